@@ -12,7 +12,9 @@ public class BareServlet extends HttpServlet {
 
   private static final long serialVersionUID = 1;
 
-  private final transient Map<String, byte[]> tensors = new ConcurrentHashMap<>();
+  private record Held(byte[] bytes, String dtype, String shape) {}
+
+  private final transient Map<String, Held> tensors = new ConcurrentHashMap<>();
   private final AtomicLong created = new AtomicLong();
 
   public static void main(String[] args) throws Exception {
@@ -35,7 +37,9 @@ public class BareServlet extends HttpServlet {
   protected void doPost(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     var handle = "t_" + created.incrementAndGet();
-    tensors.put(handle, request.getInputStream().readAllBytes());
+    var dtype = request.getParameter("dtype");
+    var shape = request.getParameter("shape");
+    tensors.put(handle, new Held(request.getInputStream().readAllBytes(), dtype, shape));
     response.setStatus(HttpServletResponse.SC_CREATED);
     answer(handle, response);
   }
@@ -43,7 +47,7 @@ public class BareServlet extends HttpServlet {
   @Override
   protected void doPut(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    var held = tensors.get(handle(request));
+    var held = tensors.get(handle(request)).bytes();
     request.getInputStream().readNBytes(held, 0, held.length);
     answer(handle(request), response);
   }
@@ -54,7 +58,7 @@ public class BareServlet extends HttpServlet {
     if (request.getRequestURI().equals("/readyz")) {
       return;
     }
-    var held = tensors.get(handle(request));
+    var held = tensors.get(handle(request)).bytes();
     response.setContentType("application/octet-stream");
     response.setContentLength(held.length);
     response.getOutputStream().write(held);
@@ -66,8 +70,15 @@ public class BareServlet extends HttpServlet {
     response.setStatus(HttpServletResponse.SC_NO_CONTENT);
   }
 
-  private static void answer(String handle, HttpServletResponse response) throws IOException {
+  /** Describes the tensor as the service does, which its Java client expects. */
+  private void answer(String handle, HttpServletResponse response) throws IOException {
+    var held = tensors.get(handle);
     response.setContentType("application/json");
-    response.getOutputStream().write("{\"handle\":\"%s\"}".formatted(handle).getBytes());
+    response
+        .getOutputStream()
+        .write(
+            "{\"handle\":\"%s\",\"dtype\":\"%s\",\"shape\":[%s],\"bytes\":%d}"
+                .formatted(handle, held.dtype(), held.shape(), held.bytes().length)
+                .getBytes());
   }
 }

@@ -1,5 +1,20 @@
 package dev.athanor.cli;
 
+import dev.athanor.cli.argument.BadUse;
+import dev.athanor.cli.command.ApiKeyCommand;
+import dev.athanor.cli.command.BenchCommand;
+import dev.athanor.cli.command.EmulateCommand;
+import dev.athanor.cli.command.LoadCommand;
+import dev.athanor.cli.command.OpsCommand;
+import dev.athanor.cli.command.ProfileCommand;
+import dev.athanor.cli.command.PtxCommand;
+import dev.athanor.cli.command.RunCommand;
+import dev.athanor.cli.command.ServeCommand;
+import dev.athanor.cli.command.ShowcaseCommand;
+import dev.athanor.cli.command.TuneCommand;
+import dev.athanor.cli.command.VerifyCommand;
+import dev.athanor.cli.command.VersionCommand;
+import dev.athanor.cli.report.Build;
 import java.util.Locale;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

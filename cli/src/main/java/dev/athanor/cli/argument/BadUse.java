@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.argument;
 
 import static java.util.stream.Collectors.joining;
 
@@ -102,7 +102,7 @@ public final class BadUse implements IParameterExceptionHandler {
   }
 
   /** Returns {@code did you mean X?} where a name resembles what was given, else the other hint. */
-  static String hint(String given, Collection<String> names, String otherwise) {
+  public static String hint(String given, Collection<String> names, String otherwise) {
     return closest(given, names).map("did you mean %s?"::formatted).orElse(otherwise);
   }
 

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.argument;
 
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.DeviceException;
@@ -9,7 +9,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The option {@code --device}. */
-final class DeviceOption {
+public final class DeviceOption {
 
   @Spec(Spec.Target.MIXEE)
   @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -29,7 +29,7 @@ final class DeviceOption {
    *
    * @throws ParameterException when there is no such device, saying why
    */
-  Devices.Opened open() {
+  public Devices.Opened open() {
     try {
       return Devices.open(wanted);
     } catch (IllegalArgumentException | DeviceException.Unavailable e) {
@@ -43,7 +43,7 @@ final class DeviceOption {
    * @param target {@code sm_89}
    * @throws ParameterException when the device is no emulator, or there is no such target
    */
-  Devices.Opened open(String target) {
+  public Devices.Opened open(String target) {
     try {
       return Devices.openEmulator(wanted, Target.of(target));
     } catch (IllegalArgumentException e) {

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.argument;
 
 import dev.athanor.engine.analysis.Gpu;
 import java.util.stream.Collectors;
@@ -9,7 +9,7 @@ import picocli.CommandLine.Spec;
 
 /** The option {@code --gpu}. */
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
-final class GpuOption {
+public final class GpuOption {
 
   @Spec(Spec.Target.MIXEE)
   private CommandSpec command;
@@ -27,7 +27,7 @@ final class GpuOption {
    *
    * @throws ParameterException when none has this name
    */
-  Gpu gpu() {
+  public Gpu gpu() {
     return Gpu.named(name)
         .orElseThrow(() ->
             new ParameterException(

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.argument;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
@@ -30,7 +30,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** What the command line gives to a parameter of a kernel. */
-sealed interface KernelArgument {
+public sealed interface KernelArgument {
 
   /** How arguments are written. */
   String FORMS =

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.argument;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
 /**
  * An op with the types of its inputs and its attributes, as commands that run nothing take them.
  */
-final class OpArguments {
+public final class OpArguments {
 
   private static final Pattern SHAPE = Pattern.compile("\\d{1,18}(,\\d{1,18})*");
 
@@ -60,7 +60,7 @@ final class OpArguments {
    *
    * @throws ParameterException when there is no such op or it does not take the arguments
    */
-  List<? extends Plan> plans(Catalogue catalogue, Capability capability) {
+  public List<? extends Plan> plans(Catalogue catalogue, Capability capability) {
     return plans(problem(catalogue), capability);
   }
 
@@ -69,7 +69,7 @@ final class OpArguments {
    *
    * @throws ParameterException when the op does not take it
    */
-  List<? extends Plan> plans(Problem problem, Capability capability) {
+  public List<? extends Plan> plans(Problem problem, Capability capability) {
     try {
       return problem.plans(capability);
     } catch (OpException e) {
@@ -82,8 +82,8 @@ final class OpArguments {
    *
    * @throws ParameterException when there is no such op or it does not take the arguments
    */
-  Problem problem(Catalogue catalogue) {
-    Op op = catalogue.find(name).orElseThrow(() -> refused(OpsCommand.unknown(catalogue, name)));
+  public Problem problem(Catalogue catalogue) {
+    Op op = catalogue.find(name).orElseThrow(() -> refused(unknown(catalogue, name)));
     for (var input : dtypes.keySet()) {
       if (!shapes.containsKey(input)) {
         throw refused(
@@ -135,6 +135,13 @@ final class OpArguments {
         Stream.of(text.split(",", -1))
             .flatMapToLong(e -> LongStream.of(Long.parseLong(e)))
             .toArray());
+  }
+
+  /** The sentence for a name that no op has. */
+  public static String unknown(Catalogue catalogue, String wanted) {
+    var names = catalogue.all().stream().map(op -> op.description().name()).toList();
+    return "there is no op \"%s\"; %s"
+        .formatted(wanted, BadUse.hint(wanted, names, "athanor ops lists them"));
   }
 
   private ParameterException refused(String sentence) {

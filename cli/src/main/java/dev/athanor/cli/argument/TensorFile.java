@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.argument;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
@@ -14,7 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Tensors in files: {@code .npy}, or the bare bytes of the elements. */
-final class TensorFile {
+public final class TensorFile {
 
   private static final String NPY = ".npy";
 
@@ -25,7 +25,7 @@ final class TensorFile {
    *
    * @throws dev.athanor.service.failure.Failure when it is none
    */
-  static HostTensor read(Path file) throws IOException {
+  public static HostTensor read(Path file) throws IOException {
     try (var in = new BufferedInputStream(Files.newInputStream(file))) {
       return Npy.open(ByteSource.of(in), DecodeBudget.onHeap(Integer.MAX_VALUE), file.toString())
           .toTensor();
@@ -37,7 +37,7 @@ final class TensorFile {
    *
    * @throws IllegalArgumentException when there are more or fewer than the type takes
    */
-  static HostTensor read(Path file, TensorType type) throws IOException {
+  public static HostTensor read(Path file, TensorType type) throws IOException {
     long size = Files.size(file);
     if (size != type.bytes()) {
       throw new IllegalArgumentException(
@@ -47,7 +47,7 @@ final class TensorFile {
   }
 
   /** Writes an npy file where the name ends so, else bare bytes. */
-  static void write(Path file, HostTensor tensor) throws IOException {
+  public static void write(Path file, HostTensor tensor) throws IOException {
     try (var out = new BufferedOutputStream(Files.newOutputStream(file))) {
       if (isNpy(file)) {
         out.write(Npy.header(tensor.type()).orElseThrow());
@@ -61,7 +61,7 @@ final class TensorFile {
    *
    * @throws IllegalArgumentException when npy has no such dtype
    */
-  static void check(Path file, TensorType type) {
+  public static void check(Path file, TensorType type) {
     if (isNpy(file) && Npy.header(type).isEmpty()) {
       throw new IllegalArgumentException(
           "npy files hold no %s; under another name than %s its bytes are written"
@@ -74,7 +74,7 @@ final class TensorFile {
    *
    * @throws IllegalArgumentException when it cannot
    */
-  static Path writable(Path file) {
+  public static Path writable(Path file) {
     var folder = file.toAbsolutePath().getParent();
     if (folder == null || !Files.isWritable(Files.exists(file) ? file : folder)) {
       throw new IllegalArgumentException("%s cannot be written".formatted(file));

@@ -1,5 +1,6 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.report.Build;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;

@@ -1,5 +1,13 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.BenchReport;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.Machine;
+import dev.athanor.cli.report.PredictReport;
+import dev.athanor.cli.report.Progress;
+import dev.athanor.cli.report.ResultFile;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
@@ -214,7 +222,7 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
-      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpsCommand.unknown(catalogue, name))));
+      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpArguments.unknown(catalogue, name))));
     }
     return ops;
   }

@@ -1,5 +1,14 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.GpuOption;
+import dev.athanor.cli.argument.KernelArgument;
+import dev.athanor.cli.argument.KernelArgument.Tensor;
+import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.KernelRegisters;
+import dev.athanor.cli.report.ProfileReport;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.Units;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
@@ -19,7 +28,6 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.engine.ptx.text.PtxSyntaxException;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.cli.KernelArgument.Tensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;

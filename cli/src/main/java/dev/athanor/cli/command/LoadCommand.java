@@ -1,7 +1,5 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
-import dev.athanor.ops.Catalogue;
-import dev.athanor.cli.load.Client;
 import dev.athanor.cli.load.Course;
 import dev.athanor.cli.load.Level;
 import dev.athanor.cli.load.Load;
@@ -10,6 +8,12 @@ import dev.athanor.cli.load.Measurement;
 import dev.athanor.cli.load.Scenario;
 import dev.athanor.cli.load.Scenarios;
 import dev.athanor.cli.load.ServiceProcess;
+import dev.athanor.cli.load.Target;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.LoadReport;
+import dev.athanor.cli.report.Progress;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.ops.Catalogue;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
@@ -107,7 +111,10 @@ public final class LoadCommand implements Callable<Integer> {
       description = "constant or poisson times between requests; default: ${DEFAULT-VALUE}")
   private String arrivals;
 
-  @Option(names = "--resident", description = "ops read and write tensors that stay on the service")
+  @Option(
+      names = "--resident",
+      description =
+          "ops read and write tensors that stay on the service; otherwise values travel with calls")
   private boolean resident;
 
   @Option(
@@ -194,24 +201,26 @@ public final class LoadCommand implements Callable<Integer> {
     var date = Instant.now();
     double before = LoadReport.systemLoad();
     var rows = new ArrayList<Measurement>();
-    try (var client = new Client(target, grpcTarget, headers);
-        var progress = new Progress(spec.commandLine().getErr())) {
-      var load = new Load(client, course);
+    try (var progress = new Progress(spec.commandLine().getErr())) {
       int total = scenarios.size() * levels.size();
       for (var scenario : scenarios) {
         for (var level : levels) {
           int number = rows.size() + 1;
           var name = scenario.text();
           progress.at(number, total, name);
-          rows.add(
-              load.run(
-                  scenario,
-                  level,
-                  (windows, perSecond) ->
-                      progress.at(
-                          number,
-                          total,
-                          "%s, window %d: %.1f requests/s".formatted(name, windows, perSecond))));
+          try (var service = new Target(target, grpcTarget, headers)) {
+            rows.add(
+                new Load(service, course)
+                    .run(
+                        scenario,
+                        level,
+                        (windows, perSecond) ->
+                            progress.at(
+                                number,
+                                total,
+                                "%s, window %d: %.1f requests/s"
+                                    .formatted(name, windows, perSecond))));
+          }
         }
       }
     }
@@ -328,8 +337,17 @@ public final class LoadCommand implements Callable<Integer> {
   }
 
   private void checkGrpc() {
-    if (!grpc.matches("[^\\s/]+:\\d{1,5}")) {
+    if (!isGrpcAddress()) {
       throw misuse("--grpc %s: it is written 127.0.0.1:9090".formatted(grpc));
+    }
+  }
+
+  private boolean isGrpcAddress() {
+    try {
+      var uri = URI.create("grpc://" + grpc);
+      return grpc.matches("[^\\s/]+:\\d{1,5}") && uri.getHost() != null && uri.getPort() <= 65_535;
+    } catch (IllegalArgumentException e) {
+      return false;
     }
   }
 

@@ -1,5 +1,9 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.Table;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
@@ -62,14 +66,7 @@ public final class OpsCommand implements Callable<Integer> {
   private Op find(Catalogue catalogue, String wanted) {
     return catalogue
         .find(wanted)
-        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(catalogue, wanted)));
-  }
-
-  /** The sentence for a name that no op has. */
-  static String unknown(Catalogue catalogue, String wanted) {
-    var names = catalogue.all().stream().map(op -> op.description().name()).toList();
-    return "there is no op \"%s\"; %s"
-        .formatted(wanted, BadUse.hint(wanted, names, "athanor ops lists them"));
+        .orElseThrow(() -> new ParameterException(spec.commandLine(), OpArguments.unknown(catalogue, wanted)));
   }
 
   private static List<String> dtypes(Set<DType> dtypes) {

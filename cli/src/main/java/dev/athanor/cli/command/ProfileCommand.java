@@ -1,5 +1,11 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.GpuOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.KernelRegisters;
+import dev.athanor.cli.report.ProfileReport;
+import dev.athanor.cli.report.ResultFile;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;

@@ -1,5 +1,10 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.Table;
 import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Assembly;
 import dev.athanor.engine.analysis.Gpu;

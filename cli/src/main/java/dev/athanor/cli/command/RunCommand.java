@@ -1,5 +1,13 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.Machine;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.TensorText;
+import dev.athanor.cli.report.Units;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Attributes;
@@ -87,7 +95,7 @@ public final class RunCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     var catalogue = Catalogue.load();
-    var op = catalogue.find(name).orElseThrow(() -> refused(OpsCommand.unknown(catalogue, name)));
+    var op = catalogue.find(name).orElseThrow(() -> refused(OpArguments.unknown(catalogue, name)));
     for (var output : outputs.entrySet()) {
       if (op.description().output(output.getKey()).isEmpty()) {
         throw refused(

@@ -1,5 +1,6 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.report.Build;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.config.AthanorProperties;
@@ -25,7 +26,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
-final class ServeCommand implements Callable<Integer> {
+public final class ServeCommand implements Callable<Integer> {
 
   @Spec private CommandSpec spec;
 

@@ -1,5 +1,12 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.Machine;
+import dev.athanor.cli.report.Progress;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.Table;
+import dev.athanor.cli.report.Units;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Problem;

@@ -1,5 +1,14 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.IsaReport;
+import dev.athanor.cli.report.Machine;
+import dev.athanor.cli.report.Progress;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.SuiteReport;
+import dev.athanor.cli.report.VerifyReport;
 import dev.athanor.engine.conformance.Conformance;
 import dev.athanor.engine.conformance.Finding;
 import dev.athanor.engine.conformance.Golden;
@@ -226,7 +235,7 @@ public final class VerifyCommand implements Callable<Integer> {
             .map(name ->
                 catalogue
                     .find(name)
-                    .orElseThrow(() -> misuse("--op: " + OpsCommand.unknown(catalogue, name))))
+                    .orElseThrow(() -> misuse("--op: " + OpArguments.unknown(catalogue, name))))
             .toList();
   }
 

@@ -1,5 +1,7 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.ResultFile;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

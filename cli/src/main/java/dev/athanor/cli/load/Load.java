@@ -1,6 +1,6 @@
 package dev.athanor.cli.load;
 
-import java.io.IOException;
+import dev.athanor.client.AthanorException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,13 +24,13 @@ public final class Load {
    */
   private static final int MOST_OPEN = 512;
 
-  private static final long LONGEST_RETRY_SECONDS = 60;
+  private static final Duration LONGEST_RETRY = Duration.ofSeconds(60);
 
-  private final Client client;
+  private final Target target;
   private final Course course;
 
-  public Load(Client client, Course course) {
-    this.client = client;
+  public Load(Target target, Course course) {
+    this.target = target;
     this.course = course;
   }
 
@@ -42,11 +42,13 @@ public final class Load {
    */
   public Measurement run(Scenario scenario, Level level, BiConsumer<Integer, Double> progress)
       throws InterruptedException {
-    var resident = new Resident(client);
     try {
-      return run(scenario, scenario.prepare(client, resident, level.slots()), level, progress);
-    } finally {
-      resident.delete();
+      return run(scenario, scenario.prepare(target, level.slots()), level, progress);
+    } catch (AthanorException e) {
+      throw new LoadException(
+          Refused.of(e).code().equals(Refused.NO_ANSWER)
+              ? "%s does not answer: %s".formatted(target.url(), e.getMessage())
+              : "\"%s\" cannot be measured: %s".formatted(scenario.text(), e.getMessage()));
     }
   }
 
@@ -181,21 +183,26 @@ public final class Load {
         var answer = ready.send(slot, sample);
         long latency = System.nanoTime() - intended;
         var window = current;
-        if (answer.problem().isPresent()) {
-          window.refused(answer.problem().get());
-          return answer.retryAfter().map(Load::nanos).orElse(0L);
-        }
         window.add(latency, answer.phases());
         if (sample) {
-          window.checked(ready.right(answer.body()));
+          window.checked(answer.right().getAsBoolean());
         }
-      } catch (IOException e) {
-        current.refused("no-answer");
+        return 0;
+      } catch (Refused e) {
+        return refused(e);
+      } catch (AthanorException e) {
+        return refused(Refused.of(e));
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         over = true;
+        return 0;
       }
-      return 0;
+    }
+
+    private long refused(Refused e) {
+      current.refused(e.code());
+      var pause = e.retryAfter();
+      return (pause.compareTo(LONGEST_RETRY) < 0 ? pause : LONGEST_RETRY).toNanos();
     }
 
     @Override
@@ -204,11 +211,5 @@ public final class Load {
       threads.close();
       free.acquireUninterruptibly(MOST_OPEN); // what is under way still uses the tensors
     }
-  }
-
-  private static long nanos(String retryAfter) {
-    return retryAfter.matches("\\d{1,9}")
-        ? Math.min(Long.parseLong(retryAfter), LONGEST_RETRY_SECONDS) * 1_000_000_000L
-        : 0;
   }
 }

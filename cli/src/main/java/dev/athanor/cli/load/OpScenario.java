@@ -1,16 +1,19 @@
 package dev.athanor.cli.load;
 
+import dev.athanor.client.Athanor;
+import dev.athanor.client.DType;
+import dev.athanor.client.HostTensor;
+import dev.athanor.client.OpCall;
+import dev.athanor.client.Operand;
+import dev.athanor.client.Tensor;
+import dev.athanor.client.Timing;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
-import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.TensorWriter;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.net.http.HttpRequest;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -19,24 +22,16 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
-import java.util.function.BiConsumer;
-import java.util.stream.StreamSupport;
-import tools.jackson.core.JacksonException;
-import tools.jackson.core.JsonGenerator;
-import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Runs an op.
  *
- * @param resident whether inputs are handles and outputs are written into tensors that are there,
- *     instead of both travelling, as lists of numbers or in gRPC as bytes
+ * @param resident whether inputs and outputs are tensors that stay on the service, instead of
+ *     values that travel with the calls
  */
-record OpCall(String text, Problem problem, boolean resident, boolean grpc, long seed)
+record OpScenario(String text, Problem problem, boolean resident, boolean grpc, long seed)
     implements Scenario {
-
-  private static final JsonMapper JSON = new JsonMapper();
-  private static final String TYPE = "application/json";
 
   @Override
   public long bytes() {
@@ -55,54 +50,46 @@ record OpCall(String text, Problem problem, boolean resident, boolean grpc, long
   }
 
   @Override
-  public Ready prepare(Client client, Resident kept, int slots) throws InterruptedException {
+  public Ready prepare(Target target, int slots) {
     var drawn = problem.draw(new SplittableRandom(seed));
-    var handles = new LinkedHashMap<String, String>();
-    for (var input : drawn.entrySet()) {
-      handles.put(input.getKey(), kept.put(input.getValue()));
+    var values = new LinkedHashMap<String, HostTensor>();
+    var handles = new LinkedHashMap<String, Tensor>();
+    drawn.forEach((name, tensor) -> {
+      values.put(name, values(tensor));
+      handles.put(name, target.http().upload(values(tensor)));
+    });
+    var call = new Call(op().name(), attributes());
+    var expected = new HashMap<String, HostTensor>();
+    kept(target, call, handles)
+        .forEach((name, result) -> {
+          var contents = result.download();
+          check(drawn, name, contents);
+          expected.put(name, contents);
+        });
+    var client = grpc ? target.grpc() : target.http();
+    if (!resident) {
+      return new Inline(client, call, values, expected);
     }
-    BiConsumer<JsonGenerator, String> byHandle =
-        (out, name) -> out.writeStringProperty("handle", handles.get(name));
-    BiConsumer<JsonGenerator, String> inline =
-        (out, name) ->
-            TensorWriter.writeMembers(
-                out, Objects.requireNonNull(drawn.get(name)), TensorWriter.Encoding.JSON);
-    var keep = call(client, byHandle, (out, _) -> out.writeStringProperty("as", "handle"));
-    var first = Posting.outputs(client.expect(keep));
-    var expected = new HashMap<String, byte[]>();
-    for (var output : outputs()) {
-      var handle = kept.adopt(JSON.writeValueAsBytes(first.path(output)));
-      expected.put(output, kept.contents(handle));
-      check(drawn, output, first.path(output), Objects.requireNonNull(expected.get(output)));
-    }
-    var bySlot = new ArrayList<Map<String, String>>();
+    var targets = new ArrayList<Map<String, Tensor>>();
     for (int slot = 0; slot < slots; slot++) {
-      var own = new HashMap<String, String>();
-      if (resident) {
-        var answer = Posting.outputs(client.expect(keep));
-        for (var output : outputs()) {
-          own.put(output, kept.adopt(JSON.writeValueAsBytes(answer.path(output))));
-        }
-      }
-      bySlot.add(own);
+      targets.add(kept(target, call, handles));
     }
-    var targets = new Targets(kept, expected, bySlot);
-    if (grpc) {
-      var run = new OpMessages.Run(op().name(), attributes());
-      var requests =
-          bySlot.stream().map(own -> resident ? run.on(handles, own) : run.of(drawn)).toList();
-      return new OpMessages(client.grpc(), requests, targets);
-    }
-    var requests = new ArrayList<HttpRequest>();
-    for (var own : bySlot) {
-      requests.add(
-          resident
-              ? call(
-                  client, byHandle, (out, name) -> out.writeStringProperty("into", own.get(name)))
-              : call(client, inline, (out, _) -> out.writeStringProperty("as", "inline")));
-    }
-    var answer = resident ? JSON.nullNode() : Posting.outputs(client.expect(requests.getFirst()));
-    return new Calling(client, requests, targets, answer);
+    return new OnDevice(client, call, handles, targets, expected);
+  }
+
+  /** Runs the op for outputs that stay on the service. */
+  private Map<String, Tensor> kept(Target target, Call call, Map<String, Tensor> inputs) {
+    var keeping = call.on(inputs);
+    outputs().forEach(keeping::output);
+    return target.http().run(keeping);
+  }
+
+  private static HostTensor values(dev.athanor.ops.HostTensor tensor) {
+    var dtype = DType.of(tensor.type().dtype().text());
+    var extents = tensor.type().shape().extents().stream().mapToLong(Long::longValue).toArray();
+    var bytes = tensor.data().toArray(ValueLayout.JAVA_BYTE);
+    var values = HostTensor.of(dtype, ByteBuffer.wrap(bytes));
+    return extents.length == 1 ? values : values.reshape(extents);
   }
 
   /** Those that are not what they would be anyway. */
@@ -113,62 +100,18 @@ record OpCall(String text, Problem problem, boolean resident, boolean grpc, long
     return changed;
   }
 
-  private HttpRequest call(
-      Client client,
-      BiConsumer<JsonGenerator, String> input,
-      BiConsumer<JsonGenerator, String> output) {
-    var body = new ByteArrayOutputStream();
-    try (var out = Json.write(body)) {
-      out.writeStartObject();
-      members(out, "inputs", problem.inputs().keySet(), input);
-      out.writeName("attributes");
-      out.writeStartObject();
-      attributes().forEach((name, value) -> attribute(out, name, value));
-      out.writeEndObject();
-      members(out, "outputs", outputs(), output);
-      out.writeEndObject();
-    }
-    return client.request("POST", "/ops/" + op().name(), TYPE, new Body(body.toByteArray()));
-  }
-
-  private static void attribute(JsonGenerator out, String name, Object value) {
-    switch (value) {
-      case Boolean flag -> out.writeBooleanProperty(name, flag);
-      case Long integer -> out.writeNumberProperty(name, integer);
-      case Double number -> out.writeNumberProperty(name, number);
-      default -> out.writeStringProperty(name, value.toString());
-    }
-  }
-
-  private static void members(
-      JsonGenerator out,
-      String name,
-      Iterable<String> keys,
-      BiConsumer<JsonGenerator, String> member) {
-    out.writeName(name);
-    out.writeStartObject();
-    for (var key : StreamSupport.stream(keys.spliterator(), false).sorted().toList()) {
-      out.writeName(key);
-      out.writeStartObject();
-      member.accept(out, key);
-      out.writeEndObject();
-    }
-    out.writeEndObject();
-  }
-
   /** Compares a first result with the op's reference. */
   private void check(
-      Map<String, HostTensor> inputs, String output, JsonNode answer, byte[] contents) {
-    var extents = new ArrayList<String>();
-    answer.path("shape").forEach(extent -> extents.add(extent.asString()));
-    var type =
-        TensorType.parse(answer.path("dtype").asString() + "[" + String.join(",", extents) + "]");
-    var result = new HostTensor(type, MemorySegment.ofArray(contents)).toDoubles();
+      Map<String, dev.athanor.ops.HostTensor> inputs, String output, HostTensor contents) {
+    var extents = contents.shape().stream().mapToLong(Long::longValue).toArray();
+    var dtype = dev.athanor.ops.DType.of(contents.dtype().text()).orElseThrow();
+    var data = MemorySegment.ofBuffer(contents.buffer());
+    var result =
+        new dev.athanor.ops.HostTensor(TensorType.of(dtype, extents), data).toDoubles();
     var reference =
         Objects.requireNonNull(
             problem.op().reference(inputs, problem.attributes()).get(output), output);
-    var tolerance =
-        problem.op().tolerance(output, type.dtype(), problem.inputs(), problem.attributes());
+    var tolerance = problem.op().tolerance(output, dtype, problem.inputs(), problem.attributes());
     double error = tolerance.error(result, reference);
     if (!(error <= tolerance.limit())) {
       throw new LoadException(
@@ -177,52 +120,74 @@ record OpCall(String text, Problem problem, boolean resident, boolean grpc, long
     }
   }
 
-  /**
-   * The tensors that outputs are written into.
-   *
-   * @param expected what is to be in them, by output
-   * @param bySlot their handles, by output; none where outputs travel with the answers
-   */
-  record Targets(Resident kept, Map<String, byte[]> expected, List<Map<String, String>> bySlot) {
-    boolean areRight() throws InterruptedException {
-      boolean right = true;
-      for (var targets : bySlot) {
-        for (var target : targets.entrySet()) {
-          var contents = Objects.requireNonNull(expected.get(target.getKey()));
-          right &= kept.holds(target.getValue(), contents);
+  /** The op, of which calls are made; each request has one of its own, for its timing. */
+  private record Call(String op, Map<String, Object> attributes) {
+    OpCall on(Map<String, ? extends Operand> inputs) {
+      var call = OpCall.of(op);
+      inputs.forEach(call::input);
+      attributes.forEach((name, value) -> {
+        switch (value) {
+          case Boolean flag -> call.attribute(name, flag);
+          case Long integer -> call.attribute(name, integer);
+          case Double number -> call.attribute(name, number);
+          default -> call.attribute(name, value.toString());
         }
-      }
-      return right;
+      });
+      return call;
+    }
+  }
+
+  /** Values travel with the calls and their answers. */
+  private record Inline(
+      Athanor client, Call call, Map<String, HostTensor> values, Map<String, HostTensor> expected)
+      implements Ready {
+
+    @Override
+    public Answer send(int slot, boolean check) {
+      var timing = new AtomicReference<Timing>();
+      var outputs = client.inline().run(call.on(values).timing(timing::set));
+      return Answer.of(timing.get(), () -> areRight(outputs));
+    }
+
+    private boolean areRight(Map<String, HostTensor> outputs) {
+      return expected.entrySet().stream()
+          .allMatch(output -> {
+            var values = outputs.get(output.getKey());
+            return values != null && values.buffer().equals(output.getValue().buffer());
+          });
     }
   }
 
   /**
-   * Runs the op by REST.
+   * Inputs and outputs are on the device.
    *
-   * @param requests by slot
-   * @param answer the outputs that every answer has to have; null in JSON where they are not in it
+   * @param targets that outputs are written into, by slot and name
    */
-  private record Calling(
-      Client client, List<HttpRequest> requests, Targets targets, JsonNode answer)
+  private record OnDevice(
+      Athanor client,
+      Call call,
+      Map<String, Tensor> handles,
+      List<Map<String, Tensor>> targets,
+      Map<String, HostTensor> expected)
       implements Ready {
 
     @Override
-    public Client.Answer send(int slot, boolean keep) throws IOException, InterruptedException {
-      return client.send(requests.get(slot), keep);
+    public Answer send(int slot, boolean check) {
+      var timing = new AtomicReference<Timing>();
+      var run = call.on(handles).timing(timing::set);
+      targets.get(slot).forEach(run::into);
+      client.run(run);
+      return Answer.of(timing.get(), () -> true);
     }
 
     @Override
-    public boolean right(byte[] body) {
-      try {
-        return answer.isNull() || Posting.outputs(body).equals(answer);
-      } catch (JacksonException e) {
-        return false;
-      }
-    }
-
-    @Override
-    public boolean left() throws InterruptedException {
-      return targets.areRight();
+    public boolean left() {
+      return targets.stream()
+          .flatMap(target -> target.entrySet().stream())
+          .allMatch(target ->
+              Transfer.holdAll(
+                  List.of(target.getValue()),
+                  Objects.requireNonNull(expected.get(target.getKey()))));
     }
   }
 }

@@ -1,10 +1,8 @@
 package dev.athanor.cli.load;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Problem;
-import dev.athanor.ops.TensorType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,47 +40,38 @@ public final class Scenarios {
     var words = text.strip().split("\\s+", 2);
     var rest = words.length == 2 ? words[1] : "";
     return switch (words[0]) {
-      case "put" -> raw(text, true, Transfer.Form.RAW, rest);
-      case "get" -> raw(text, false, Transfer.Form.RAW, rest);
-      case "put-grpc" -> raw(text, true, Transfer.Form.GRPC, rest);
-      case "get-grpc" -> raw(text, false, Transfer.Form.GRPC, rest);
-      case "put-json" -> numbers(text, true, rest);
-      case "get-json" -> numbers(text, false, rest);
+      case "put" -> new Transfer(text, true, false, size(text, rest), seed);
+      case "get" -> new Transfer(text, false, false, size(text, rest), seed);
+      case "put-grpc" -> new Transfer(text, true, true, size(text, rest), seed);
+      case "get-grpc" -> new Transfer(text, false, true, size(text, rest), seed);
+      case "put-json" -> new JsonTransfer(text, true, count(text, rest), seed);
+      case "get-json" -> new JsonTransfer(text, false, count(text, rest), seed);
       case "op" -> op(text, false, rest);
       case "op-grpc" -> op(text, true, rest);
-      case "pipeline" -> new Posting(text, "/pipelines/run", new Body(file(text, rest)));
+      case "pipeline" -> new JsonPost(text, "/pipelines/run", file(text, rest));
       default ->
           throw new IllegalArgumentException(
               "\"%s\" is no scenario; scenarios are %s".formatted(text, FORMS));
     };
   }
 
-  private Scenario raw(String text, boolean in, Transfer.Form form, String size) {
-    return new Transfer(text, in, form, TensorType.of(DType.U8, size(text, size)), seed);
-  }
-
-  private Scenario numbers(String text, boolean in, String count) {
-    var type = TensorType.of(DType.F32, count(text, count));
-    return new Transfer(text, in, Transfer.Form.JSON, type, seed);
-  }
-
-  private static long size(String text, String size) {
+  private static int size(String text, String size) {
     var parts = SIZE.matcher(size);
     if (parts.matches()) {
       var unit = parts.group(2) == null ? "B" : parts.group(2);
       long bytes =
           Long.parseLong(parts.group(1)) << (unit.equals("MiB") ? 20 : unit.equals("KiB") ? 10 : 0);
       if (bytes <= MOST_BYTES) {
-        return bytes;
+        return (int) bytes;
       }
     }
     throw new IllegalArgumentException(
         "\"%s\": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most".formatted(text));
   }
 
-  private static long count(String text, String count) {
+  private static int count(String text, String count) {
     if (count.matches("[1-9]\\d{0,7}")) {
-      return Long.parseLong(count);
+      return Integer.parseInt(count);
     }
     throw new IllegalArgumentException(
         "\"%s\": after it comes how many numbers, 1 to 99999999".formatted(text));
@@ -99,7 +88,7 @@ public final class Scenarios {
                         .formatted(text, words[0])));
     try {
       var problem = Problem.parse(op, words.length == 2 ? words[1] : "");
-      return new OpCall(text, problem, resident, grpc, seed);
+      return new OpScenario(text, problem, resident, grpc, seed);
     } catch (IllegalArgumentException | OpException e) {
       throw new IllegalArgumentException("\"%s\": %s".formatted(text, e.getMessage()), e);
     }

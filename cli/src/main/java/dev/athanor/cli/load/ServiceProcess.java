@@ -1,10 +1,11 @@
 package dev.athanor.cli.load;
 
+import dev.athanor.client.Athanor;
+import dev.athanor.client.AthanorException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
-import java.net.http.HttpRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,11 +36,9 @@ public final class ServiceProcess implements AutoCloseable {
    * Starts it and waits until it is ready.
    *
    * @param device as {@code athanor serve} takes it
-   * @param options further ones of {@code athanor serve}
    * @throws LoadException when it ends instead, with the last that it said
    */
-  public static ServiceProcess start(String device, String... options)
-      throws IOException, InterruptedException {
+  public static ServiceProcess start(String device) throws IOException, InterruptedException {
     var log = Files.createTempFile("athanor-serve-", ".log");
     int port = freePort();
     int grpcPort = freePort();
@@ -50,7 +49,6 @@ public final class ServiceProcess implements AutoCloseable {
     command.addAll(List.of("serve", "--device", device));
     command.addAll(List.of("--port", Integer.toString(port)));
     command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
-    command.addAll(List.of(options));
     var process =
         new ProcessBuilder(command)
             .redirectErrorStream(true)
@@ -83,13 +81,12 @@ public final class ServiceProcess implements AutoCloseable {
 
   private void awaitReady() throws IOException, InterruptedException {
     long end = System.nanoTime() + LONGEST_START.toNanos();
-    try (var client = new Client(url, grpc(), Map.of())) {
-      var ready = client.request("GET", "/readyz", "", null);
+    try (var target = new Target(url, grpc(), Map.of())) {
       while (System.nanoTime() < end) {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
           throw new LoadException("the service ended at its start: " + lastLine());
         }
-        if (answers(client, ready)) {
+        if (isReady(target.http())) {
           return;
         }
       }
@@ -97,10 +94,10 @@ public final class ServiceProcess implements AutoCloseable {
     throw new LoadException("the service was not ready after %s".formatted(LONGEST_START));
   }
 
-  private static boolean answers(Client client, HttpRequest ready) throws InterruptedException {
+  private static boolean isReady(Athanor service) {
     try {
-      return client.send(ready, false).problem().isEmpty();
-    } catch (IOException e) {
+      return service.ready();
+    } catch (AthanorException e) {
       return false; // it does not listen yet
     }
   }
@@ -117,24 +114,9 @@ public final class ServiceProcess implements AutoCloseable {
     return url;
   }
 
-  /** The port of loopback on which gRPC listens. */
-  public int grpcPort() {
-    return grpcPort;
-  }
-
-  /** The same with the host. */
+  /** Where it serves gRPC: host and port. */
   public String grpc() {
     return "127.0.0.1:%d".formatted(grpcPort);
-  }
-
-  /** The process, to be looked at and to be ended. */
-  public Process process() {
-    return process;
-  }
-
-  /** What it has said. */
-  public String said() throws IOException {
-    return Files.readString(log);
   }
 
   /** Ends it, at once if it does not go by itself. */

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.ops.KernelCache;
@@ -22,7 +22,7 @@ import java.util.stream.Collectors;
  * @param lost why not everything was measured, where the device was lost
  * @param spills kernels whose registers do not suffice on the device: right, but slow
  */
-record BenchReport(
+public record BenchReport(
     Build athanor,
     Machine device,
     Instant date,
@@ -77,7 +77,7 @@ record BenchReport(
    * @param gigabytesPerSecond each input read once and each output written once, from the median
    * @param ofCeiling the least time that the device could take, over the median
    */
-  record Row(
+  public record Row(
       String op,
       String problem,
       String kernel,
@@ -134,7 +134,7 @@ record BenchReport(
     }
   }
 
-  static BenchReport of(
+  public static BenchReport of(
       Machine device,
       Instant date,
       List<? extends Baseline> baselines,
@@ -160,7 +160,7 @@ record BenchReport(
   }
 
   @JsonIgnore
-  Table table() {
+  public Table table() {
     var headings =
         new ArrayList<>(
             List.of("op", "problem", "kernel", "median", "min", "max", "compute", "bandwidth"));
@@ -203,7 +203,7 @@ record BenchReport(
   }
 
   /** What the table does not say, a line each. */
-  List<String> notes() {
+  public List<String> notes() {
     var notes = new ArrayList<String>();
     for (var row : rows) {
       row.failure.ifPresent(
@@ -245,7 +245,7 @@ record BenchReport(
   }
 
   /** The report for people, to be kept. */
-  List<String> markdown() {
+  public List<String> markdown() {
     var lines = new ArrayList<String>();
     lines.add("# athanor %s bench".formatted(athanor.version()));
     lines.add("");

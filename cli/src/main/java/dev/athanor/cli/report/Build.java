@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.engine.conformance.Finding;
@@ -13,7 +13,7 @@ import java.util.TreeMap;
  * @param instructions how many were compared
  * @param skipped those that are younger than the driver
  */
-record IsaReport(
+public record IsaReport(
     Build athanor,
     Machine device,
     Instant date,
@@ -40,7 +40,7 @@ record IsaReport(
   /** An instruction that did not answer as it should. */
   record Failed(String instruction, int values, int wrong, List<String> lines, String repeat) {}
 
-  static IsaReport of(
+  public static IsaReport of(
       Machine machine,
       Instant date,
       double seconds,

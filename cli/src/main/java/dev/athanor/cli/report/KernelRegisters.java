@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Gpu;
@@ -15,10 +15,10 @@ import java.util.stream.Stream;
  *
  * @param source who says so
  */
-record KernelRegisters(int count, String source) {
+public record KernelRegisters(int count, String source) {
 
   /** What an assembler gives a kernel; where none takes it, the registers that live at once. */
-  static KernelRegisters of(Module module, Kernel kernel, Gpu gpu) {
+  public static KernelRegisters of(Module module, Kernel kernel, Gpu gpu) {
     var assemblers =
         Stream.<Assembler>concat(JCudaAssembler.find().stream(), Ptxas.find().stream()).toList();
     for (var assembler : assemblers) {

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import dev.athanor.cli.load.Measurement;
 import dev.athanor.cli.load.Measurement.Micros;
@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
  *
  * @param loadAverage of the machine over the last minute, at the start and at the end
  */
-record LoadReport(
+public record LoadReport(
     Build athanor,
     Instant date,
     String url,
@@ -22,16 +22,16 @@ record LoadReport(
     List<Double> loadAverage,
     List<Measurement> rows) {
 
-  static double systemLoad() {
+  public static double systemLoad() {
     return Math.round(ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage() * 10)
         / 10.0;
   }
 
-  boolean ok() {
+  public boolean ok() {
     return rows.stream().allMatch(Measurement::right);
   }
 
-  Table table() {
+  public Table table() {
     var table =
         new Table(
             "scenario",
@@ -86,7 +86,7 @@ record LoadReport(
     return value == Math.rint(value) ? "%.0f".formatted(value) : "%s".formatted(value);
   }
 
-  List<String> notes() {
+  public List<String> notes() {
     return List.of(
         "Kernel, server (all that it times), outside (latency without server) and above"
             + " kernel are medians.",
@@ -95,7 +95,7 @@ record LoadReport(
   }
 
   /** With perf_analyzer's columns where they fit, times in µs. */
-  List<String> csv() {
+  public List<String> csv() {
     var lines = new ArrayList<String>();
     lines.add(
         "Scenario,Concurrency,Request Rate,Inferences/Second,Network+Server Send/Recv,"

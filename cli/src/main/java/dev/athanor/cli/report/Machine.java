@@ -1,5 +1,6 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
+import dev.athanor.cli.Athanor;
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import java.util.List;
@@ -9,7 +10,7 @@ import java.util.List;
  *
  * @param reason why it is this one
  */
-record Machine(
+public record Machine(
     String id,
     String name,
     String target,
@@ -18,7 +19,7 @@ record Machine(
     long memoryBytes,
     String reason) {
 
-  static Machine of(Devices.Opened opened) {
+  public static Machine of(Devices.Opened opened) {
     var capability = opened.device().capability();
     return new Machine(
         capability.id(),
@@ -42,7 +43,7 @@ record Machine(
   /**
    * Two lines: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25}, and why it is this one.
    */
-  List<String> lines() {
+  public List<String> lines() {
     return List.of("%s, %s, %s, %s".formatted(id, name, target, driver), "  (" + reason + ")");
   }
 

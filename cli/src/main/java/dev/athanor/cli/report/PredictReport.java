@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.engine.analysis.Gpu;
@@ -18,7 +18,7 @@ import java.util.Optional;
  *
  * @param blocks of each launch that the emulator ran; the others count like these
  */
-record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
+public record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
 
   /**
    * The least time that the planner's kernel could take, when nothing ever waits.
@@ -27,7 +27,7 @@ record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
    * @param limit what is busy so long
    * @param share of the time that moving each input and output once would take
    */
-  record Row(
+  public record Row(
       String op,
       String problem,
       String kernel,
@@ -38,7 +38,7 @@ record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
       Optional<Double> share,
       Optional<String> failure) {
 
-    static Row of(Problem problem, Gpu gpu, long blocks) {
+    public static Row of(Problem problem, Gpu gpu, long blocks) {
       var name = problem.op().description().name();
       try {
         var plan = problem.plans(OpProfile.capability(gpu)).getFirst();
@@ -102,7 +102,7 @@ record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
   }
 
   @JsonIgnore
-  Table table() {
+  public Table table() {
     var table =
         new Table(
             "op", "problem", "kernel", "at least", "limit", "compute", "bandwidth", "of bandwidth");
@@ -121,7 +121,7 @@ record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
   }
 
   /** The report for people, to be kept. */
-  List<String> markdown() {
+  public List<String> markdown() {
     var lines = new ArrayList<String>();
     lines.add("# Predicted: athanor %s on %s".formatted(athanor.version(), gpu));
     lines.add("");

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.athanor.engine.analysis.Gpu;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param kernel that the plan chose
  * @param cost what the op costs at least, whoever computes it
  */
-record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> launches) {
+public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> launches) {
 
   /**
    * One launch.
@@ -30,7 +30,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
    * @param blocksRun of the blocks of the grid; everything below bounds is counted in these
    * @param activeLanes how many instructions of warps were executed with 0, 1, … 32 lanes
    */
-  record Launch(
+  public record Launch(
       String kernel,
       String grid,
       String block,
@@ -49,7 +49,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
       Shared shared,
       List<Access> accesses) {
 
-    static Launch of(Profile profile, Gpu gpu, KernelRegisters registers) {
+    public static Launch of(Profile profile, Gpu gpu, KernelRegisters registers) {
       var roofline = Roofline.of(profile, gpu, registers.count());
       var memory = new LinkedHashMap<String, Profile.Traffic>();
       profile
@@ -86,7 +86,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
     }
 
     /** The report for people. */
-    List<String> text(String gpu) {
+    public List<String> text(String gpu) {
       return new Text(this, gpu).lines();
     }
   }
@@ -237,7 +237,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
   }
 
   /** For people. */
-  List<String> text() {
+  public List<String> text() {
     var lines = new ArrayList<String>();
     for (var launch : launches) {
       if (!lines.isEmpty()) {

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -10,7 +10,7 @@ import java.time.Duration;
  * Tells on standard error how far a long command has come: in one line that changes on a terminal,
  * and elsewhere now and then in a line of its own.
  */
-final class Progress implements AutoCloseable {
+public final class Progress implements AutoCloseable {
 
   private static final Duration ON_TERMINAL = Duration.ofMillis(100);
   private static final Duration ELSEWHERE = Duration.ofSeconds(10);
@@ -20,11 +20,11 @@ final class Progress implements AutoCloseable {
   private long last = System.nanoTime();
   private int shown;
 
-  Progress(PrintWriter err) {
+  public Progress(PrintWriter err) {
     this(err, errorIsTerminal());
   }
 
-  Progress(PrintWriter err, boolean terminal) {
+  public Progress(PrintWriter err, boolean terminal) {
     this.err = err;
     this.terminal = terminal;
   }
@@ -40,7 +40,7 @@ final class Progress implements AutoCloseable {
   }
 
   /** Says where the work is, if it is time to. */
-  void at(int done, int total, String what) {
+  public void at(int done, int total, String what) {
     var pause = terminal ? ON_TERMINAL : ELSEWHERE;
     if (System.nanoTime() - last < pause.toNanos()) {
       return;

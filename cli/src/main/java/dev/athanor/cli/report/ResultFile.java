@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,7 +12,7 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Writes results for machines, and for {@code docs/results}. */
-final class ResultFile {
+public final class ResultFile {
 
   /** Numbers that JSON lacks become the strings "NaN", "Infinity" and "-Infinity". */
   private static final JsonMapper JSON =
@@ -24,7 +24,7 @@ final class ResultFile {
   private ResultFile() {}
 
   /** A record as JSON, in the order of its components. */
-  static String json(Object value) {
+  public static String json(Object value) {
     return JSON.writeValueAsString(value);
   }
 
@@ -33,7 +33,7 @@ final class ResultFile {
    *
    * @throws ParameterException when the file lies in no folder or cannot be written
    */
-  static void check(CommandLine command, String option, @Nullable Path file) {
+  public static void check(CommandLine command, String option, @Nullable Path file) {
     if (file == null) {
       return;
     }
@@ -47,7 +47,7 @@ final class ResultFile {
     }
   }
 
-  static void write(@Nullable Path file, List<String> lines) throws IOException {
+  public static void write(@Nullable Path file, List<String> lines) throws IOException {
     if (file != null) {
       Files.writeString(file, String.join("\n", lines) + "\n");
     }

@@ -1,11 +1,11 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
 /** What one suite of {@code athanor verify} found. */
-interface SuiteReport {
+public interface SuiteReport {
 
   Build athanor();
 

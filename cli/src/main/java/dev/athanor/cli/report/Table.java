@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -6,16 +6,16 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** Rows of text under headings. Columns of numbers stand at the right. */
-final class Table {
+public final class Table {
 
   private final List<String> headings;
   private final List<List<String>> rows = new ArrayList<>();
 
-  Table(String... headings) {
+  public Table(String... headings) {
     this.headings = List.of(headings);
   }
 
-  void add(String... cells) {
+  public void add(String... cells) {
     if (cells.length != headings.size()) {
       throw new IllegalArgumentException(
           "%d cells under %d headings".formatted(cells.length, headings.size()));
@@ -24,7 +24,7 @@ final class Table {
   }
 
   /** With columns that stand under each other. */
-  List<String> text() {
+  public List<String> text() {
     var lines = new ArrayList<String>();
     lines.add(text(headings));
     rows.forEach(row -> lines.add(text(row)));

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -15,7 +15,7 @@ import java.util.stream.LongStream;
  * Prints the numbers of a tensor as NumPy does: nested brackets, and of more than {@value #MOST}
  * elements only the first and last {@value #EDGE} along each dimension.
  */
-final class TensorText {
+public final class TensorText {
 
   private static final int MOST = 1000;
   private static final int EDGE = 3;
@@ -37,7 +37,7 @@ final class TensorText {
   }
 
   /** Returns the lines. */
-  static List<String> lines(HostTensor tensor) {
+  public static List<String> lines(HostTensor tensor) {
     return new TensorText(tensor).lines(0, 0);
   }
 

@@ -1,10 +1,10 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import java.math.BigDecimal;
 import java.math.MathContext;
 
 /** Formats quantities for people: four significant digits and the unit that suits their size. */
-final class Units {
+public final class Units {
 
   private static final MathContext FOUR_DIGITS = new MathContext(4);
 
@@ -15,7 +15,7 @@ final class Units {
    *
    * @param micros in microseconds
    */
-  static String time(double micros) {
+  public static String time(double micros) {
     double value = rounded(micros);
     return value < 1e3
         ? digits(value) + " µs"
@@ -23,12 +23,12 @@ final class Units {
   }
 
   /** Returns floating-point operations per second: {@code 4.700 GFLOP/s}. */
-  static String flops(double perSecond) {
+  public static String flops(double perSecond) {
     return rate(perSecond, "FLOP/s");
   }
 
   /** Returns bytes per second: {@code 1.430 MB/s}, {@code 4.100 TB/s}. */
-  static String bytes(double perSecond) {
+  public static String bytes(double perSecond) {
     return rate(perSecond, "B/s");
   }
 

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.ops.KernelCache;
@@ -22,7 +22,7 @@ import java.util.stream.Stream;
  * @param unchecked ops of which nothing was checked
  * @param spills kernels whose registers do not suffice on the device: right, but slow
  */
-record VerifyReport(
+public record VerifyReport(
     Build athanor,
     Machine device,
     Instant date,
@@ -39,7 +39,7 @@ record VerifyReport(
     implements SuiteReport {
 
   /** What was checked. */
-  record Scope(String suite, boolean quick, long seed) {}
+  public record Scope(String suite, boolean quick, long seed) {}
 
   /**
    * A kernel variant.
@@ -86,7 +86,7 @@ record VerifyReport(
     }
   }
 
-  static VerifyReport of(
+  public static VerifyReport of(
       Machine machine,
       Instant date,
       double seconds,

@@ -1,8 +1,10 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.cli.Athanor;
+import dev.athanor.cli.argument.TensorFile;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.ptx.text.Parser;

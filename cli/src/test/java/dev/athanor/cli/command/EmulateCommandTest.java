@@ -1,7 +1,8 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.cli.Athanor;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;

@@ -1,7 +1,8 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.cli.Athanor;
 import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import java.io.IOException;
@@ -150,8 +151,18 @@ class LoadCommandTest {
     var run = load("op add a=f32[2] b=f32[3]");
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.err())
-        .startsWith("athanor load: POST http://127.0.0.1:" + port + "/ops/add was answered with 4")
-        .contains("urn:athanor:problem:shape-mismatch");
+        .startsWith("athanor load: \"op add a=f32[2] b=f32[3]\" cannot be measured: ")
+        .contains("(shape-mismatch)");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"a_b:9090", "127.0.0.1", "127.0.0.1:90900", "http://127.0.0.1:9090"})
+  void whatIsNoAddressOfGrpcIsSaid(String address) {
+    var run = Run.of(Athanor.commandLine(), "load", "--grpc", address, "get 1KiB");
+    assertThat(run.err())
+        .isEqualTo(
+            "athanor load: --grpc %s: it is written 127.0.0.1:9090%n".formatted(address));
+    assertThat(run.status()).isEqualTo(2);
   }
 
   @Test

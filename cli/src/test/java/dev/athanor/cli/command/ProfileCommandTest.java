@@ -1,8 +1,9 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.athanor.cli.Athanor;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;

@@ -1,4 +1,4 @@
-package dev.athanor.cli;
+package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

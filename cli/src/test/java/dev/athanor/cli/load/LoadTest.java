@@ -9,9 +9,13 @@ import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.DescribeResponse;
 import dev.athanor.api.v1.GetRequest;
 import dev.athanor.api.v1.GetResponse;
+import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.client.AthanorException;
 import dev.athanor.ops.Catalogue;
 import io.grpc.Server;
 import io.grpc.Status;
@@ -40,7 +44,11 @@ import org.junit.jupiter.api.Test;
 /** Load on services that misbehave in known ways. */
 class LoadTest {
 
-  private static final byte[] HANDLE = "{\"handle\": \"t_1\"}".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] TENSOR =
+      """
+      {"handle": "t_1", "dtype": "u8", "shape": [64], "bytes": 64}
+      """
+          .getBytes(StandardCharsets.UTF_8);
   private static final Duration NONE = Duration.ZERO;
 
   /** One at a time, as a service with one worker. */
@@ -50,7 +58,7 @@ class LoadTest {
   private HttpServer server;
   private Server grpc;
   private volatile @Nullable StatusException grpcFails;
-  private Client client;
+  private Target target;
 
   @BeforeEach
   void start() throws IOException {
@@ -61,8 +69,8 @@ class LoadTest {
             .addService(new Zeros())
             .build()
             .start();
-    client =
-        new Client(
+    target =
+        new Target(
             URI.create("http://127.0.0.1:" + server.getAddress().getPort()),
             "127.0.0.1:" + grpc.getPort(),
             Map.of("X-Key", "k"));
@@ -70,7 +78,7 @@ class LoadTest {
 
   @AfterEach
   void stop() {
-    client.close();
+    target.close();
     server.stop(0);
     grpc.shutdownNow();
     worker.shutdownNow();
@@ -78,6 +86,14 @@ class LoadTest {
 
   /** Whatever is asked for, it has 64 zeros, unless it fails. */
   private final class Zeros extends TensorsGrpc.TensorsImplBase {
+    @Override
+    public void describe(DescribeRequest request, StreamObserver<DescribeResponse> answer) {
+      var tensor = Tensor.newBuilder().setHandle(request.getHandle()).setDtype("u8");
+      answer.onNext(
+          DescribeResponse.newBuilder().setTensor(tensor.addShape(64).setBytes(64)).build());
+      answer.onCompleted();
+    }
+
     @Override
     public void get(GetRequest request, StreamObserver<GetResponse> answer) {
       gets.incrementAndGet();
@@ -110,7 +126,7 @@ class LoadTest {
               case "DELETE" -> exchange.sendResponseHeaders(204, -1);
               default -> {
                 stored[0] = exchange.getRequestBody().readAllBytes();
-                send(exchange, 201, HANDLE);
+                send(exchange, 201, TENSOR);
               }
             }
           }
@@ -134,7 +150,7 @@ class LoadTest {
 
   private Measurement load(String text, Course course, Level level) throws InterruptedException {
     var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse(text);
-    return new Load(client, course).run(scenario, level, (_, _) -> {});
+    return new Load(target, course).run(scenario, level, (_, _) -> {});
   }
 
   @Test
@@ -204,17 +220,16 @@ class LoadTest {
   }
 
   @Test
-  void refusalsAreCountedByTheirCodeAndNotAsResults() throws InterruptedException {
+  void refusalsAreCountedByTheirCodeAndNotAsResults() throws Exception {
     refuseEveryOther("0");
     var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse("get 64B");
-    var ready = scenario.prepare(client, new Resident(client), 1);
+    var ready = scenario.prepare(target, 1);
     var window = new Window();
     for (int i = 0; i < 4; i++) {
       try {
-        var answer = ready.send(0, true);
-        answer.problem().ifPresentOrElse(window::refused, () -> window.add(1000, Map.of()));
-      } catch (IOException e) {
-        throw new AssertionError(e);
+        window.add(1000, ready.send(0, true).phases());
+      } catch (AthanorException e) {
+        window.refused(Refused.of(e).code());
       }
     }
     assertThat(window.errors()).isEqualTo(Map.of("queue-full", 2L));
