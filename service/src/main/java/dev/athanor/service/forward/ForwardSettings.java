@@ -12,8 +12,8 @@ import org.springframework.util.unit.DataSize;
  * Forwarding of REST requests to the replica that owns their tensors. Callers' credentials go with
  * them, to the addresses of {@code url} and to no others.
  *
- * @param url the REST interface of a replica, with {@code {replica}} in the place of the mark in its
- *     handles: {@code http://athanor-{replica}.athanor-headless:8080}. Part of the host must be
+ * @param url the REST interface of a replica, with {@code {replica}} in the place of the mark in
+ *     its handles: {@code http://athanor-{replica}.athanor-headless:8080}. Part of the host must be
  *     fixed. Empty for no forwarding
  * @param connectTimeout how long a connection may take
  * @param answerTimeout how long the owner may take to begin its answer once it has the request
@@ -25,7 +25,8 @@ import org.springframework.util.unit.DataSize;
  * @param maxRequests how many requests are forwarded at a time; others are answered with queue-full
  */
 public record ForwardSettings(
-    @NotNull @Pattern(
+    @NotNull
+        @Pattern(
             regexp =
                 "(https?://([a-z0-9][a-z0-9.-]*\\{replica}[a-z0-9.-]*|\\{replica}[.-][a-z0-9][a-z0-9.-]*)(:\\d{1,5})?)?",
             message =

@@ -284,8 +284,7 @@ final class Forwarder implements AutoCloseable {
         copied.forEach(name -> response.setHeader(name, null));
       }
       throw Failure.Busy.replicaUnavailable(
-          outgoing.replica(),
-          "broke its answer off, and the request may have been carried out");
+          outgoing.replica(), "broke its answer off, and the request may have been carried out");
     }
   }
 

@@ -93,8 +93,8 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     }
   }
 
-  private void forwardAtOnce(
-      HttpServletRequest request, String owner, HttpServletResponse response) throws IOException {
+  private void forwardAtOnce(HttpServletRequest request, String owner, HttpServletResponse response)
+      throws IOException {
     try {
       forward(request, owner, null, response);
     } catch (Failure e) {
