@@ -18,8 +18,8 @@ class AthanorApplicationTest {
       var failure =
           catchThrowable(() -> AthanorApplication.start("--server.port=" + taken.getLocalPort()));
       assertThat(StartupFailure.of(failure))
-          .hasValueSatisfying(known ->
-              assertThat(known.sentence()).contains("port " + taken.getLocalPort()));
+          .hasValueSatisfying(
+              known -> assertThat(known.sentence()).contains("port " + taken.getLocalPort()));
     }
   }
 }

@@ -63,8 +63,7 @@ public final class ServiceProcess implements AutoCloseable {
       throws IOException, InterruptedException {
     var log = Files.createTempFile(folder, "service-", ".log");
     var service =
-        new ServiceProcess(
-            "127.0.0.1", freePort(), freePort(), log, List.of(), List.of(settings));
+        new ServiceProcess("127.0.0.1", freePort(), freePort(), log, List.of(), List.of(settings));
     try {
       service.awaitReady();
     } catch (AssertionError | InterruptedException e) {

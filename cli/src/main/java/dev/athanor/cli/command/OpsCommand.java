@@ -66,7 +66,8 @@ public final class OpsCommand implements Callable<Integer> {
   private Op find(Catalogue catalogue, String wanted) {
     return catalogue
         .find(wanted)
-        .orElseThrow(() -> new ParameterException(spec.commandLine(), OpArguments.unknown(catalogue, wanted)));
+        .orElseThrow(() ->
+            new ParameterException(spec.commandLine(), OpArguments.unknown(catalogue, wanted)));
   }
 
   private static List<String> dtypes(Set<DType> dtypes) {

@@ -106,8 +106,7 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     var extents = contents.shape().stream().mapToLong(Long::longValue).toArray();
     var dtype = dev.athanor.ops.DType.of(contents.dtype().text()).orElseThrow();
     var data = MemorySegment.ofBuffer(contents.buffer());
-    var result =
-        new dev.athanor.ops.HostTensor(TensorType.of(dtype, extents), data).toDoubles();
+    var result = new dev.athanor.ops.HostTensor(TensorType.of(dtype, extents), data).toDoubles();
     var reference =
         Objects.requireNonNull(
             problem.op().reference(inputs, problem.attributes()).get(output), output);

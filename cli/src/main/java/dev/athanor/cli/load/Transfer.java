@@ -27,8 +27,7 @@ record Transfer(String text, boolean in, boolean grpc, int size, long seed) impl
     var random = new byte[size];
     new SplittableRandom(seed).nextBytes(random);
     // outside of the heap, so that the socket takes it without a copy
-    var contents =
-        HostTensor.of(DType.U8, ByteBuffer.allocateDirect(size).put(random).flip());
+    var contents = HostTensor.of(DType.U8, ByteBuffer.allocateDirect(size).put(random).flip());
     // what is put must not be there already
     var first = in ? HostTensor.of(DType.U8, new byte[size]) : contents;
     var held = new ArrayList<Tensor>();
@@ -49,11 +48,7 @@ record Transfer(String text, boolean in, boolean grpc, int size, long seed) impl
    * @param unread takes what is not checked, from all slots
    */
   private record Moving(
-      boolean in,
-      HostTensor contents,
-      List<Tensor> held,
-      List<Tensor> measured,
-      ByteBuffer unread)
+      boolean in, HostTensor contents, List<Tensor> held, List<Tensor> measured, ByteBuffer unread)
       implements Ready {
 
     @Override

@@ -1,6 +1,5 @@
 package dev.athanor.cli.report;
 
-import dev.athanor.cli.Athanor;
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import java.util.List;

@@ -160,8 +160,7 @@ class LoadCommandTest {
   void whatIsNoAddressOfGrpcIsSaid(String address) {
     var run = Run.of(Athanor.commandLine(), "load", "--grpc", address, "get 1KiB");
     assertThat(run.err())
-        .isEqualTo(
-            "athanor load: --grpc %s: it is written 127.0.0.1:9090%n".formatted(address));
+        .isEqualTo("athanor load: --grpc %s: it is written 127.0.0.1:9090%n".formatted(address));
     assertThat(run.status()).isEqualTo(2);
   }
 

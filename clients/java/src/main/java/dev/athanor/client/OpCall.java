@@ -98,7 +98,9 @@ public final class OpCall {
     return this;
   }
 
-  /** Receives what the service measured, once it has run the call and before the result is there. */
+  /**
+   * Receives what the service measured, once it has run the call and before the result is there.
+   */
   public OpCall timing(Consumer<Timing> receiver) {
     timing = receiver;
     return this;

@@ -36,7 +36,9 @@ public abstract class OpOptions<O extends OpOptions<O>> {
     return self();
   }
 
-  /** Receives what the service measured, once it has run the call and before the result is there. */
+  /**
+   * Receives what the service measured, once it has run the call and before the result is there.
+   */
   public final O timing(Consumer<Timing> receiver) {
     call.timing(receiver);
     return self();

@@ -59,9 +59,7 @@ class TensorsTest {
   void tellsWhatTheServiceMeasured() {
     var timings = new ArrayList<Timing>();
     athanor.matmul(MATRIX, MATRIX, o -> o.timing(timings::add)).close();
-    athanor
-        .inline()
-        .run(OpCall.of("relu").input("x", MATRIX).output("y").timing(timings::add));
+    athanor.inline().run(OpCall.of("relu").input("x", MATRIX).output("y").timing(timings::add));
     assertThat(timings)
         .hasSize(2)
         .allSatisfy(timing -> {

@@ -4,8 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
-import dev.athanor.service.TestClock;
 import dev.athanor.service.AthanorApplication;
+import dev.athanor.service.TestClock;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Fakes;
 import io.restassured.builder.RequestSpecBuilder;
