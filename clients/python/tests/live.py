@@ -14,7 +14,7 @@ from pathlib import Path
 
 import athanor
 
-JAR = Path(__file__).resolve().parents[3] / "service/target/athanor.jar"
+JAR = Path(__file__).resolve().parents[3] / "cli/target/athanor.jar"
 JAVA = Path(os.environ["JAVA_HOME"], "bin/java") if "JAVA_HOME" in os.environ else Path("java")
 LONGEST_START = 180.0
 

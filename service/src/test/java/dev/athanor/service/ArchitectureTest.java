@@ -110,14 +110,13 @@ class ArchitectureTest {
 
   /**
    * No request makes the service connect to anything but another replica, where that is configured.
-   * Tokens have an issuer, whose keys are Spring's to fetch, and the load generator is a client.
-   * Java's key managers are shown sockets.
+   * Tokens have an issuer, whose keys are Spring's to fetch. Java's key managers are shown sockets.
    */
   @Test
-  void onlyForwardingAndTheLoadGeneratorConnect() {
+  void onlyForwardingConnects() {
     noClasses()
         .that()
-        .resideOutsideOfPackages("dev.athanor.service.load..", "dev.athanor.service.forward")
+        .resideOutsideOfPackage("dev.athanor.service.forward")
         .and()
         .areNotAssignableTo(X509ExtendedKeyManager.class)
         .and()
@@ -197,8 +196,7 @@ class ArchitectureTest {
         "config",
         "security",
         "metrics",
-        "codec",
-        "load"
+        "codec"
       })
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
@@ -210,13 +208,10 @@ class ArchitectureTest {
     assertThat(types).as("classes of %s", name).hasSizeBetween(1, MOST_CLASSES);
   }
 
+  /** The service logs; only the command line, a module of its own, prints. */
   @Test
-  void onlyTheCommandLinePrints() {
-    noClasses()
-        .that()
-        .resideOutsideOfPackage("dev.athanor.service.cli..")
-        .should(ACCESS_STANDARD_STREAMS)
-        .check(CLASSES);
+  void nothingPrints() {
+    noClasses().should(ACCESS_STANDARD_STREAMS).check(CLASSES);
   }
 
   @Test

@@ -20,6 +20,7 @@ public final class AthanorBuilder {
   CallListener listener = (op, outcome, duration) -> {};
   private @Nullable String apiKey;
   private @Nullable Supplier<String> bearerToken;
+  private final Map<String, String> headers = new HashMap<>();
   private final Map<String, URI> replicas = new HashMap<>();
 
   AthanorBuilder(String url) {
@@ -50,6 +51,12 @@ public final class AthanorBuilder {
    */
   public AthanorBuilder bearerToken(Supplier<String> token) {
     bearerToken = token;
+    return this;
+  }
+
+  /** Adds a header to every request; over gRPC, it is metadata. */
+  public AthanorBuilder header(String name, String value) {
+    headers.put(name, value);
     return this;
   }
 
@@ -124,15 +131,16 @@ public final class AthanorBuilder {
     return name.substring(name.lastIndexOf('-') + 1);
   }
 
-  Map<String, String> credentials() {
-    var headers = new HashMap<String, String>();
+  /** Returns the headers of a request, credentials among them. */
+  Map<String, String> headers() {
+    var all = new HashMap<>(headers);
     if (apiKey != null) {
-      headers.put("X-API-Key", apiKey);
+      all.put("X-API-Key", apiKey);
     }
     if (bearerToken != null) {
-      headers.put("Authorization", "Bearer " + bearerToken.get());
+      all.put("Authorization", "Bearer " + bearerToken.get());
     }
-    return headers;
+    return all;
   }
 
   private static Duration positive(Duration value, String name) {

@@ -94,7 +94,12 @@ final class GrpcTransport implements Transport {
       OpCall call, Map<String, Target> targets, Terms terms) {
     return unary(
         operations(terms).run(Protos.run(call, targets)),
-        answer -> Protos.outputs(answer.getOutputsMap()));
+        answer -> {
+          if (answer.hasTiming()) {
+            call.timing().accept(Protos.timing(answer.getTiming()));
+          }
+          return Protos.outputs(answer.getOutputsMap());
+        });
   }
 
   @Override
@@ -231,7 +236,7 @@ final class GrpcTransport implements Transport {
 
   private <S extends AbstractStub<S>> S stub(S stub, Terms terms) {
     var metadata = new Metadata();
-    settings.credentials().forEach((name, value) -> put(metadata, name, value));
+    settings.headers().forEach((name, value) -> put(metadata, name, value));
     if (terms.priority() != 0) {
       put(metadata, "x-priority", Integer.toString(terms.priority()));
     }

@@ -63,7 +63,13 @@ final class HttpTransport implements Transport {
                 .header("Content-Type", JSON)
                 .POST(Bodies.of(List.of(Json.op(call, targets))));
     request.header("Accept", inline ? SAFETENSORS : JSON);
-    return send(request, inline ? HttpTransport::values : Json::outputs);
+    return send(
+        request,
+        Bodies.toBuffer(),
+        response -> {
+          Timing.ofHeader(response.headers().firstValue("Server-Timing")).ifPresent(call.timing());
+          return inline ? values(response.body()) : Json.outputs(response.body());
+        });
   }
 
   /** Attributes, handles and targets as query parameters. */
@@ -197,7 +203,7 @@ final class HttpTransport implements Transport {
     var request =
         HttpRequest.newBuilder(URI.create(url + path + (text.isEmpty() ? "" : "?" + text)))
             .header("X-Deadline-Ms", Long.toString(terms.remainingMillis()));
-    settings.credentials().forEach(request::header);
+    settings.headers().forEach(request::header);
     if (terms.priority() != 0) {
       request.header("X-Priority", Integer.toString(terms.priority()));
     }

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +25,7 @@ public final class OpCall {
   private final Map<String, Tensor> into = new LinkedHashMap<>();
   private @Nullable Duration deadline;
   private int priority;
+  private Consumer<Timing> timing = measured -> {};
 
   private OpCall(String op) {
     this.op = op;
@@ -96,6 +98,14 @@ public final class OpCall {
     return this;
   }
 
+  /**
+   * Receives what the service measured, once it has run the call and before the result is there.
+   */
+  public OpCall timing(Consumer<Timing> receiver) {
+    timing = receiver;
+    return this;
+  }
+
   String op() {
     return op;
   }
@@ -118,6 +128,10 @@ public final class OpCall {
 
   @Nullable Duration deadline() {
     return deadline;
+  }
+
+  Consumer<Timing> timing() {
+    return timing;
   }
 
   /** 0 for the service's default. */

@@ -1,6 +1,7 @@
 package dev.athanor.client;
 
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
  * Options of a call that all operations have.
@@ -32,6 +33,14 @@ public abstract class OpOptions<O extends OpOptions<O>> {
   /** Bounds the time of this call, retries included; the default is the client's deadline. */
   public final O deadline(Duration limit) {
     call.deadline(limit);
+    return self();
+  }
+
+  /**
+   * Receives what the service measured, once it has run the call and before the result is there.
+   */
+  public final O timing(Consumer<Timing> receiver) {
+    call.timing(receiver);
     return self();
   }
 

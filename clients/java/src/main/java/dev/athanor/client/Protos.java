@@ -47,6 +47,16 @@ final class Protos {
     return request.build();
   }
 
+  static Timing timing(dev.athanor.api.v1.Timing timing) {
+    return new Timing(
+        Timing.micros(timing.getPrepareMicros()),
+        Timing.micros(timing.getQueueMicros()),
+        Timing.micros(timing.getUploadMicros()),
+        Timing.micros(timing.getKernelMicros()),
+        Timing.micros(timing.getDownloadMicros()),
+        Timing.micros(timing.getTotalMicros()));
+  }
+
   private static InputTensor input(Operand operand) {
     var input = InputTensor.newBuilder();
     if (operand instanceof HostTensor values) {

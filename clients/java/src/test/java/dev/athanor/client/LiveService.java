@@ -1,6 +1,5 @@
 package dev.athanor.client;
 
-import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -14,7 +13,7 @@ import java.util.stream.Stream;
 /** The service of this build on the emulator, started once for all tests. */
 final class LiveService {
 
-  private static final String MAIN = "dev.athanor.service.Athanor";
+  private static final String MAIN = "dev.athanor.service.AthanorApplication";
   private static final long LONGEST_START = TimeUnit.MINUTES.toNanos(3);
 
   private static boolean started;
@@ -65,17 +64,10 @@ final class LiveService {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"));
     command.add("--enable-native-access=ALL-UNNAMED");
-    var path = System.getProperty("java.class.path");
-    // A packaged service has its classes and libraries within its jar.
-    Stream.of(path.split(File.pathSeparator))
-        .filter(entry -> entry.matches(".*[/\\\\](athanor|service-[^/\\\\]*)\\.jar"))
-        .findFirst()
-        .ifPresentOrElse(
-            jar -> command.addAll(List.of("-jar", jar)),
-            () -> command.addAll(List.of("-cp", path, MAIN)));
-    command.addAll(List.of("serve", "--device", "emulator"));
-    command.addAll(List.of("--port", Integer.toString(httpPort)));
-    command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), MAIN));
+    command.add("--athanor.device=emulator");
+    command.add("--server.port=" + httpPort);
+    command.add("--spring.grpc.server.port=" + grpcPort);
     return command;
   }
 

@@ -165,12 +165,13 @@ class RetryTest {
   }
 
   @Test
-  void sendsCredentialsDeadlineAndPriority() {
+  void sendsCredentialsHeadersDeadlineAndPriority() {
     try (var server = new FakeServer(json(200, KEPT));
         var athanor =
             Athanor.builder(server.url() + "/prefix/")
                 .apiKey("key")
                 .bearerToken(() -> "token")
+                .header("X-Request-Source", "nightly")
                 .deadline(Duration.ofSeconds(30))
                 .build()) {
       athanor.relu(PAIR, o -> o.priority(2).deadline(Duration.ofSeconds(7))).detach();
@@ -179,6 +180,7 @@ class RetryTest {
       assertThat(request.headers())
           .containsEntry("x-api-key", "key")
           .containsEntry("authorization", "Bearer token")
+          .containsEntry("x-request-source", "nightly")
           .containsEntry("x-priority", "2");
       assertThat(Long.parseLong(request.headers().get("x-deadline-ms"))).isBetween(1L, 7000L);
     }

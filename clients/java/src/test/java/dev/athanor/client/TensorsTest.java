@@ -56,6 +56,20 @@ class TensorsTest {
   }
 
   @Test
+  void tellsWhatTheServiceMeasured() {
+    var timings = new ArrayList<Timing>();
+    athanor.matmul(MATRIX, MATRIX, o -> o.timing(timings::add)).close();
+    athanor.inline().run(OpCall.of("relu").input("x", MATRIX).output("y").timing(timings::add));
+    assertThat(timings)
+        .hasSize(2)
+        .allSatisfy(timing -> {
+          assertThat(timing.kernel()).isPositive();
+          assertThat(timing.total())
+              .isGreaterThanOrEqualTo(timing.kernel().plus(timing.queue()).plus(timing.upload()));
+        });
+  }
+
+  @Test
   void uploadsEveryKindOfArrayAndBuffer() {
     var direct = ByteBuffer.allocateDirect(8).order(ByteOrder.LITTLE_ENDIAN);
     direct.putFloat(0, 1).putFloat(4, 2);

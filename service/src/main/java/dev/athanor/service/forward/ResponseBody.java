@@ -61,7 +61,7 @@ final class ResponseBody implements HttpResponse.BodySubscriber<ResponseBody>, A
    * @throws IOException when the owner breaks off, or sends nothing for so long
    */
   List<ByteBuffer> next(Duration wait) throws IOException, InterruptedException {
-    subscription.thenAccept(to -> to.request(1));
+    var _ = subscription.thenAccept(to -> to.request(1));
     var event = events.poll(wait.toNanos(), TimeUnit.NANOSECONDS);
     return switch (event) {
       case null -> throw new HttpTimeoutException("no bytes in %s".formatted(wait));
@@ -80,7 +80,7 @@ final class ResponseBody implements HttpResponse.BodySubscriber<ResponseBody>, A
   @Override
   public void close() {
     if (!ended.get()) {
-      subscription.thenAccept(Flow.Subscription::cancel);
+      var _ = subscription.thenAccept(Flow.Subscription::cancel);
     }
   }
 }

@@ -282,13 +282,14 @@ class ForwardingTest extends RestTest {
   void anEarlyRefusalOfALongBodyPasses() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
         var acts = Executors.newVirtualThreadPerTaskExecutor()) {
-      acts.submit(() -> {
-        try (var socket = owner.accept()) {
-          readHead(socket);
-          write(socket, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}");
-          return socket.getInputStream().readAllBytes();
-        }
-      });
+      var _ =
+          acts.submit(() -> {
+            try (var socket = owner.accept()) {
+              readHead(socket);
+              write(socket, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}");
+              return socket.getInputStream().readAllBytes();
+            }
+          });
       assertThat(
               exchange(
                   head(
@@ -331,6 +332,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
+  @SuppressWarnings("try") // it is closed early on purpose
   void anOwnerThatBreaksOffMayHaveDoneTheWork() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
         var acts = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -399,6 +401,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
+  @SuppressWarnings("try") // it is closed early on purpose
   void aClientThatHangsUpCancelsItsRequest() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4))) {
       owner.setSoTimeout(30_000);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.service.ServiceProcess;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -72,6 +73,7 @@ class ReplicasTest {
   @TempDir Path folder;
 
   /** What is known of a tensor. */
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares them
   private record Known(String handle, float[] values) {
     String owner() {
       return handle.substring(handle.lastIndexOf('_') + 1);
@@ -81,6 +83,7 @@ class ReplicasTest {
   /**
    * @param code of a problem; empty for none
    */
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares them
   private record Answer(String code, byte[] body) {
     JsonNode json() {
       return JSON.readTree(body);
@@ -101,10 +104,12 @@ class ReplicasTest {
     int port = freePort();
     int front = freePort();
     url = URI.create("http://127.0.0.1:" + front);
-    try (var a = new ReplicaProcess("2", port, folder);
-        var b = new ReplicaProcess(KILLED, port, folder);
-        var c = new ReplicaProcess("4", port, folder)) {
-      List.of(a, b, c).forEach(replica -> replica.awaitReady(client));
+    try (var a = replica("2", port);
+        var b = replica(KILLED, port);
+        var c = replica("4", port)) {
+      for (var replica : List.of(a, b, c)) {
+        replica.awaitReady();
+      }
       var balancer = balancer(front, port);
       try (var workers = Executors.newVirtualThreadPerTaskExecutor()) {
         awaitBalancer();
@@ -118,8 +123,8 @@ class ReplicasTest {
         b.kill();
         killed = true;
         awaitSent(REQUESTS / 2, work);
-        try (var d = new ReplicaProcess("5", port, folder)) {
-          d.awaitReady(client);
+        try (var d = replica("5", port)) {
+          d.awaitReady();
           awaitAnswerOf("5");
           settled = true;
           int lost = 0;
@@ -140,6 +145,20 @@ class ReplicasTest {
         balancer.destroyForcibly();
       }
     }
+  }
+
+  /** Starts one at an address of loopback that ends with its mark. */
+  private ServiceProcess replica(String mark, int port) throws IOException {
+    return new ServiceProcess(
+        "127.0.0." + mark,
+        port,
+        0,
+        folder.resolve("replica-" + mark + ".log"),
+        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        List.of(
+            "athanor.replica=athanor-" + mark,
+            "athanor.forward.url=http://127.0.0.{replica}:" + port,
+            "athanor.tuning.cache=" + folder.resolve("tuning-" + mark + ".json")));
   }
 
   private static int freePort() throws IOException {

@@ -21,8 +21,8 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.TestClock;
-import dev.athanor.service.TestService;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Fakes;
 import dev.athanor.service.run.TestOps;
@@ -55,7 +55,7 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
  * this share one context.
  */
 @SpringBootTest(
-    classes = {TestService.class, Fakes.class},
+    classes = {AthanorApplication.class, Fakes.class},
     properties = {
       "athanor.device=emulator",
       "athanor.replica=test",

@@ -11,7 +11,7 @@ import com.microsoft.playwright.Page;
 import com.microsoft.playwright.Playwright;
 import com.microsoft.playwright.options.AriaRole;
 import com.microsoft.playwright.options.ColorScheme;
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import java.net.URI;
 import java.nio.file.Files;
@@ -37,7 +37,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
  * -Dathanor.screenshots=true} renews the pictures in docs/console.
  */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 abstract class BrowserTest {

@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
@@ -14,7 +14,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 
 /** The script of {@code helm test} passes against the service. Shares the context of ReadmeTest. */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class ChartProductTest {

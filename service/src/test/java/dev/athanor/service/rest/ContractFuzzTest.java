@@ -3,7 +3,7 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -31,7 +31,7 @@ import tools.jackson.databind.json.JsonMapper;
  * -Dathanor.fuzz.requests}. A failure names its seed; {@code -Dathanor.fuzz.seed} repeats it.
  */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class ContractFuzzTest {

@@ -3,7 +3,7 @@ package dev.athanor.service.rest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.equalTo;
 
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import io.restassured.specification.RequestSpecification;
 import java.nio.ByteBuffer;
@@ -22,7 +22,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** Every example of openapi.yaml fits its schema, and those that can be sent are. */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class ExamplesTest {

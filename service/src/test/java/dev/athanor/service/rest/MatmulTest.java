@@ -8,7 +8,7 @@ import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
 import static org.hamcrest.Matchers.startsWith;
 
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import io.restassured.specification.RequestSpecification;
 import java.nio.ByteBuffer;
@@ -21,7 +21,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 
 /** The service as it ships: real ops on the emulator. */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class MatmulTest {

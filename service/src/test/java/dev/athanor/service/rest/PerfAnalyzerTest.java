@@ -3,7 +3,7 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import io.restassured.path.json.JsonPath;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -22,7 +22,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
  * -m matmul --shape a:4,4 --shape b:4,4 --shape bias:4}, over the ops as they ship.
  */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class PerfAnalyzerTest {

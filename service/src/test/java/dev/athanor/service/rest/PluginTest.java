@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
 
-import dev.athanor.service.TestService;
+import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.specification.RequestSpecification;
@@ -26,7 +26,7 @@ import org.springframework.test.context.DynamicPropertySource;
 
 /** An op from a jar that was built apart is called as if it were one of ours. */
 @SpringBootTest(
-    classes = TestService.class,
+    classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "athanor.tuning.cache=none.json"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class PluginTest {

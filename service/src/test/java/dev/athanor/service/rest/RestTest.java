@@ -4,8 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
+import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.TestClock;
-import dev.athanor.service.TestService;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Fakes;
 import io.restassured.builder.RequestSpecBuilder;
@@ -27,7 +27,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
  * answer they get is checked against openapi.yaml.
  */
 @SpringBootTest(
-    classes = {TestService.class, Fakes.class},
+    classes = {AthanorApplication.class, Fakes.class},
     properties = {
       "athanor.device=emulator",
       "athanor.replica=test",

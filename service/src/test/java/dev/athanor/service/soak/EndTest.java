@@ -3,10 +3,9 @@ package dev.athanor.service.soak;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import dev.athanor.service.load.ServiceProcess;
+import dev.athanor.service.ServiceProcess;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -48,16 +47,11 @@ class EndTest {
   }
 
   private ServiceProcess start() throws IOException, InterruptedException {
-    var config =
-        Files.writeString(
-            folder.resolve("end.yaml"),
-            """
-            athanor:
-              run: {streams: 2, drain-delay: 1s}
-              tuning: {cache: "%s"}
-            """
-                .formatted(folder.resolve("tuning.json")));
-    return ServiceProcess.start("emulator", "--config", config.toString());
+    return ServiceProcess.start(
+        folder,
+        "athanor.run.streams=2",
+        "athanor.run.drain-delay=1s",
+        "athanor.tuning.cache=" + folder.resolve("tuning.json"));
   }
 
   @Test

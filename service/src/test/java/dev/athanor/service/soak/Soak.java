@@ -1,7 +1,7 @@
 package dev.athanor.service.soak;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.load.ServiceProcess;
+import dev.athanor.service.ServiceProcess;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;

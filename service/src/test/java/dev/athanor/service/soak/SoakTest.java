@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.load.ServiceProcess;
+import dev.athanor.service.ServiceProcess;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
@@ -71,8 +71,7 @@ class SoakTest {
     var keys = keys();
     var rows = new ArrayList<String>();
     double idle = load();
-    try (var service =
-        ServiceProcess.start("emulator", "--config", config(tombstoneTtl).toString())) {
+    try (var service = ServiceProcess.start(folder, settings(tombstoneTtl))) {
       var vanishing =
           new Vanishing(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
       var warmup = clients(service, samples, keys, 0, tombstoneTtl);
@@ -152,22 +151,15 @@ class SoakTest {
     return made.stream().map(ApiKey.Made::key).toList();
   }
 
-  private static Path config(Duration tombstoneTtl) throws IOException {
-    return Files.writeString(
-        folder.resolve("soak.yaml"),
-        """
-        athanor:
-          run: {streams: %d, queue: %d}
-          tensors: {tombstone-ttl: %ds}
-          tuning: {cache: "%s"}
-          security: {mode: api-key, api-keys: {file: "%s"}}
-        """
-            .formatted(
-                STREAMS,
-                QUEUE,
-                tombstoneTtl.toSeconds(),
-                folder.resolve("tuning.json"),
-                folder.resolve("keys")));
+  private static String[] settings(Duration tombstoneTtl) {
+    return new String[] {
+      "athanor.run.streams=" + STREAMS,
+      "athanor.run.queue=" + QUEUE,
+      "athanor.tensors.tombstone-ttl=%ds".formatted(tombstoneTtl.toSeconds()),
+      "athanor.tuning.cache=" + folder.resolve("tuning.json"),
+      "athanor.security.mode=api-key",
+      "athanor.security.api-keys.file=" + folder.resolve("keys")
+    };
   }
 
   /**

@@ -1,0 +1,237 @@
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.jar.JarFile;
+import java.util.spi.ToolProvider;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+
+// Packs the service, a Java runtime cut down to what it needs and JCuda's libraries into one
+// archive
+// that runs where there is no Java. Maven's profile `bundle` starts this file as it is, in the
+// folder `cli`:
+//
+//     java src/bundle/java/Bundle.java JAR VERSION TIME OUT
+//
+// JAR is Spring Boot's executable jar, TIME the date that all files get. In the folder OUT it
+// leaves
+// athanor-VERSION-linux-x86_64.tar.xz and, for a look, its contents under bundle/.
+//
+// Nothing inside is compressed, neither jars nor the runtime: xz does that once and better.
+
+static final long LARGEST_ARCHIVE = 60L << 20;
+
+/// Modules that no class file names: beans with the memory and the processor's load for the
+/// metrics, and what a running service is examined with.
+static final String MODULES_BESIDES = "jdk.management,jdk.jfr,jdk.jcmd";
+
+void main(String[] args) throws IOException, InterruptedException {
+  Path jar = Path.of(args[0]).toAbsolutePath();
+  String name = "athanor-" + args[1];
+  String time = args[2];
+  Path out = Path.of(args[3]).toAbsolutePath();
+  Path archive = out.resolve(name + "-linux-x86_64.tar.xz");
+
+  String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
+  if (!platform.equals("Linux amd64")) {
+    fail(
+        "The bundle is built on Linux on x86_64, since it takes in the JDK of the machine; this is "
+            + platform
+            + ".");
+  }
+  Files.deleteIfExists(archive);
+  delete(out.resolve("bundle"));
+  Path home = out.resolve("bundle").resolve(name);
+  Path lib = Files.createDirectories(home.resolve("lib"));
+
+  Path jars = out.resolve("bundle/jars");
+  String java = System.getProperty("java.home") + "/bin/java";
+  run(java, "-Djarmode=tools", "-jar", jar, "extract", "--destination", jars, "--libraries", ".");
+  for (Path packed : list(jars)) {
+    if (packed.getFileName().toString().startsWith("jcuda-natives-")) {
+      // On java.library.path JCuda need not unpack them into a shared temporary folder, which may
+      // not even be writable.
+      unpackLibraries(packed, Files.createDirectories(home.resolve("native")));
+    } else {
+      store(packed, lib.resolve(packed.getFileName()));
+    }
+  }
+
+  link(lib, home.resolve("runtime"));
+  Files.createDirectory(home.resolve("bin"));
+  Path launcher = Files.copy(Path.of("src/bundle/bin/athanor"), home.resolve("bin/athanor"));
+  Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
+  Files.copy(Path.of("src/bundle/README.md"), home.resolve("README.md"));
+  Files.copy(Path.of("../LICENSE"), home.resolve("LICENSE"));
+  Files.createDirectory(home.resolve("examples"));
+  for (Path example : list(Path.of("../examples"))) {
+    Files.copy(example, home.resolve("examples").resolve(example.getFileName()));
+  }
+  delete(jars);
+
+  pack(home, time, archive);
+  long size = Files.size(archive);
+  String sizeInWords =
+      String.format(Locale.ROOT, "%s is %.1f MiB", archive.getFileName(), size / 0x1p20);
+  if (size > LARGEST_ARCHIVE) {
+    Files.delete(archive);
+    fail(
+        sizeInWords
+            + ", and may have at most "
+            + (LARGEST_ARCHIVE >> 20)
+            + ": see what grew in "
+            + home
+            + ".");
+  }
+  IO.println(sizeInWords);
+}
+
+/// The same jar, uncompressed. Entries for folders are kept: without them Spring's component scan
+/// finds nothing.
+void store(Path from, Path to) throws IOException {
+  try (JarFile in = new JarFile(from.toFile());
+      ZipOutputStream out =
+          new ZipOutputStream(new BufferedOutputStream(Files.newOutputStream(to)))) {
+    for (ZipEntry packed : Collections.list(in.entries())) {
+      ZipEntry stored = new ZipEntry(packed);
+      stored.setMethod(ZipEntry.STORED);
+      stored.setCompressedSize(packed.getSize());
+      out.putNextEntry(stored);
+      try (InputStream bytes = in.getInputStream(packed)) {
+        bytes.transferTo(out);
+      }
+      out.closeEntry();
+    }
+  }
+}
+
+void unpackLibraries(Path jar, Path folder) throws IOException {
+  try (JarFile in = new JarFile(jar.toFile())) {
+    for (ZipEntry entry : Collections.list(in.entries())) {
+      if (entry.getName().endsWith(".so")) {
+        try (InputStream bytes = in.getInputStream(entry)) {
+          Files.copy(bytes, folder.resolve(Path.of(entry.getName()).getFileName()));
+        }
+      }
+    }
+  }
+}
+
+/// Links the modules that the jars need into a runtime, without debug information and symbols.
+void link(Path lib, Path runtime) throws IOException, InterruptedException {
+  String classPath = list(lib).stream().map(Path::toString).collect(Collectors.joining(":"));
+  String needed =
+      tool(
+          "jdeps",
+          "--multi-release",
+          "25",
+          "--ignore-missing-deps",
+          "--print-module-deps",
+          "--class-path",
+          classPath,
+          lib.resolve("athanor.jar").toString());
+  tool(
+      "jlink",
+      "--add-modules",
+      needed + "," + MODULES_BESIDES,
+      "--output",
+      runtime.toString(),
+      "--strip-debug",
+      "--no-header-files",
+      "--no-man-pages",
+      "--compress",
+      "zip-0");
+  if (isOnPath("strip")) {
+    try (Stream<Path> files = Files.walk(runtime)) {
+      for (Path library : files.filter(file -> file.toString().endsWith(".so")).toList()) {
+        run("strip", "-s", library);
+      }
+    }
+  } else {
+    IO.println(
+        "No strip was found (it comes with binutils): the archive will be about a MiB larger.");
+  }
+}
+
+/// The archive. Names in order, one time and no owner: the same files give the same bytes.
+void pack(Path home, String time, Path archive) throws IOException, InterruptedException {
+  for (String program : List.of("tar", "xz")) {
+    if (!isOnPath(program)) {
+      fail(
+          "No "
+              + program
+              + " was found, which packs the bundle: install it (Debian, Ubuntu: apt-get install tar xz-utils).");
+    }
+  }
+  List<ProcessBuilder> pipeline =
+      List.of(
+          new ProcessBuilder(
+              "tar",
+              "--create",
+              "--format=gnu",
+              "--sort=name",
+              "--mtime=" + time,
+              "--owner=0",
+              "--group=0",
+              "--numeric-owner",
+              "--mode=a=rX,u+w",
+              "--directory=" + home.getParent(),
+              home.getFileName().toString()),
+          new ProcessBuilder("xz", "--threads=0", "-6"));
+  pipeline.forEach(step -> step.redirectError(ProcessBuilder.Redirect.INHERIT));
+  pipeline.getLast().redirectOutput(archive.toFile());
+  for (Process step : ProcessBuilder.startPipeline(pipeline)) {
+    if (step.waitFor() != 0) {
+      fail("The archive could not be written; see above why.");
+    }
+  }
+}
+
+/// Runs a tool of the JDK in this process and answers what it printed.
+String tool(String name, String... arguments) {
+  StringWriter printed = new StringWriter();
+  PrintWriter out = new PrintWriter(printed);
+  ToolProvider tool = ToolProvider.findFirst(name).orElse(null);
+  if (tool == null) {
+    fail(
+        "The JDK in "
+            + System.getProperty("java.home")
+            + " has no "
+            + name
+            + ": use a full JDK 25.");
+  } else if (tool.run(out, out, arguments) != 0) {
+    fail(name + " " + String.join(" ", arguments) + " failed:\n" + printed);
+  }
+  return printed.toString().strip();
+}
+
+void run(Object... command) throws IOException, InterruptedException {
+  List<String> words = Arrays.stream(command).map(Object::toString).toList();
+  if (new ProcessBuilder(words).inheritIO().start().waitFor() != 0) {
+    fail(String.join(" ", words) + " failed; see above why.");
+  }
+}
+
+boolean isOnPath(String program) {
+  return Arrays.stream(System.getenv("PATH").split(":"))
+      .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+}
+
+List<Path> list(Path folder) throws IOException {
+  try (Stream<Path> files = Files.list(folder)) {
+    return files.sorted().toList();
+  }
+}
+
+void delete(Path tree) throws IOException {
+  if (Files.exists(tree)) {
+    try (Stream<Path> files = Files.walk(tree)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+}
+
+void fail(String sentence) {
+  System.err.println(sentence);
+  System.exit(1);
+}

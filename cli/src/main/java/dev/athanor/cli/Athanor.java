@@ -1,0 +1,77 @@
+package dev.athanor.cli;
+
+import dev.athanor.cli.argument.BadUse;
+import dev.athanor.cli.command.ApiKeyCommand;
+import dev.athanor.cli.command.BenchCommand;
+import dev.athanor.cli.command.EmulateCommand;
+import dev.athanor.cli.command.LoadCommand;
+import dev.athanor.cli.command.OpsCommand;
+import dev.athanor.cli.command.ProfileCommand;
+import dev.athanor.cli.command.PtxCommand;
+import dev.athanor.cli.command.RunCommand;
+import dev.athanor.cli.command.ServeCommand;
+import dev.athanor.cli.command.ShowcaseCommand;
+import dev.athanor.cli.command.TuneCommand;
+import dev.athanor.cli.command.VerifyCommand;
+import dev.athanor.cli.command.VersionCommand;
+import dev.athanor.cli.report.Build;
+import java.util.Locale;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** The command line, {@code athanor}: exit status 0 = done, 1 = failed, 2 = bad use. */
+@Command(
+    name = "athanor",
+    description = "GPU operations as a service for the JVM.",
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class,
+    subcommands = {
+      ServeCommand.class,
+      ShowcaseCommand.class,
+      OpsCommand.class,
+      RunCommand.class,
+      VerifyCommand.class,
+      BenchCommand.class,
+      TuneCommand.class,
+      ProfileCommand.class,
+      PtxCommand.class,
+      EmulateCommand.class,
+      LoadCommand.class,
+      ApiKeyCommand.class,
+      VersionCommand.class
+    },
+    synopsisSubcommandLabel = "COMMAND",
+    footer = {"", "athanor COMMAND --help describes a command."})
+public final class Athanor implements Runnable {
+
+  @Spec
+  @SuppressWarnings("NullAway.Init") // picocli sets it
+  private CommandSpec spec;
+
+  private Athanor() {}
+
+  public static void main(String[] args) {
+    // numbers are written alike on every machine
+    Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT);
+    int status = commandLine().execute(args);
+    // With status 0 the server's threads may still be at work: the JVM ends when they do.
+    if (status != 0) {
+      System.exit(status);
+    }
+  }
+
+  /** The program with all of its commands. */
+  public static CommandLine commandLine() {
+    return new CommandLine(new Athanor())
+        .setParameterExceptionHandler(new BadUse())
+        .setExecutionExceptionHandler(new Failed());
+  }
+
+  /** Prints the help, which is what {@code athanor} without a command does. */
+  @Override
+  public void run() {
+    spec.commandLine().usage(spec.commandLine().getOut());
+  }
+}

@@ -1,0 +1,137 @@
+package dev.athanor.cli.argument;
+
+import static java.util.stream.Collectors.joining;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.stream.Stream;
+import picocli.CommandLine;
+import picocli.CommandLine.IParameterExceptionHandler;
+import picocli.CommandLine.MissingParameterException;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.OverwrittenOptionException;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/** Answers bad use with one sentence: what was given, and what would be right. */
+public final class BadUse implements IParameterExceptionHandler {
+
+  @Override
+  public int handleParseException(ParameterException e, String[] arguments) {
+    var command = e.getCommandLine();
+    command
+        .getErr()
+        .printf("%s: %s%n", command.getCommandSpec().qualifiedName(), sentence(e, command));
+    command.getErr().flush();
+    return CommandLine.ExitCode.USAGE;
+  }
+
+  private static String sentence(ParameterException e, CommandLine command) {
+    return switch (e) {
+      case UnmatchedArgumentException unmatched ->
+          unmatched(unmatched.getUnmatched().getFirst(), command);
+      case MissingParameterException missing -> missing(missing, help(command));
+      case OverwrittenOptionException twice ->
+          "%s is given twice; it takes one value".formatted(name(twice.getOverwritten()));
+      default -> {
+        if (e.getArgSpec() != null && e.getValue() != null) {
+          yield "%s %s: it takes %s"
+              .formatted(option(e.getArgSpec()), e.getValue(), values(e.getArgSpec()));
+        }
+        var message = String.valueOf(e.getMessage()).strip();
+        yield message.equals("Missing required subcommand")
+            ? "a command is missing; commands are "
+                + String.join(", ", command.getSubcommands().keySet())
+            : message.lines().findFirst().orElse("bad use");
+      }
+    };
+  }
+
+  private static String help(CommandLine command) {
+    return command.getCommandSpec().qualifiedName() + " --help";
+  }
+
+  private static String unmatched(String given, CommandLine command) {
+    if (given.startsWith("-")) {
+      var option = given.replaceFirst("=.*", "");
+      return "unknown option %s; %s"
+          .formatted(
+              option,
+              hint(
+                  option,
+                  command.getCommandSpec().optionsMap().keySet(),
+                  help(command) + " lists the options"));
+    }
+    var commands = command.getSubcommands().keySet();
+    return commands.isEmpty()
+        ? "unexpected argument \"%s\"; see %s".formatted(given, help(command))
+        : "unknown command \"%s\"; %s"
+            .formatted(given, hint(given, commands, help(command) + " lists the commands"));
+  }
+
+  private static String missing(MissingParameterException e, String help) {
+    var names = e.getMissing().stream().map(BadUse::name).toList();
+    return String.valueOf(e.getMessage()).startsWith("Missing required parameter for option")
+        ? "a value is missing: %s".formatted(names.getFirst())
+        : "%s %s missing; see %s"
+            .formatted(String.join(" and ", names), names.size() == 1 ? "is" : "are", help);
+  }
+
+  private static String option(ArgSpec argument) {
+    return argument instanceof OptionSpec option ? option.longestName() : argument.paramLabel();
+  }
+
+  private static String name(ArgSpec argument) {
+    return argument instanceof OptionSpec && !argument.paramLabel().isEmpty()
+        ? option(argument) + " " + argument.paramLabel()
+        : option(argument);
+  }
+
+  private static String values(ArgSpec argument) {
+    var type = argument.isMultiValue() ? argument.auxiliaryTypes()[0] : argument.type();
+    if (type.isEnum()) {
+      return Stream.of(type.getEnumConstants()).map(Object::toString).collect(joining(", "));
+    }
+    return type == double.class || type == Double.class
+        ? "a number"
+        : type == int.class || type == Integer.class || type == long.class
+            ? "a whole number"
+            : argument.paramLabel();
+  }
+
+  /** Returns {@code did you mean X?} where a name resembles what was given, else the other hint. */
+  public static String hint(String given, Collection<String> names, String otherwise) {
+    return closest(given, names).map("did you mean %s?"::formatted).orElse(otherwise);
+  }
+
+  /** The name that is fewest edits away, if that is at most a third of the letters. */
+  private static Optional<String> closest(String given, Collection<String> names) {
+    return names.stream()
+        .filter(name -> edits(given, name) <= Math.max(1, name.length() / 3))
+        .min(Comparator.comparingInt(name -> edits(given, name)));
+  }
+
+  /** The insertions, deletions, replacements and swaps of neighbors between two words. */
+  private static int edits(String a, String b) {
+    var rows = new int[a.length() + 1][b.length() + 1];
+    for (int i = 0; i <= a.length(); i++) {
+      for (int j = 0; j <= b.length(); j++) {
+        if (i == 0 || j == 0) {
+          rows[i][j] = i + j;
+          continue;
+        }
+        int replaced = rows[i - 1][j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+        rows[i][j] = Math.min(replaced, Math.min(rows[i - 1][j], rows[i][j - 1]) + 1);
+        if (i > 1
+            && j > 1
+            && a.charAt(i - 1) == b.charAt(j - 2)
+            && a.charAt(i - 2) == b.charAt(j - 1)) {
+          rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
+        }
+      }
+    }
+    return rows[a.length()][b.length()];
+  }
+}

@@ -1,0 +1,39 @@
+package dev.athanor.cli.argument;
+
+import dev.athanor.engine.analysis.Gpu;
+import java.util.stream.Collectors;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The option {@code --gpu}. */
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class GpuOption {
+
+  @Spec(Spec.Target.MIXEE)
+  private CommandSpec command;
+
+  @Option(
+      names = "--gpu",
+      defaultValue = "H200",
+      description =
+          "the GPU that is planned for: H200, H100, A100, RTX 4090, L4, RTX 5090;"
+              + " default: ${DEFAULT-VALUE}")
+  private String name;
+
+  /**
+   * The GPU.
+   *
+   * @throws ParameterException when none has this name
+   */
+  public Gpu gpu() {
+    return Gpu.named(name)
+        .orElseThrow(() ->
+            new ParameterException(
+                command.commandLine(),
+                "--gpu %s: GPUs are %s"
+                    .formatted(
+                        name, Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
+  }
+}

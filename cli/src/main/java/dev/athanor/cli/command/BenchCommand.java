@@ -1,0 +1,299 @@
+package dev.athanor.cli.command;
+
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.BenchReport;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.Machine;
+import dev.athanor.cli.report.PredictReport;
+import dev.athanor.cli.report.Progress;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.bench.Baseline;
+import dev.athanor.ops.bench.Ceilings;
+import dev.athanor.ops.bench.Effort;
+import dev.athanor.ops.bench.OpBench;
+import dev.athanor.ops.bench.OpBench.Row;
+import dev.athanor.ops.bench.Suites;
+import dev.athanor.ops.bench.Torch;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code athanor bench}. */
+@Command(
+    name = "bench",
+    description = {
+      "Measures how fast ops are; results are sampled, and a wrong one is a failure.",
+      "Exit status 0: measured and right; 1: something is wrong."
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class)
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class BenchCommand implements Callable<Integer> {
+
+  /** Enough that a block at the edge of a grid is not all there is. */
+  private static final long PREDICTED_BLOCKS = 4;
+
+  private final Catalogue catalogue;
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private DeviceOption device;
+
+  @Parameters(
+      arity = "0..*",
+      paramLabel = "OP",
+      description = "what is measured; all ops that have a suite when left out")
+  private List<String> names = new ArrayList<>();
+
+  @Option(
+      names = "--problem",
+      paramLabel = "PROBLEM",
+      description =
+          "a problem of the one OP instead of its suite, such as"
+              + " \"a=f16[64,32] b=f16[32,16] alpha=2\"; may be given again")
+  private List<String> problems = new ArrayList<>();
+
+  @Option(
+      names = "--all-variants",
+      description = "every kernel variant, not only the one that the planner takes")
+  private boolean allVariants;
+
+  @Option(
+      names = "--warmup",
+      paramLabel = "N",
+      description = "launches before the clock runs; default: 10, on the emulator 3")
+  private @Nullable Integer warmup;
+
+  @Option(
+      names = "--repeat",
+      paramLabel = "N",
+      description = "the fewest samples; default: 20, on the emulator 5")
+  private @Nullable Integer repeat;
+
+  @Option(
+      names = "--min-time",
+      paramLabel = "MS",
+      description =
+          "samples go on until they add up to so many milliseconds; default: 200, on the emulator 0")
+  private @Nullable Double minMillis;
+
+  @Option(
+      names = "--baseline",
+      split = ",",
+      paramLabel = "LIBRARY",
+      description = {
+        "cublas, torch, or both with a comma between: measured in turn with ours.",
+        "cublas runs on the same buffers; torch in a process of python3, or what ATHANOR_PYTHON names,"
+            + " where PyTorch is installed"
+      })
+  private List<String> baselines = new ArrayList<>();
+
+  @Option(
+      names = "--predict",
+      paramLabel = "GPU",
+      description =
+          "measures nothing: bounds from below the times on this GPU by what the emulator counts")
+  private @Nullable String predict;
+
+  @Option(
+      names = "--seed",
+      defaultValue = "1",
+      description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
+  private long seed;
+
+  @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
+  private @Nullable Path json;
+
+  @Option(names = "--markdown", paramLabel = "FILE", description = "writes the table to this file")
+  private @Nullable Path markdown;
+
+  public BenchCommand() {
+    this(Catalogue.load());
+  }
+
+  BenchCommand(Catalogue catalogue) {
+    this.catalogue = catalogue;
+  }
+
+  @Override
+  public Integer call() throws IOException {
+    for (var baseline : baselines) {
+      if (!baseline.equals("cublas") && !baseline.equals("torch")) {
+        throw misuse(
+            "--baseline %s: it takes cublas, torch, or both with a comma between"
+                .formatted(baseline));
+      }
+    }
+    var ops = ops();
+    problems(ops, false); // before a device is opened
+    effort(true);
+    ResultFile.check(spec.commandLine(), "--json", json);
+    ResultFile.check(spec.commandLine(), "--markdown", markdown);
+    if (predict != null) {
+      return predict(ops, predict);
+    }
+    var opened = device.open();
+    try (var target = opened.device()) {
+      boolean emulated = target.capability().id().startsWith("emulator");
+      var effort = effort(emulated);
+      var machine = Machine.of(opened);
+      var others = openBaselines(target);
+      var date = Instant.now();
+      var out = spec.commandLine().getOut();
+      machine.lines().forEach(out::println);
+      out.flush();
+      var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
+      var rows = new ArrayList<Row>();
+      var measured = measure(target, effort, others, problems(ops, !emulated), rows);
+      var report =
+          BenchReport.of(
+              machine, date, others, ceilings, effort, seed, measured.lost, rows, measured.spills);
+      out.println();
+      report.table().text().forEach(out::println);
+      out.println();
+      report.notes().forEach(out::println);
+      out.flush();
+      if (json != null) {
+        ResultFile.write(json, List.of(ResultFile.json(report)));
+      }
+      ResultFile.write(markdown, report.markdown());
+      return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
+    }
+  }
+
+  private int predict(List<Op> ops, String name) throws IOException {
+    var gpu =
+        Gpu.named(name)
+            .orElseThrow(() ->
+                misuse(
+                    "--predict %s: GPUs are %s"
+                        .formatted(
+                            name,
+                            Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
+    var wanted = problems(ops, true);
+    var rows = new ArrayList<PredictReport.Row>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      for (var problem : wanted) {
+        progress.at(
+            rows.size() + 1,
+            wanted.size(),
+            problem.op().description().name() + " " + problem.text());
+        rows.add(PredictReport.Row.of(problem, gpu, PREDICTED_BLOCKS));
+      }
+    }
+    var report = new PredictReport(Build.current(), gpu.name(), PREDICTED_BLOCKS, rows);
+    var out = spec.commandLine().getOut();
+    report.markdown().forEach(out::println);
+    out.flush();
+    if (json != null) {
+      ResultFile.write(json, List.of(ResultFile.json(report)));
+    }
+    ResultFile.write(markdown, report.markdown());
+    return CommandLine.ExitCode.OK;
+  }
+
+  private List<Op> ops() {
+    if (names.isEmpty()) {
+      return List.copyOf(catalogue.all());
+    }
+    var ops = new ArrayList<Op>();
+    for (var name : names) {
+      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpArguments.unknown(catalogue, name))));
+    }
+    return ops;
+  }
+
+  private List<Problem> problems(List<Op> ops, boolean large) {
+    if (problems.isEmpty()) {
+      var all = ops.stream().flatMap(op -> Suites.of(op, large).stream()).toList();
+      if (all.isEmpty()) {
+        throw misuse(
+            "%s has no suite; say what to measure with --problem"
+                .formatted(String.join(", ", names)));
+      }
+      return all;
+    }
+    if (ops.size() != 1) {
+      throw misuse("--problem is of one op, got %d".formatted(ops.size()));
+    }
+    try {
+      return problems.stream().map(text -> Problem.parse(ops.getFirst(), text)).toList();
+    } catch (IllegalArgumentException | OpException e) {
+      throw misuse("--problem: " + e.getMessage());
+    }
+  }
+
+  /** The outcome of a measurement; {@code lost} says why it ended early. */
+  private record Measured(Optional<String> lost, List<KernelCache.Spill> spills) {}
+
+  /** Adds the measurements to {@code rows}, up to a loss of the device. */
+  private Measured measure(
+      Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
+    var lost = Optional.<String>empty();
+    try (var bench = new OpBench(target, effort, others);
+        var progress = new Progress(spec.commandLine().getErr())) {
+      try {
+        for (int i = 0; i < wanted.size(); i++) {
+          var problem = wanted.get(i);
+          progress.at(
+              i + 1, wanted.size(), problem.op().description().name() + " " + problem.text());
+          bench.run(problem, allVariants, seed, rows::add);
+        }
+      } catch (DeviceException.Lost e) {
+        lost = Optional.of(String.valueOf(e.getMessage()));
+      }
+      return new Measured(lost, bench.spills());
+    }
+  }
+
+  private List<Baseline> openBaselines(Device target) {
+    var opened = new ArrayList<Baseline>();
+    for (var baseline : new LinkedHashSet<>(baselines)) {
+      try {
+        opened.add(baseline.equals("torch") ? Torch.beside(target) : Baseline.cuBlas(target));
+      } catch (DeviceException.Unavailable e) {
+        throw misuse("--baseline cublas: " + e.getMessage()); // torch has not started anything yet
+      }
+    }
+    return opened;
+  }
+
+  private Effort effort(boolean emulated) {
+    try {
+      return new Effort(
+          warmup != null ? warmup : emulated ? 3 : 10,
+          repeat != null ? repeat : emulated ? 5 : 20,
+          minMillis != null ? minMillis : emulated ? 0 : 200);
+    } catch (IllegalArgumentException e) {
+      throw misuse("--warmup, --repeat, --min-time: " + e.getMessage());
+    }
+  }
+
+  private ParameterException misuse(String sentence) {
+    return new ParameterException(spec.commandLine(), sentence);
+  }
+}

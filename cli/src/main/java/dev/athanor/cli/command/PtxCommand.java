@@ -1,0 +1,270 @@
+package dev.athanor.cli.command;
+
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.Table;
+import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.analysis.Assembly;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.analysis.Liveness;
+import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.ptx.InstructionForm;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.check.Violation;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.KernelView;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code athanor ptx OP}. */
+@Command(
+    name = "ptx",
+    description = {
+      "Prints the PTX that an op would run.",
+      "Example: athanor ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats"
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class)
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class PtxCommand implements Callable<Integer> {
+
+  /** Where annotations stand; longer lines are followed by theirs at once. */
+  private static final int ANNOTATION_COLUMN = 64;
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private OpArguments op;
+
+  @Mixin private DeviceOption device;
+
+  @Option(names = "--explain", description = "prints the candidates of the planner instead of PTX")
+  private boolean explain;
+
+  @Option(
+      names = "--annotate",
+      description = "adds to each line the line of Java that wrote it and the live registers")
+  private boolean annotate;
+
+  @Option(names = "--stats", description = "prints counts instead of PTX")
+  private boolean stats;
+
+  @Option(
+      names = "--assemble",
+      paramLabel = "TARGET",
+      description =
+          "assembles for a target, sm_80, and prints registers, spills and occupancy instead of PTX")
+  private @Nullable String assemble;
+
+  @Option(names = "--json", description = "all of this as JSON")
+  private boolean json;
+
+  private record Result(String kernel, List<Stats> kernels, String explanation) {}
+
+  /** What stands in a kernel. */
+  private record Stats(
+      String name,
+      String version,
+      String target,
+      String ptx,
+      long instructions,
+      Map<String, Long> mix,
+      int registersLive,
+      int predicatesLive,
+      int staticSharedBytes,
+      int maxThreads,
+      List<String> warnings,
+      List<Assembled> assembled) {}
+
+  /** What an assembler made of it. */
+  private record Assembled(
+      String assembler,
+      String target,
+      int registers,
+      int spillStoreBytes,
+      int spillLoadBytes,
+      int stackBytes,
+      List<String> warnings,
+      Map<String, Integer> blocksPerMultiprocessor) {}
+
+  @Override
+  public Integer call() {
+    var out = spec.commandLine().getOut();
+    var target = target();
+    try (var opened = device.open().device()) {
+      var plan = op.plans(Catalogue.load(), opened.capability()).getFirst();
+      if (explain && !json) {
+        out.println(plan.explain());
+        return 0;
+      }
+      var kernels = plan.kernels().stream().map(kernel -> stats(kernel, target)).toList();
+      if (json) {
+        out.println(ResultFile.json(new Result(plan.kernel(), kernels, plan.explain())));
+      } else if (stats || target != null) {
+        kernels.forEach(kernel -> report(kernel).forEach(out::println));
+      } else {
+        plan.kernels().forEach(kernel -> text(kernel).forEach(out::println));
+      }
+    }
+    return 0;
+  }
+
+  private @Nullable Target target() {
+    try {
+      return assemble == null ? null : Target.of(assemble);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(
+          spec.commandLine(), "--assemble %s: %s".formatted(assemble, e.getMessage()), e);
+    }
+  }
+
+  private List<String> text(Kernel kernel) {
+    return KernelView.of(kernel).lines().stream()
+        .map(line -> annotate ? annotated(line) : line.text())
+        .toList();
+  }
+
+  private static String annotated(KernelView.Line line) {
+    var live = line.live();
+    return live == null
+        ? line.text()
+        : "%s%s// %-26s %3d %s"
+            .formatted(
+                line.text(),
+                " ".repeat(Math.max(1, ANNOTATION_COLUMN - line.text().length())),
+                line.source(),
+                live,
+                "#".repeat(Math.ceilDiv(live, 4)));
+  }
+
+  private Stats stats(Kernel kernel, @Nullable Target target) {
+    var module = Module.of(kernel);
+    var ptx = module.toString();
+    var liveness = Liveness.of(kernel);
+    var mix =
+        kernel
+            .instructions()
+            .map(Statement.Instruction::form)
+            .collect(
+                Collectors.groupingBy(
+                    InstructionForm::mnemonic, TreeMap::new, Collectors.counting()));
+    return new Stats(
+        kernel.name(),
+        module.version().toString(),
+        module.target().toString(),
+        ptx,
+        kernel.instructions().count(),
+        mix,
+        liveness.mostWords(),
+        liveness.mostPredicates(),
+        kernel.staticSharedBytes(),
+        kernel.maxThreads(),
+        Verifier.warnings(module).stream().map(Violation::toString).toList(),
+        target == null ? List.of() : assembled(kernel, ptx, target));
+  }
+
+  private List<Assembled> assembled(Kernel kernel, String ptx, Target target) {
+    return Stream.<Assembler>concat(JCudaAssembler.find().stream(), Ptxas.find().stream())
+        .map(assembler -> {
+          try {
+            return assembled(assembler.name(), assembler.assemble(ptx, target), kernel, target);
+          } catch (Assembler.AssemblyException e) {
+            throw new ParameterException(spec.commandLine(), String.valueOf(e.getMessage()), e);
+          }
+        })
+        .toList();
+  }
+
+  private static Assembled assembled(String name, Assembly assembly, Kernel kernel, Target target) {
+    var usage = assembly.of(kernel.name());
+    var blocks = new TreeMap<String, Integer>();
+    for (var gpu : Gpu.ALL) {
+      if (gpu.target().sm() == target.sm()) {
+        blocks.put(
+            gpu.name(),
+            gpu.occupancy(kernel.maxThreads(), usage.registers(), usage.staticSharedBytes())
+                .blocks());
+      }
+    }
+    return new Assembled(
+        name,
+        target.toString(),
+        usage.registers(),
+        usage.spillStoreBytes(),
+        usage.spillLoadBytes(),
+        usage.stackBytes(),
+        assembly.warnings(),
+        blocks);
+  }
+
+  private static List<String> report(Stats kernel) {
+    var lines = new ArrayList<String>();
+    lines.add(
+        "%s: .version %s, .target %s, %d instructions, at most %d registers live and %d predicates, %d bytes of static shared memory, %d threads"
+            .formatted(
+                kernel.name(),
+                kernel.version(),
+                kernel.target(),
+                kernel.instructions(),
+                kernel.registersLive(),
+                kernel.predicatesLive(),
+                kernel.staticSharedBytes(),
+                kernel.maxThreads()));
+    lines.add("");
+    var mix = new Table("instruction", "count", "share");
+    kernel.mix().entrySet().stream()
+        .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
+        .forEach(e ->
+            mix.add(
+                e.getKey(),
+                Long.toString(e.getValue()),
+                String.format(
+                    Locale.ROOT, "%.1f%%", 100.0 * e.getValue() / kernel.instructions())));
+    lines.addAll(mix.text());
+    kernel.warnings().forEach(lines::add);
+    if (!kernel.assembled().isEmpty()) {
+      lines.add("");
+      var table =
+          new Table(
+              "assembler",
+              "target",
+              "registers",
+              "spilled bytes",
+              "stack bytes",
+              "blocks a multiprocessor, dynamic shared memory aside");
+      for (var made : kernel.assembled()) {
+        table.add(
+            made.assembler(),
+            made.target(),
+            Integer.toString(made.registers()),
+            Integer.toString(made.spillStoreBytes() + made.spillLoadBytes()),
+            Integer.toString(made.stackBytes()),
+            made.blocksPerMultiprocessor().entrySet().stream()
+                .map(e -> e.getKey() + ": " + e.getValue())
+                .collect(Collectors.joining(", ")));
+      }
+      lines.addAll(table.text());
+      kernel.assembled().forEach(made -> lines.addAll(made.warnings()));
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,157 @@
+package dev.athanor.cli.command;
+
+import dev.athanor.cli.report.Build;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.AthanorApplication;
+import dev.athanor.service.config.AthanorProperties;
+import dev.athanor.service.config.StartupFailure;
+import dev.athanor.service.config.StartupReport;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code athanor serve}. */
+@Command(
+    name = "serve",
+    description = "Starts the service.",
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class)
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class ServeCommand implements Callable<Integer> {
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--port",
+      paramLabel = "PORT",
+      description = "the port of REST (8080); 0 takes a free port")
+  private @Nullable Integer port;
+
+  @Option(
+      names = "--grpc-port",
+      paramLabel = "PORT",
+      description = "the port of gRPC (9090); 0 takes a free port")
+  private @Nullable Integer grpcPort;
+
+  @Option(
+      names = "--bind",
+      paramLabel = "ADDRESS",
+      description = "the address to listen on (127.0.0.1)")
+  private @Nullable String address;
+
+  @Option(
+      names = "--device",
+      paramLabel = "DEVICES",
+      description = AthanorProperties.DEVICES_IN_WORDS + " (auto)")
+  private @Nullable String device;
+
+  @Option(
+      names = "--config",
+      description = "a YAML or properties file; options override it",
+      paramLabel = "FILE")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--plugins",
+      description = "a folder with jars of additional ops",
+      paramLabel = "DIR")
+  private @Nullable Path plugins;
+
+  @Override
+  public Integer call() {
+    check();
+    var out = spec.commandLine().getOut();
+    out.println("Athanor %s is starting.".formatted(Build.current().version()));
+    out.flush();
+    StartupReport report;
+    try {
+      report = AthanorApplication.start(settings());
+    } catch (RuntimeException e) {
+      var known = StartupFailure.of(e);
+      if (known.isEmpty()) {
+        return CommandLine.ExitCode.SOFTWARE; // Spring Boot has logged why
+      }
+      var sentence = known.get().sentence();
+      if (known.get().misuse()) {
+        throw misuse(isOfDevice(e) ? "--device %s: %s".formatted(device, sentence) : sentence);
+      }
+      spec.commandLine().getErr().println("athanor serve: " + sentence);
+      return CommandLine.ExitCode.SOFTWARE;
+    }
+    out.println();
+    report.lines().forEach(out::println);
+    out.println();
+    out.println(
+        report.isReady()
+            ? "Ready. Press Ctrl-C to stop."
+            : "Not ready: the self-test failed, and the log says why. Press Ctrl-C to stop.");
+    out.flush();
+    return CommandLine.ExitCode.OK;
+  }
+
+  /** Whether an option asked for the device that is not there, and not a setting. */
+  private boolean isOfDevice(Throwable failure) {
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      if (cause instanceof DeviceException.Unavailable) {
+        return device != null;
+      }
+    }
+    return false;
+  }
+
+  private void check() {
+    if (config != null && !Files.isReadable(config)) {
+      throw misuse("--config: there is no readable file " + config);
+    }
+    if (plugins != null && !Files.isDirectory(plugins)) {
+      throw misuse("--plugins: there is no folder " + plugins);
+    }
+    checkPort("--port", port);
+    checkPort("--grpc-port", grpcPort);
+    if (device != null && !device.matches(AthanorProperties.DEVICES)) {
+      throw misuse(
+          "--device: %s is no device; it may be %s"
+              .formatted(device, AthanorProperties.DEVICES_IN_WORDS));
+    }
+  }
+
+  private void checkPort(String option, @Nullable Integer number) {
+    if (number != null && (number < 0 || number > 65_535)) {
+      throw misuse(option + ": " + number + " is no port; ports are 0 to 65535");
+    }
+  }
+
+  /** Returns the settings that options stand for, as Spring Boot's arguments. */
+  private String[] settings() {
+    var settings = new ArrayList<String>();
+    add(settings, "server.port", port);
+    add(settings, "spring.grpc.server.port", grpcPort);
+    add(settings, "server.address", address);
+    add(settings, "athanor.device", device);
+    add(settings, "athanor.plugins", plugins);
+    add(
+        settings,
+        "spring.config.additional-location",
+        config == null ? null : config.toAbsolutePath().toUri());
+    return settings.toArray(String[]::new);
+  }
+
+  private static void add(List<String> settings, String property, @Nullable Object value) {
+    if (value != null) {
+      settings.add("--" + property + "=" + value);
+    }
+  }
+
+  private ParameterException misuse(String sentence) {
+    return new ParameterException(spec.commandLine(), sentence);
+  }
+}

@@ -1,0 +1,263 @@
+package dev.athanor.cli.command;
+
+import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.IsaReport;
+import dev.athanor.cli.report.Machine;
+import dev.athanor.cli.report.Progress;
+import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.SuiteReport;
+import dev.athanor.cli.report.VerifyReport;
+import dev.athanor.engine.conformance.Conformance;
+import dev.athanor.engine.conformance.Finding;
+import dev.athanor.engine.conformance.Golden;
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.check.Check;
+import dev.athanor.ops.check.Verification;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code athanor verify}. */
+@Command(
+    name = "verify",
+    description = {
+      "Checks every kernel variant of every op against a float64 reference.",
+      "With --suite isa it compares every instruction on registers with the emulator instead.",
+      "Exit status 0: all are right; 1: something is wrong."
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class)
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class VerifyCommand implements Callable<Integer> {
+
+  private final Catalogue catalogue;
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private DeviceOption device;
+
+  @Option(
+      names = "--target",
+      paramLabel = "TARGET",
+      description = "with --device emulator: the GPU that it emulates, such as sm_80 or sm_89")
+  private @Nullable String target;
+
+  /** What there is to check. */
+  enum Suite {
+    ops,
+    isa,
+    all
+  }
+
+  @Option(
+      names = "--suite",
+      defaultValue = "ops",
+      description = "what is checked: ${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}")
+  private Suite suite;
+
+  @Option(
+      names = "--quick",
+      description = "a handful of cases of each op, and one spelling in sixteen, instead of all")
+  private boolean quick;
+
+  @Option(
+      names = "--instruction",
+      arity = "1..*",
+      paramLabel = "NAME",
+      description = "only instructions of these names: mma, cvt")
+  private List<String> mnemonics = new ArrayList<>();
+
+  @Option(
+      names = "--goldens",
+      paramLabel = "FILE",
+      description = "writes what the device answered to this file, to hold the emulator to it")
+  private @Nullable Path goldens;
+
+  @Option(names = "--op", arity = "1..*", paramLabel = "NAME", description = "only these ops")
+  private List<String> names = new ArrayList<>();
+
+  @Option(
+      names = "--case",
+      paramLabel = "N",
+      description = "only this case of the op that --op names")
+  private @Nullable Integer number;
+
+  @Option(
+      names = "--details",
+      description = "prints a row for each kernel variant instead of one for each op")
+  private boolean details;
+
+  @Option(
+      names = "--seed",
+      defaultValue = "1",
+      description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
+  private long seed;
+
+  @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
+  private @Nullable Path json;
+
+  @Option(names = "--markdown", paramLabel = "FILE", description = "writes the table to this file")
+  private @Nullable Path markdown;
+
+  public VerifyCommand() {
+    this(Catalogue.load());
+  }
+
+  VerifyCommand(Catalogue catalogue) {
+    this.catalogue = catalogue;
+  }
+
+  @Override
+  public Integer call() throws IOException {
+    if (suite == Suite.isa && (!names.isEmpty() || number != null)) {
+      throw misuse("--op and --case are for the suite ops");
+    }
+    if (suite == Suite.ops && (!mnemonics.isEmpty() || goldens != null)) {
+      throw misuse("--instruction and --goldens are for the suite isa");
+    }
+    var ops = chosen();
+    if (number != null && names.size() != 1) {
+      throw misuse("--case %d: it needs one --op, whose case it is".formatted(number));
+    }
+    ResultFile.check(spec.commandLine(), "--json", json);
+    ResultFile.check(spec.commandLine(), "--markdown", markdown);
+    ResultFile.check(spec.commandLine(), "--goldens", goldens);
+    var opened = target == null ? device.open() : device.open(target);
+    try (var closing = opened.device()) {
+      var machine = Machine.of(opened);
+      var out = spec.commandLine().getOut();
+      machine.lines().forEach(out::println);
+      out.flush();
+      var reports = new LinkedHashMap<Suite, SuiteReport>();
+      if (suite != Suite.ops) {
+        reports.put(Suite.isa, checkInstructions(closing, machine));
+      }
+      if (suite != Suite.isa) {
+        reports.put(Suite.ops, checkOps(closing, machine, ops));
+      }
+      reports.values().forEach(report -> print(out, report));
+      if (json != null) {
+        Object written = suite == Suite.all ? reports : reports.firstEntry().getValue();
+        ResultFile.write(json, List.of(ResultFile.json(written)));
+      }
+      ResultFile.write(
+          markdown, reports.values().stream().flatMap(r -> r.markdown().stream()).toList());
+      return reports.values().stream().allMatch(SuiteReport::ok)
+          ? CommandLine.ExitCode.OK
+          : CommandLine.ExitCode.SOFTWARE;
+    }
+  }
+
+  private VerifyReport checkOps(Device target, Machine machine, List<Op> ops) {
+    long start = System.nanoTime();
+    var date = Instant.now();
+    var verification = verification(target, ops);
+    var checks = new ArrayList<Check>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      verification.run(check -> {
+        checks.add(check);
+        progress.at(checks.size(), verification.size(), check.op() + " " + check.kernel());
+      });
+    }
+    return VerifyReport.of(
+        machine,
+        date,
+        (System.nanoTime() - start) / 1e9,
+        new VerifyReport.Scope(Suite.ops.name(), quick, seed),
+        ops.stream().map(op -> op.description().name()).toList(),
+        verification,
+        checks);
+  }
+
+  private IsaReport checkInstructions(Device target, Machine machine) throws IOException {
+    long start = System.nanoTime();
+    var date = Instant.now();
+    var conformance = conformance(target);
+    var findings = new ArrayList<Finding>();
+    var answers = new ArrayList<Golden>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      conformance.run((finding, golden) -> {
+        findings.add(finding);
+        if (goldens != null) {
+          golden.ifPresent(answers::add);
+        }
+        progress.at(findings.size(), conformance.size(), finding.probe().name());
+      });
+    }
+    if (goldens != null) {
+      Golden.write(
+          goldens,
+          target.capability().target(),
+          "%s, driver %s, %s".formatted(machine.name(), machine.driver(), date),
+          answers);
+    }
+    return IsaReport.of(
+        machine,
+        date,
+        (System.nanoTime() - start) / 1e9,
+        new VerifyReport.Scope(Suite.isa.name(), quick, seed),
+        findings);
+  }
+
+  private Conformance conformance(Device target) {
+    try {
+      return new Conformance(target, mnemonics, quick, seed);
+    } catch (IllegalArgumentException e) {
+      throw misuse("--instruction: " + e.getMessage());
+    }
+  }
+
+  private List<Op> chosen() {
+    if (names.isEmpty()) {
+      return List.copyOf(catalogue.all());
+    }
+    return new LinkedHashSet<>(names)
+        .stream()
+            .map(name ->
+                catalogue
+                    .find(name)
+                    .orElseThrow(() -> misuse("--op: " + OpArguments.unknown(catalogue, name))))
+            .toList();
+  }
+
+  private Verification verification(Device target, List<Op> ops) {
+    try {
+      return new Verification(
+          target, ops, quick, seed, number == null ? OptionalInt.empty() : OptionalInt.of(number));
+    } catch (IllegalArgumentException e) {
+      throw misuse("--case %d: %s".formatted(number, e.getMessage()));
+    }
+  }
+
+  private void print(PrintWriter out, SuiteReport report) {
+    out.println();
+    (details ? report.table() : report.overview()).text().forEach(out::println);
+    out.println();
+    report.complaints().forEach(out::println);
+    out.println(report.summary());
+    out.flush();
+  }
+
+  private ParameterException misuse(String sentence) {
+    return new ParameterException(spec.commandLine(), sentence);
+  }
+}

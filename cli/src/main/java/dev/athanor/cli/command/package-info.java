@@ -1,0 +1,5 @@
+/** The commands. */
+@NullMarked
+package dev.athanor.cli.command;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,192 @@
+package dev.athanor.cli.load;
+
+import dev.athanor.client.Athanor;
+import dev.athanor.client.DType;
+import dev.athanor.client.HostTensor;
+import dev.athanor.client.OpCall;
+import dev.athanor.client.Operand;
+import dev.athanor.client.Tensor;
+import dev.athanor.client.Timing;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.TensorType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Runs an op.
+ *
+ * @param resident whether inputs and outputs are tensors that stay on the service, instead of
+ *     values that travel with the calls
+ */
+record OpScenario(String text, Problem problem, boolean resident, boolean grpc, long seed)
+    implements Scenario {
+
+  @Override
+  public long bytes() {
+    return 0;
+  }
+
+  private OpDescription op() {
+    return problem.op().description();
+  }
+
+  private List<String> outputs() {
+    return op().outputs().stream()
+        .filter(output -> !output.optional())
+        .map(OpDescription.Output::name)
+        .toList();
+  }
+
+  @Override
+  public Ready prepare(Target target, int slots) {
+    var drawn = problem.draw(new SplittableRandom(seed));
+    var values = new LinkedHashMap<String, HostTensor>();
+    var handles = new LinkedHashMap<String, Tensor>();
+    drawn.forEach((name, tensor) -> {
+      values.put(name, values(tensor));
+      handles.put(name, target.http().upload(values(tensor)));
+    });
+    var call = new Call(op().name(), attributes());
+    var expected = new HashMap<String, HostTensor>();
+    kept(target, call, handles)
+        .forEach((name, result) -> {
+          var contents = result.download();
+          check(drawn, name, contents);
+          expected.put(name, contents);
+        });
+    var client = grpc ? target.grpc() : target.http();
+    if (!resident) {
+      return new Inline(client, call, values, expected);
+    }
+    var targets = new ArrayList<Map<String, Tensor>>();
+    for (int slot = 0; slot < slots; slot++) {
+      targets.add(kept(target, call, handles));
+    }
+    return new OnDevice(client, call, handles, targets, expected);
+  }
+
+  /** Runs the op for outputs that stay on the service. */
+  private Map<String, Tensor> kept(Target target, Call call, Map<String, Tensor> inputs) {
+    var keeping = call.on(inputs);
+    outputs().forEach(keeping::output);
+    return target.http().run(keeping);
+  }
+
+  private static HostTensor values(dev.athanor.ops.HostTensor tensor) {
+    var dtype = DType.of(tensor.type().dtype().text());
+    var extents = tensor.type().shape().extents().stream().mapToLong(Long::longValue).toArray();
+    var bytes = tensor.data().toArray(ValueLayout.JAVA_BYTE);
+    var values = HostTensor.of(dtype, ByteBuffer.wrap(bytes));
+    return extents.length == 1 ? values : values.reshape(extents);
+  }
+
+  /** Those that are not what they would be anyway. */
+  private Map<String, Object> attributes() {
+    var defaults = Attributes.of(op(), Map.of()).values();
+    var changed = new TreeMap<>(problem.attributes().values());
+    changed.entrySet().removeIf(entry -> entry.getValue().equals(defaults.get(entry.getKey())));
+    return changed;
+  }
+
+  /** Compares a first result with the op's reference. */
+  private void check(
+      Map<String, dev.athanor.ops.HostTensor> inputs, String output, HostTensor contents) {
+    var extents = contents.shape().stream().mapToLong(Long::longValue).toArray();
+    var dtype = dev.athanor.ops.DType.of(contents.dtype().text()).orElseThrow();
+    var data = MemorySegment.ofBuffer(contents.buffer());
+    var result = new dev.athanor.ops.HostTensor(TensorType.of(dtype, extents), data).toDoubles();
+    var reference =
+        Objects.requireNonNull(
+            problem.op().reference(inputs, problem.attributes()).get(output), output);
+    var tolerance = problem.op().tolerance(output, dtype, problem.inputs(), problem.attributes());
+    double error = tolerance.error(result, reference);
+    if (!(error <= tolerance.limit())) {
+      throw new LoadException(
+          "the first result of \"%s\" is wrong: the error of %s is %.3g, and %.3g is the most"
+              .formatted(text, output, error, tolerance.limit()));
+    }
+  }
+
+  /** The op, of which calls are made; each request has one of its own, for its timing. */
+  private record Call(String op, Map<String, Object> attributes) {
+    OpCall on(Map<String, ? extends Operand> inputs) {
+      var call = OpCall.of(op);
+      inputs.forEach(call::input);
+      attributes.forEach((name, value) -> {
+        switch (value) {
+          case Boolean flag -> call.attribute(name, flag);
+          case Long integer -> call.attribute(name, integer);
+          case Double number -> call.attribute(name, number);
+          default -> call.attribute(name, value.toString());
+        }
+      });
+      return call;
+    }
+  }
+
+  /** Values travel with the calls and their answers. */
+  private record Inline(
+      Athanor client, Call call, Map<String, HostTensor> values, Map<String, HostTensor> expected)
+      implements Ready {
+
+    @Override
+    public Answer send(int slot, boolean check) {
+      var timing = new AtomicReference<Timing>();
+      var outputs = client.inline().run(call.on(values).timing(timing::set));
+      return Answer.of(timing.get(), () -> areRight(outputs));
+    }
+
+    private boolean areRight(Map<String, HostTensor> outputs) {
+      return expected.entrySet().stream()
+          .allMatch(output -> {
+            var values = outputs.get(output.getKey());
+            return values != null && values.buffer().equals(output.getValue().buffer());
+          });
+    }
+  }
+
+  /**
+   * Inputs and outputs are on the device.
+   *
+   * @param targets that outputs are written into, by slot and name
+   */
+  private record OnDevice(
+      Athanor client,
+      Call call,
+      Map<String, Tensor> handles,
+      List<Map<String, Tensor>> targets,
+      Map<String, HostTensor> expected)
+      implements Ready {
+
+    @Override
+    public Answer send(int slot, boolean check) {
+      var timing = new AtomicReference<Timing>();
+      var run = call.on(handles).timing(timing::set);
+      targets.get(slot).forEach(run::into);
+      client.run(run);
+      return Answer.of(timing.get(), () -> true);
+    }
+
+    @Override
+    public boolean left() {
+      return targets.stream()
+          .flatMap(target -> target.entrySet().stream())
+          .allMatch(target ->
+              Transfer.holdAll(
+                  List.of(target.getValue()),
+                  Objects.requireNonNull(expected.get(target.getKey()))));
+    }
+  }
+}

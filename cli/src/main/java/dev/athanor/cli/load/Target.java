@@ -1,0 +1,112 @@
+package dev.athanor.cli.load;
+
+import dev.athanor.client.Athanor;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
+
+/** The service under load. Closing it deletes the tensors that were uploaded. */
+public final class Target implements AutoCloseable {
+
+  static {
+    // Reads of 16 KiB, the default, would limit what is read from the service.
+    if (System.getProperty("jdk.httpclient.bufsize") == null) {
+      System.setProperty("jdk.httpclient.bufsize", Integer.toString(1 << 18));
+    }
+  }
+
+  private static final Duration DEADLINE = Duration.ofMinutes(2);
+
+  private final URI url;
+  private final String grpcAddress;
+  private final Map<String, String> headers;
+  private final Athanor http;
+  private @Nullable Athanor grpc;
+  private @Nullable HttpClient documents;
+
+  /**
+   * Connects nowhere yet.
+   *
+   * @param url where the service is, without a path
+   * @param grpcAddress where it serves gRPC in plain text: host:port
+   * @param headers that every request carries
+   */
+  public Target(URI url, String grpcAddress, Map<String, String> headers) {
+    this.url = url;
+    this.grpcAddress = grpcAddress;
+    this.headers = Map.copyOf(headers);
+    http = client(url.toString());
+  }
+
+  /** Returns a client that does not retry, so that each request is one of the measurement. */
+  private Athanor client(String address) {
+    var builder = Athanor.builder(address).deadline(DEADLINE).maxRetries(0);
+    headers.forEach(builder::header);
+    return builder.build();
+  }
+
+  URI url() {
+    return url;
+  }
+
+  /** The client over HTTP. */
+  public Athanor http() {
+    return http;
+  }
+
+  /** The client over gRPC. */
+  synchronized Athanor grpc() {
+    var client = grpc;
+    if (client == null) {
+      client = client("grpc://" + grpcAddress);
+      grpc = client;
+    }
+    return client;
+  }
+
+  private synchronized HttpClient documents() {
+    var client = documents;
+    if (client == null) {
+      client =
+          HttpClient.newBuilder()
+              .version(HttpClient.Version.HTTP_1_1)
+              .executor(Executors.newVirtualThreadPerTaskExecutor())
+              .connectTimeout(Duration.ofSeconds(10))
+              .build();
+      documents = client;
+    }
+    return client;
+  }
+
+  /**
+   * Prepares a request that accepts JSON.
+   *
+   * @param body JSON; null for none
+   */
+  JsonRequest json(String method, String path, byte @Nullable [] body) {
+    var builder = HttpRequest.newBuilder(url.resolve(path)).timeout(DEADLINE);
+    headers.forEach(builder::setHeader);
+    builder.setHeader("Accept", JsonRequest.MEDIA);
+    if (body != null) {
+      builder.setHeader("Content-Type", JsonRequest.MEDIA);
+    }
+    var publisher = body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body);
+    return new JsonRequest(documents(), builder.method(method, publisher).build());
+  }
+
+  @Override
+  public synchronized void close() {
+    if (grpc != null) {
+      grpc.close();
+    }
+    if (documents != null) {
+      documents.shutdownNow();
+    }
+    http.close();
+  }
+}

@@ -1,0 +1,5 @@
+/** The command line. Nothing else prints. */
+@NullMarked
+package dev.athanor.cli;
+
+import org.jspecify.annotations.NullMarked;

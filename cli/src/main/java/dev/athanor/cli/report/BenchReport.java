@@ -1,0 +1,265 @@
+package dev.athanor.cli.report;
+
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.bench.Baseline;
+import dev.athanor.ops.bench.Ceilings;
+import dev.athanor.ops.bench.Effort;
+import dev.athanor.ops.bench.OpBench;
+import dev.athanor.ops.bench.Samples;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/**
+ * What {@code athanor bench} measured.
+ *
+ * @param baselines the libraries that stand beside ours
+ * @param ceilings what the device can do at most; absent on the emulator
+ * @param lost why not everything was measured, where the device was lost
+ * @param spills kernels whose registers do not suffice on the device: right, but slow
+ */
+public record BenchReport(
+    Build athanor,
+    Machine device,
+    Instant date,
+    List<Library> baselines,
+    Optional<Ceilings> ceilings,
+    Effort effort,
+    long seed,
+    boolean ok,
+    Optional<String> lost,
+    List<Row> rows,
+    List<KernelCache.Spill> spills) {
+
+  /**
+   * A baseline.
+   *
+   * @param library its short name
+   * @param name its name and version
+   * @param missing why nothing was measured with it
+   * @param ratios ours to theirs, over all rows
+   */
+  record Library(String library, String name, Optional<String> missing, Optional<Ratios> ratios) {
+
+    private static Library of(Baseline baseline, List<Row> rows) {
+      var library = baseline.library();
+      return new Library(
+          library,
+          baseline.name(),
+          baseline.missing(),
+          Ratios.of(
+              rows.stream()
+                  .flatMap(row -> row.theirs(library).stream())
+                  .flatMap(theirs -> theirs.ratio.stream())
+                  .mapToDouble(ratio -> ratio)
+                  .sorted()
+                  .toArray()));
+    }
+  }
+
+  /**
+   * What came of a problem on a baseline.
+   *
+   * @param ratio of the medians, ours to theirs: below 1 ours is faster
+   * @param remark by which calls it was computed, or why it was not timed
+   */
+  record Theirs(String library, Optional<Samples> micros, Optional<Double> ratio, String remark) {}
+
+  /**
+   * A problem on a kernel variant. Times are microseconds.
+   *
+   * @param error of sampled elements of the outputs
+   * @param teraflops from the median
+   * @param gigabytesPerSecond each input read once and each output written once, from the median
+   * @param ofCeiling the least time that the device could take, over the median
+   */
+  public record Row(
+      String op,
+      String problem,
+      String kernel,
+      int bufferSets,
+      double error,
+      double limit,
+      Optional<Samples> micros,
+      Optional<Double> teraflops,
+      Optional<Double> gigabytesPerSecond,
+      Optional<Double> ofCeiling,
+      List<Theirs> baselines,
+      Optional<String> failure) {
+
+    private Optional<Theirs> theirs(String library) {
+      return baselines.stream().filter(theirs -> theirs.library.equals(library)).findFirst();
+    }
+
+    static Row of(OpBench.Row row, Optional<Ceilings> ceilings) {
+      var problem = row.problem();
+      var median = row.ours().map(Samples::median);
+      var first = problem.op().description().inputs().getFirst().name();
+      var type = problem.inputs().get(first);
+      return new Row(
+          problem.op().description().name(),
+          problem.text(),
+          row.kernel(),
+          row.sets(),
+          row.error(),
+          row.limit(),
+          row.ours(),
+          median.map(micros -> row.cost().flops() / micros / 1e6),
+          median.map(micros -> row.cost().bytes() / micros / 1e3),
+          type == null
+              ? Optional.empty()
+              : ceilings.flatMap(most ->
+                  median.map(micros -> most.leastMicros(row.cost(), type.dtype()) / micros)),
+          row.theirs().stream()
+              .map(theirs ->
+                  new Theirs(
+                      theirs.library(), theirs.samples(), row.ratio(theirs), theirs.remark()))
+              .toList(),
+          row.failure());
+    }
+  }
+
+  /** Times of ours over times of the baseline. */
+  record Ratios(double median, double worst, int rows) {
+
+    static Optional<Ratios> of(double[] sorted) {
+      int n = sorted.length;
+      return n == 0
+          ? Optional.empty()
+          : Optional.of(new Ratios((sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[n - 1], n));
+    }
+  }
+
+  public static BenchReport of(
+      Machine device,
+      Instant date,
+      List<? extends Baseline> baselines,
+      Optional<Ceilings> ceilings,
+      Effort effort,
+      long seed,
+      Optional<String> lost,
+      List<OpBench.Row> measured,
+      List<KernelCache.Spill> spills) {
+    var rows = measured.stream().map(row -> Row.of(row, ceilings)).toList();
+    return new BenchReport(
+        Build.current(),
+        device,
+        date,
+        baselines.stream().map(baseline -> Library.of(baseline, rows)).toList(),
+        ceilings,
+        effort,
+        seed,
+        lost.isEmpty() && rows.stream().allMatch(row -> row.failure.isEmpty()),
+        lost,
+        rows,
+        spills);
+  }
+
+  @JsonIgnore
+  public Table table() {
+    var headings =
+        new ArrayList<>(
+            List.of("op", "problem", "kernel", "median", "min", "max", "compute", "bandwidth"));
+    if (ceilings.isPresent()) {
+      headings.add("of ceiling");
+    }
+    for (var other : baselines) {
+      headings.addAll(List.of(other.library, "ratio"));
+    }
+    headings.add("verdict");
+    var table = new Table(headings.toArray(String[]::new));
+    for (var row : rows) {
+      var cells =
+          new ArrayList<>(
+              List.of(
+                  row.op,
+                  row.problem,
+                  row.kernel,
+                  time(row.micros.map(Samples::median)),
+                  time(row.micros.map(Samples::min)),
+                  time(row.micros.map(Samples::max)),
+                  row.teraflops.map(rate -> Units.flops(1e12 * rate)).orElse(""),
+                  row.gigabytesPerSecond.map(rate -> Units.bytes(1e9 * rate)).orElse("")));
+      if (ceilings.isPresent()) {
+        cells.add(row.ofCeiling.map(share -> "%.0f%%".formatted(100 * share)).orElse(""));
+      }
+      for (var other : baselines) {
+        var theirs = row.theirs(other.library);
+        cells.add(time(theirs.flatMap(Theirs::micros).map(Samples::median)));
+        cells.add(theirs.flatMap(Theirs::ratio).map("%.3f"::formatted).orElse(""));
+      }
+      cells.add(row.failure.isEmpty() ? "ok" : "FAILED");
+      table.add(cells.toArray(String[]::new));
+    }
+    return table;
+  }
+
+  private static String time(Optional<Double> micros) {
+    return micros.map(Units::time).orElse("");
+  }
+
+  /** What the table does not say, a line each. */
+  public List<String> notes() {
+    var notes = new ArrayList<String>();
+    for (var row : rows) {
+      row.failure.ifPresent(
+          failure -> notes.add("FAILED %s %s: %s".formatted(row.op, row.problem, failure)));
+    }
+    spills.forEach(spill -> notes.add(VerifyReport.line(spill)));
+    ceilings.ifPresent(most ->
+        notes.add(
+            "the device copies %.0f GB/s, read and written together, and multiplies %s"
+                .formatted(
+                    most.bytesPerSecond() / 1e9,
+                    most.flops().entrySet().stream()
+                        .sorted(Map.Entry.comparingByKey())
+                        .map(each ->
+                            "%s %.0f TFLOP/s"
+                                .formatted(each.getKey().text(), each.getValue() / 1e12))
+                        .collect(Collectors.joining(", ")))));
+    lost.ifPresent(reason -> notes.add("the measurement ended early: " + reason));
+    rows.stream()
+        .flatMap(row ->
+            row.baselines.stream()
+                .filter(theirs -> !theirs.remark.isEmpty())
+                .map(theirs -> "%s, %s: %s".formatted(theirs.library, row.op, theirs.remark)))
+        .distinct()
+        .forEach(notes::add);
+    for (var other : baselines) {
+      other.missing.ifPresent(
+          reason -> notes.add("NOT MEASURED %s: %s".formatted(other.library, reason)));
+      other.ratios.ifPresent(r ->
+          notes.add(
+              "ours / %s: median %.3f, worst %.3f of %d rows; below 1 ours is faster"
+                  .formatted(other.name, r.median, r.worst, r.rows)));
+    }
+    long failed = rows.stream().filter(row -> row.failure.isPresent()).count();
+    notes.add(
+        "%s: %d rows, %d failed; seed %d"
+            .formatted(ok ? "ok" : "FAILED", rows.size(), failed, seed));
+    return notes;
+  }
+
+  /** The report for people, to be kept. */
+  public List<String> markdown() {
+    var lines = new ArrayList<String>();
+    lines.add("# athanor %s bench".formatted(athanor.version()));
+    lines.add("");
+    lines.add("%s, on %s.".formatted(date, device));
+    lines.add("");
+    lines.add(
+        "Warm-up %d launches, at least %d samples and %s ms of each; normally distributed inputs."
+            .formatted(effort.warmup(), effort.repeat(), effort.minMillis()));
+    lines.add("");
+    lines.addAll(table().markdown());
+    for (var note : notes()) {
+      lines.add("");
+      lines.add(note);
+    }
+    return lines;
+  }
+}

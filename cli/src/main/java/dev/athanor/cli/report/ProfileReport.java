@@ -1,0 +1,398 @@
+package dev.athanor.cli.report;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.profile.Profile;
+import dev.athanor.engine.profile.Profile.Row;
+import dev.athanor.engine.profile.Roofline;
+import dev.athanor.ops.Plan;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@code athanor profile} prints, as JSON in this order.
+ *
+ * @param kernel that the plan chose
+ * @param cost what the op costs at least, whoever computes it
+ */
+public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> launches) {
+
+  /**
+   * One launch.
+   *
+   * @param blocksRun of the blocks of the grid; everything below bounds is counted in these
+   * @param activeLanes how many instructions of warps were executed with 0, 1, … 32 lanes
+   */
+  public record Launch(
+      String kernel,
+      String grid,
+      String block,
+      int sharedBytes,
+      long blocks,
+      long blocksRun,
+      Bounds bounds,
+      long executed,
+      Map<String, Long> mix,
+      Map<String, Long> flops,
+      List<Long> activeLanes,
+      Branches branches,
+      long barriers,
+      Map<String, Profile.Traffic> memory,
+      Global global,
+      Shared shared,
+      List<Access> accesses) {
+
+    public static Launch of(Profile profile, Gpu gpu, KernelRegisters registers) {
+      var roofline = Roofline.of(profile, gpu, registers.count());
+      var memory = new LinkedHashMap<String, Profile.Traffic>();
+      profile
+          .traffic()
+          .forEach((space, traffic) -> memory.put(space.name().toLowerCase(Locale.ROOT), traffic));
+      return new Launch(
+          profile.kernel(),
+          profile.grid().toString(),
+          profile.block().toString(),
+          profile.sharedBytes(),
+          profile.grid().count(),
+          profile.blocksRun(),
+          Bounds.of(roofline, registers),
+          profile.executed(),
+          profile.mix(),
+          profile.flops(),
+          profile.activeLanes(),
+          new Branches(profile.branches(), profile.divergentBranches()),
+          profile.barriers(),
+          memory,
+          Global.of(profile.rows()),
+          Shared.of(profile.rows()),
+          profile.rows().stream()
+              .filter(row -> row.global().requests() + row.shared().requests() > 0)
+              .collect(
+                  Collectors.groupingBy(
+                      row -> row.instruction().opcode() + row.instruction().source(),
+                      LinkedHashMap::new,
+                      Collectors.toList()))
+              .values()
+              .stream()
+              .map(Access::of)
+              .toList());
+    }
+
+    /** The report for people. */
+    public List<String> text(String gpu) {
+      return new Text(this, gpu).lines();
+    }
+  }
+
+  /** Branches with a guard, and those where lanes of one warp went different ways. */
+  record Branches(long executed, long divergent) {}
+
+  /**
+   * How fast a GPU could be: never how fast it will be.
+   *
+   * @param certain the longest bound that holds for certain; null where there is none
+   * @param limiter the longest of all, which may be an estimate
+   */
+  record Bounds(
+      @Nullable Resource certain,
+      Resource limiter,
+      List<Resource> resources,
+      Occupancy occupancy,
+      List<Roofline.LineCost> lines) {
+
+    static Bounds of(Roofline roofline, KernelRegisters registers) {
+      return new Bounds(
+          roofline.certain().map(Resource::of).orElse(null),
+          Resource.of(roofline.limiter()),
+          roofline.bounds().stream().map(Resource::of).toList(),
+          new Occupancy(
+              registers.count(),
+              registers.source(),
+              roofline.occupancy().blocks(),
+              roofline.occupancy().warps(),
+              roofline.occupancy().share(),
+              text(roofline.occupancy().limit()),
+              roofline.waves(),
+              roofline.waveEfficiency()),
+          roofline.lines());
+    }
+  }
+
+  /** The time that the launch keeps something busy at least. */
+  record Resource(
+      String name, double amount, String unit, double rate, double seconds, boolean estimate) {
+
+    static Resource of(Roofline.Bound bound) {
+      return new Resource(
+          ProfileReport.text(bound.resource()),
+          bound.amount(),
+          bound.resource().unit(),
+          bound.rate(),
+          bound.seconds(),
+          bound.estimate());
+    }
+
+    /** {@code 12.30 µs, for tensor}. */
+    String text() {
+      return "%s, for %s".formatted(Units.time(1e6 * seconds), name);
+    }
+  }
+
+  /**
+   * How full the GPU is.
+   *
+   * @param blocks that a multiprocessor holds at once
+   * @param share of the warps that it could hold
+   * @param waves how many times the GPU is filled with blocks
+   * @param filled the share of the places for blocks in these waves that have one
+   */
+  record Occupancy(
+      int registers,
+      String registersFrom,
+      int blocks,
+      int warps,
+      double share,
+      String limit,
+      double waves,
+      double filled) {}
+
+  /** Requests of warps in global memory. */
+  record Global(
+      long requests, double sectorsPerRequest, long sectors, long idealSectors, long wastedBytes) {
+
+    static Global of(Collection<Row> rows) {
+      long requests = rows.stream().mapToLong(row -> row.global().requests()).sum();
+      long sectors = rows.stream().mapToLong(row -> row.global().sectors()).sum();
+      return new Global(
+          requests,
+          requests == 0 ? 0 : (double) sectors / requests,
+          sectors,
+          rows.stream().mapToLong(row -> row.global().ideal()).sum(),
+          rows.stream().mapToLong(row -> row.global().wastedBytes()).sum());
+    }
+  }
+
+  /**
+   * Requests of warps in shared memory.
+   *
+   * @param conflicts wavefronts beyond the ideal ones
+   * @param ways of the worst conflict; 1 = none
+   */
+  record Shared(long requests, long wavefronts, long idealWavefronts, long conflicts, int ways) {
+
+    static Shared of(Collection<Row> rows) {
+      return new Shared(
+          rows.stream().mapToLong(row -> row.shared().requests()).sum(),
+          rows.stream().mapToLong(row -> row.shared().wavefronts()).sum(),
+          rows.stream().mapToLong(row -> row.shared().ideal()).sum(),
+          rows.stream().mapToLong(row -> row.shared().conflicts()).sum(),
+          rows.stream().mapToInt(row -> row.shared().ways()).max().orElse(0));
+    }
+  }
+
+  /**
+   * Instructions that touch memory, those of one opcode and one line of the source together. What
+   * they do not touch is left out.
+   */
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  record Access(
+      String instruction,
+      String source,
+      long executed,
+      @Nullable Global global,
+      @Nullable Shared shared) {
+
+    /** The instructions of one opcode on one line of the source. */
+    static Access of(List<Row> rows) {
+      var first = rows.getFirst().instruction();
+      var global = Global.of(rows);
+      var shared = Shared.of(rows);
+      return new Access(
+          first.opcode(),
+          first.source().toString(),
+          rows.stream().mapToLong(Row::executed).sum(),
+          global.requests == 0 ? null : global,
+          shared.requests == 0 ? null : shared);
+    }
+  }
+
+  private static String text(Enum<?> value) {
+    return value.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+  }
+
+  private static String percent(double share) {
+    return String.format(Locale.ROOT, "%.1f%%", 100 * share);
+  }
+
+  private static String number(double value) {
+    boolean whole = value == Math.rint(value) && value < 1e9;
+    return String.format(Locale.ROOT, whole ? "%.0f" : "%.4g", value);
+  }
+
+  /** For people. */
+  public List<String> text() {
+    var lines = new ArrayList<String>();
+    for (var launch : launches) {
+      if (!lines.isEmpty()) {
+        lines.add("");
+      }
+      lines.addAll(launch.text(gpu));
+    }
+    return lines;
+  }
+
+  /** The report of a launch for people. */
+  private record Text(Launch launch, String gpu) {
+
+    List<String> lines() {
+      var lines = new ArrayList<String>();
+      lines.add(
+          "%s: %s blocks of %s threads, %d bytes of shared memory each"
+              .formatted(launch.kernel, launch.grid, launch.block, launch.sharedBytes));
+      if (launch.blocksRun < launch.blocks) {
+        lines.add(
+            "counted in the first %d of %d blocks; the bounds count the others like these, DRAM aside"
+                .formatted(launch.blocksRun, launch.blocks));
+      }
+      lines.addAll(bounds());
+      lines.add("");
+      lines.addAll(costliest());
+      lines.add("");
+      lines.addAll(instructions());
+      lines.add("");
+      lines.addAll(memory());
+      return lines;
+    }
+
+    private List<String> bounds() {
+      var lines = new ArrayList<String>();
+      var certain = launch.bounds.certain;
+      if (certain != null) {
+        lines.add("On %s it takes at least %s.".formatted(gpu, certain.text()));
+      }
+      if (launch.bounds.limiter.estimate) {
+        lines.add(
+            "Estimated, it takes at least %s, were each PTX instruction one of the GPU."
+                .formatted(launch.bounds.limiter.text()));
+      }
+      lines.add("These are bounds without latencies and stalls, and no forecast.");
+      lines.add("");
+      var table = new Table("resource", "at least", "work", "unit", "rate a second", "");
+      for (var resource : launch.bounds.resources) {
+        table.add(
+            resource.name,
+            Units.time(1e6 * resource.seconds),
+            number(resource.amount),
+            resource.unit,
+            number(resource.rate),
+            resource.estimate ? "estimate" : "");
+      }
+      lines.addAll(table.text());
+      lines.add("");
+      var full = launch.bounds.occupancy;
+      lines.add(
+          "occupancy: %d blocks, %d warps (%s) a multiprocessor, limited by %s; %d registers a thread (%s)"
+              .formatted(
+                  full.blocks,
+                  full.warps,
+                  percent(full.share),
+                  full.limit,
+                  full.registers,
+                  full.registersFrom));
+      lines.add(
+          Double.isInfinite(full.waves)
+              ? "waves: a multiprocessor cannot hold one block"
+              : "waves: %.0f, with blocks in %s of their places"
+                  .formatted(full.waves, percent(full.filled)));
+      return lines;
+    }
+
+    private List<String> costliest() {
+      var table = new Table("costliest lines", "keeps busy", "time", "share of it", "executed");
+      for (var line : launch.bounds.lines) {
+        table.add(
+            line.line(),
+            ProfileReport.text(line.resource()),
+            Units.time(1e6 * line.seconds()),
+            percent(line.share()),
+            Long.toString(line.executed()));
+      }
+      return table.text();
+    }
+
+    private List<String> instructions() {
+      var table = new Table("instruction", "executed", "share");
+      launch.mix.forEach((mnemonic, count) ->
+          table.add(mnemonic, Long.toString(count), percent((double) count / launch.executed)));
+      var lines = new ArrayList<>(table.text());
+      lines.add("");
+      lines.add(
+          "executed by warps: %d, %d at barriers".formatted(launch.executed, launch.barriers));
+      lines.add(
+          "active lanes: "
+              + IntStream.rangeClosed(0, 32)
+                  .map(i -> 32 - i)
+                  .filter(lanes -> launch.activeLanes.get(lanes) > 0)
+                  .mapToObj(lanes ->
+                      "%d in %s"
+                          .formatted(
+                              lanes,
+                              percent((double) launch.activeLanes.get(lanes) / launch.executed)))
+                  .collect(Collectors.joining(", ")));
+      lines.add(
+          "branches with a guard: %d, divergent %d"
+              .formatted(launch.branches.executed, launch.branches.divergent));
+      lines.add(
+          "floating-point operations: "
+              + (launch.flops.isEmpty()
+                  ? "none"
+                  : launch.flops.entrySet().stream()
+                      .map(e -> e.getKey() + " " + e.getValue())
+                      .collect(Collectors.joining(", "))));
+      return lines;
+    }
+
+    private List<String> memory() {
+      var lines = new ArrayList<String>();
+      var traffic = new Table("memory", "bytes read", "bytes written");
+      launch.memory.forEach((space, bytes) ->
+          traffic.add(space, Long.toString(bytes.read()), Long.toString(bytes.written())));
+      lines.addAll(traffic.text());
+      lines.add("");
+      var table =
+          new Table(
+              "access",
+              "source",
+              "executed",
+              "sectors each",
+              "ideal",
+              "wasted bytes",
+              "wavefronts each",
+              "ideal",
+              "conflict");
+      for (var access : launch.accesses) {
+        var global = access.global;
+        var shared = access.shared;
+        table.add(
+            access.instruction,
+            access.source,
+            Long.toString(access.executed),
+            global == null ? "" : number(global.sectorsPerRequest),
+            global == null ? "" : number((double) global.idealSectors / global.requests),
+            global == null ? "" : Long.toString(global.wastedBytes),
+            shared == null ? "" : number((double) shared.wavefronts / shared.requests),
+            shared == null ? "" : number((double) shared.idealWavefronts / shared.requests),
+            shared == null ? "" : shared.conflicts == 0 ? "none" : shared.ways + "-way");
+      }
+      lines.addAll(table.text());
+      return lines;
+    }
+  }
+}

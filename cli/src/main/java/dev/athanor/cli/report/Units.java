@@ -1,0 +1,54 @@
+package dev.athanor.cli.report;
+
+import java.math.BigDecimal;
+import java.math.MathContext;
+
+/** Formats quantities for people: four significant digits and the unit that suits their size. */
+public final class Units {
+
+  private static final MathContext FOUR_DIGITS = new MathContext(4);
+
+  private Units() {}
+
+  /**
+   * Returns a time: {@code 41.90 µs}, {@code 1.250 ms}, {@code 12.00 s}.
+   *
+   * @param micros in microseconds
+   */
+  public static String time(double micros) {
+    double value = rounded(micros);
+    return value < 1e3
+        ? digits(value) + " µs"
+        : value < 1e6 ? digits(value / 1e3) + " ms" : digits(value / 1e6) + " s";
+  }
+
+  /** Returns floating-point operations per second: {@code 4.700 GFLOP/s}. */
+  public static String flops(double perSecond) {
+    return rate(perSecond, "FLOP/s");
+  }
+
+  /** Returns bytes per second: {@code 1.430 MB/s}, {@code 4.100 TB/s}. */
+  public static String bytes(double perSecond) {
+    return rate(perSecond, "B/s");
+  }
+
+  private static String rate(double perSecond, String unit) {
+    double value = rounded(perSecond);
+    return value < 1e6
+        ? "%s k%s".formatted(digits(value / 1e3), unit)
+        : value < 1e9
+            ? "%s M%s".formatted(digits(value / 1e6), unit)
+            : value < 1e12
+                ? "%s G%s".formatted(digits(value / 1e9), unit)
+                : "%s T%s".formatted(digits(value / 1e12), unit);
+  }
+
+  private static double rounded(double value) {
+    return new BigDecimal(value).round(FOUR_DIGITS).doubleValue();
+  }
+
+  private static String digits(double value) {
+    int decimals = value <= 0 ? 0 : (int) Math.clamp(3 - Math.floor(Math.log10(value)), 0, 6);
+    return ("%." + decimals + "f").formatted(value);
+  }
+}

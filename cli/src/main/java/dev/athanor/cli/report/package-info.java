@@ -1,0 +1,5 @@
+/** What commands print and write: tables, tensors, and reports as text, JSON and CSV. */
+@NullMarked
+package dev.athanor.cli.report;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,148 @@
+package dev.athanor.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.athanor.service.AthanorApplication;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/** The commands of README.md do what it says. */
+@SpringBootTest(
+    classes = AthanorApplication.class,
+    properties = {"athanor.device=emulator", "spring.grpc.server.port=0"},
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class ReadmeTest {
+
+  private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
+
+  @LocalServerPort int port;
+
+  @TempDir Path folder;
+
+  /** The code blocks with a marking, {@code sh} or none. */
+  private static List<String> blocks(String marking) throws IOException {
+    return Pattern.compile("(?ms)^```(\\w*)\\R(.*?)^```$")
+        .matcher(Files.readString(ROOT.resolve("README.md")))
+        .results()
+        .filter(block -> block.group(1).equals(marking))
+        .map(block -> block.group(2))
+        .toList();
+  }
+
+  private void copyExamples() throws IOException {
+    var copies = Files.createDirectory(folder.resolve("examples"));
+    try (var examples = Files.list(ROOT.resolve("examples"))) {
+      for (var example : examples.toList()) {
+        Files.copy(example, copies.resolve(example.getFileName()));
+      }
+    }
+  }
+
+  /** All requests in one shell, as a person types them; those that need Python are left out. */
+  @Test
+  void theRequestsRunInAShell() throws Exception {
+    var curl = Path.of("/usr/bin/curl");
+    assumeTrue(Files.isExecutable(curl), "SKIPPED: there is no curl; apt-get install curl");
+    copyExamples();
+    var script =
+        blocks("sh").stream()
+            .filter(block -> !block.contains("python3"))
+            .map(block -> block.replace("curl -s ", "curl -sS --fail ") + "echo\n")
+            .reduce("set -e\n", String::concat)
+            .replace("127.0.0.1:8080", "127.0.0.1:" + port);
+    assertThat(script).contains("/ops/matmul", "/tensors", "/pipelines/run", "/infer");
+    var output = folder.resolve("output");
+    var shell =
+        new ProcessBuilder("/bin/sh", "-c", script)
+            .directory(folder.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+    try {
+      assertThat(shell.waitFor(2, TimeUnit.MINUTES)).as("ended in time").isTrue();
+    } finally {
+      shell.destroyForcibly();
+    }
+    var text = Files.readString(output);
+    assertThat(shell.exitValue()).as(text).isZero();
+    var product = Pattern.compile("\"outputs\":\\S+?}}(?=,\"timing\")");
+    assertThat(blocks("json"))
+        .singleElement()
+        .asString()
+        .containsPattern(product)
+        .satisfies(block ->
+            assertThat(text)
+                .contains(product.matcher(block).results().map(MatchResult::group).toList()));
+    assertThat(text).contains("[12.0,14.0]", "athanor_op_requests_total{device=\"emulator:0\"");
+    assertThat(folder.resolve("b.npy")).isNotEmptyFile();
+  }
+
+  /** The words of a line of a shell, without its comment. */
+  private static List<String> words(String line) {
+    return Pattern.compile("\"([^\"]*)\"|(\\S+)")
+        .matcher(line.replaceFirst("\\s#.*", ""))
+        .results()
+        .map(word -> word.group(1) == null ? word.group(2) : word.group(1))
+        .toList();
+  }
+
+  private static Stream<List<String>> commands() throws IOException {
+    return blocks("").stream()
+        .flatMap(String::lines)
+        .map(ReadmeTest::words)
+        .filter(words -> words.contains("./athanor"))
+        .map(words -> words.subList(words.indexOf("./athanor") + 1, words.size()));
+  }
+
+  @Test
+  void theCommandsAreCommands() throws IOException {
+    assertThat(commands()).hasSizeGreaterThan(10);
+    commands().forEach(words -> Athanor.commandLine().parseArgs(words.toArray(String[]::new)));
+  }
+
+  @Test
+  void theCommandsOnExamplesRun() throws IOException {
+    copyExamples();
+    var ran =
+        commands()
+            .filter(words -> words.stream().anyMatch(word -> word.contains("examples/")))
+            .toList();
+    assertThat(ran).hasSize(3);
+    for (var words : ran) {
+      var out = new StringWriter();
+      var err = new StringWriter();
+      int status =
+          Athanor.commandLine()
+              .setOut(new PrintWriter(out))
+              .setErr(new PrintWriter(err))
+              .execute(
+                  words.stream()
+                      .map(word ->
+                          word.replace("examples/", folder + "/examples/")
+                              .replace("out:", "out:" + folder + "/"))
+                      .toArray(String[]::new));
+      assertThat(err.toString()).isEmpty();
+      if (words.contains("--sanitize")) {
+        assertThat(status).isEqualTo(1);
+        assertThat(out.toString()).startsWith("report: RACE_IN_BLOCK: ");
+      } else {
+        assertThat(status).isZero();
+        assertThat(out.toString())
+            .contains(words.getFirst().equals("run") ? " [43 50]]" : "wrote f32[4] to ");
+      }
+    }
+  }
+}

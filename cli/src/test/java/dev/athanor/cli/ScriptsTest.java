@@ -1,0 +1,421 @@
+package dev.athanor.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * The scripts that people call: {@code mvnw}, {@code athanor} and the bundle's launcher, each
+ * copied into a machine made up of a few folders, in which java and Maven only say how they were
+ * called.
+ */
+class ScriptsTest {
+  private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
+
+  /** What the scripts may call; nothing else is on their PATH, no java and no mvn above all. */
+  private static final List<String> TOOLS =
+      List.of(
+          "awk",
+          "cat",
+          "chmod",
+          "cut",
+          "dirname",
+          "find",
+          "grep",
+          "mkdir",
+          "mktemp",
+          "mv",
+          "readlink",
+          "rm",
+          "sed",
+          "sha256sum",
+          "sleep",
+          "touch");
+
+  /** Says its process, its environment and its arguments, one a line, and ends with status 7. */
+  private static final String ECHO =
+      """
+      #!/bin/sh
+      echo "NAME $$ JAVA_HOME=$JAVA_HOME"
+      for argument in "$@"; do echo "[$argument]"; done
+      exit 7
+      """;
+
+  @TempDir Path machine;
+  private Path checkout;
+  private final Map<String, String> environment = new TreeMap<>();
+
+  private record Ran(long pid, int status, List<String> output, List<String> errors) {}
+
+  @BeforeAll
+  static void scriptsRunHere() {
+    assumeTrue(
+        Files.isExecutable(Path.of("/bin/sh")) && TOOLS.stream().allMatch(t -> find(t) != null),
+        "SKIPPED: mvnw, athanor and the bundle's launcher were not tried, for want of " + TOOLS);
+  }
+
+  @BeforeEach
+  void makeTheMachine() throws IOException {
+    machine = machine.toRealPath();
+    checkout = Files.createDirectories(machine.resolve("check out")); // scripts must quote
+    Path path = machine.resolve("path");
+    for (String tool : TOOLS) {
+      // Not a link: JUnit warns of every link that it clears away.
+      program(path.resolve(tool), "#!/bin/sh\nexec '" + find(tool) + "' \"$@\"\n");
+    }
+    for (String script : List.of("mvnw", "athanor")) {
+      Files.copy(ROOT.resolve(script), checkout.resolve(script));
+      makeExecutable(checkout.resolve(script));
+    }
+    // The folders that are searched for JDKs are those of the made-up machine.
+    String search = Files.readString(ROOT.resolve(".mvn/find-jdk.sh"));
+    Matcher folders = Pattern.compile("(?<=\\s)(?=/(usr|opt|Library)/)").matcher(search);
+    assertThat(folders.results().count()).isEqualTo(4);
+    write(checkout.resolve(".mvn/find-jdk.sh"), folders.replaceAll(machine.toString()));
+    environment.put("PATH", path.toString());
+    environment.put("HOME", Files.createDirectories(machine.resolve("home")).toString());
+  }
+
+  private static @Nullable Path find(String tool) {
+    for (String folder : System.getenv("PATH").split(File.pathSeparator, -1)) {
+      if (Files.isExecutable(Path.of(folder, tool))) {
+        return Path.of(folder, tool);
+      }
+    }
+    return null;
+  }
+
+  private static Path write(Path file, String text) throws IOException {
+    Files.createDirectories(file.getParent());
+    return Files.writeString(file, text);
+  }
+
+  private static void makeExecutable(Path file) throws IOException {
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+
+  private static void program(Path file, String text) throws IOException {
+    makeExecutable(write(file, text.replace("NAME", file.getFileName().toString())));
+  }
+
+  /** A JDK of which only its release can be told, and whose java says how it was called. */
+  private Path jdk(String folder, String release) throws IOException {
+    Path jdk = machine.resolve(folder);
+    write(jdk.resolve("release"), "JAVA_VERSION=\"" + release + "\"\n");
+    program(jdk.resolve("bin/javac"), ECHO);
+    program(jdk.resolve("bin/java"), ECHO);
+    return jdk;
+  }
+
+  /** A build of the application that is newer than all sources. */
+  private Path built() throws IOException {
+    write(checkout.resolve("pom.xml"), "");
+    write(checkout.resolve("service/pom.xml"), "");
+    write(checkout.resolve("service/src/main/A.java"), "");
+    write(checkout.resolve("clients/java/pom.xml"), "");
+    write(checkout.resolve("clients/java/src/main/B.java"), "");
+    Path jar = write(checkout.resolve("cli/target/athanor.jar"), "");
+    Path mark = write(checkout.resolve("cli/target/athanor.jar.built"), "");
+    Files.setLastModifiedTime(mark, FileTime.fromMillis(System.currentTimeMillis() + 60_000));
+    return jar;
+  }
+
+  private Ran run(Path program, String... arguments) throws IOException, InterruptedException {
+    Path output = machine.resolve("output");
+    Path errors = machine.resolve("errors");
+    ProcessBuilder builder = new ProcessBuilder(program.toString());
+    builder.command().addAll(List.of(arguments));
+    builder.directory(machine.toFile());
+    builder.environment().clear();
+    builder.environment().putAll(environment);
+    builder.redirectOutput(output.toFile()).redirectError(errors.toFile());
+    Process process = builder.start();
+    try {
+      assertThat(process.waitFor(2, TimeUnit.MINUTES)).as("ended in time").isTrue();
+    } finally {
+      process.destroyForcibly();
+    }
+    return new Ran(
+        process.pid(), process.exitValue(), Files.readAllLines(output), Files.readAllLines(errors));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"mvnw", "athanor"})
+  void withoutAJdk25OneSentenceSaysWhatToInstall(String script) throws Exception {
+    environment.put("JAVA_HOME", jdk("usr/lib/jvm/java-17", "17.0.15").toString());
+
+    Ran ran = run(checkout.resolve(script), "verify");
+
+    assertThat(ran.status()).isEqualTo(1);
+    assertThat(ran.output()).isEmpty();
+    assertThat(ran.errors())
+        .containsExactly(
+            "No JDK 25 was found: install one (Debian 13, Ubuntu: apt-get install"
+                + " openjdk-25-jdk-headless) or point JAVA_HOME at it.");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"usr/lib/jvm/java-25", "opt/jdk-25", "home/.sdkman/candidates/java/25"})
+  void aJdk25IsFoundWhereJdksLieThoughJavaHomeNamesAnother(String folder) throws Exception {
+    Path jdk = jdk(folder, "25.0.3");
+    environment.put("JAVA_HOME", jdk("usr/lib/jvm/java-17", "17.0.15").toString());
+    built();
+
+    Ran ran = run(checkout.resolve("athanor"), "serve");
+
+    assertThat(ran.output().getFirst()).endsWith(" JAVA_HOME=" + jdk);
+  }
+
+  @Test
+  void aJavaHomeThatNamesAJdk25Wins() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    Path mine = jdk("mine", "25.0.3");
+    environment.put("JAVA_HOME", mine.toString());
+    built();
+
+    assertThat(run(checkout.resolve("athanor")).output().getFirst()).endsWith("=" + mine);
+  }
+
+  @Test
+  void athanorBecomesJavaWithTheArgumentsAsTheyAre() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    Path jar = built();
+    Path link =
+        Files.createSymbolicLink(machine.resolve("path/athanor"), checkout.resolve("athanor"));
+
+    Ran ran = run(link, "serve", "--name=two words", "", "*");
+
+    assertThat(ran.status()).isEqualTo(7);
+    // The same process: signals that are sent to the script reach the service.
+    assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
+    assertThat(ran.output().subList(1, ran.output().size()))
+        .containsExactly(
+            "[-XX:+ExitOnOutOfMemoryError]",
+            "[--enable-native-access=ALL-UNNAMED]",
+            "[--sun-misc-unsafe-memory-access=allow]",
+            "[-XX:TrimNativeHeapInterval=10000]",
+            "[-jar]",
+            "[" + jar + "]",
+            "[serve]",
+            "[--name=two words]",
+            "[]",
+            "[*]");
+    assertThat(ran.errors()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"service/src/main/A.java", "clients/java/src/main/B.java"})
+  void athanorBuildsFirstWhenASourceIsNewerAndStopsWhereThatFails(String source) throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    Path jar = built();
+    program(checkout.resolve("mvnw"), ECHO);
+    Files.setLastModifiedTime(
+        checkout.resolve(source), FileTime.fromMillis(System.currentTimeMillis() + 120_000));
+
+    Ran ran = run(checkout.resolve("athanor"), "serve");
+
+    assertThat(ran.status()).isEqualTo(7);
+    assertThat(ran.output()).isEmpty();
+    assertThat(ran.errors().getFirst()).startsWith("Building Athanor.");
+    assertThat(ran.errors()).contains("[package]", "[" + checkout.resolve("pom.xml") + "]");
+    assertThat(ran.errors().getLast())
+        .isEqualTo(
+            "The build failed; all of its output is in %s."
+                .formatted(checkout.resolve("cli/target/build.log")));
+    // What is half built must not be taken for built the next time.
+    assertThat(jar).doesNotExist();
+  }
+
+  /** What Maven would print, of which a person sees where the build is and what is wrong. */
+  @Test
+  void theBuildShowsItsProgressAndItsErrors() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    built();
+    Files.delete(checkout.resolve("cli/target/athanor.jar"));
+    program(
+        checkout.resolve("mvnw"),
+        """
+        #!/bin/sh
+        echo '[INFO] Downloaded from central: http://x/y.jar (1 kB at 2 kB/s)'
+        echo '[INFO] Downloaded from central: http://x/z.jar (1 kB at 2 kB/s)'
+        echo '[INFO] Building Athanor: ops 0.1.0                                [4/5]'
+        echo '[INFO] --- compiler:3.15.0:compile (default-compile) @ ops ---'
+        while [ ! -f go ]; do sleep 1; done
+        echo '[WARNING] A.java:[7,1] found something'
+        exit 1
+        """
+            .replace("-f go", "-f '" + machine.resolve("go") + "'"));
+    var log = checkout.resolve("cli/target/build.log");
+    var done =
+        Thread.startVirtualThread(() -> {
+          while (!Files.exists(machine.resolve("go"))) {
+            try {
+              if (Files.exists(machine.resolve("errors"))
+                  && Files.readString(machine.resolve("errors")).contains("(4 of 5)")) {
+                Files.writeString(machine.resolve("go"), "");
+              }
+              Thread.sleep(50);
+            } catch (IOException | InterruptedException e) {
+              throw new IllegalStateException(e);
+            }
+          }
+        });
+
+    Ran ran = run(checkout.resolve("athanor"), "serve");
+
+    done.join();
+    assertThat(ran.status()).isEqualTo(1);
+    assertThat(ran.errors())
+        .anyMatch(line ->
+            line.matches(
+                " +\\d+ s  Athanor: ops 0\\.1\\.0 \\(4 of 5\\): compiler, files downloaded: 2"))
+        .endsWith(
+            "[WARNING] A.java:[7,1] found something",
+            "The build failed; all of its output is in " + log + ".");
+  }
+
+  @Test
+  void mvnwBecomesMavenWithTheArgumentsAsTheyAre() throws Exception {
+    Path jdk = jdk("usr/lib/jvm/java-25", "25");
+    Path maven = installMaven();
+
+    Ran ran = run(checkout.resolve("mvnw"), "-f", "other pom.xml", "-Da=b c", "verify");
+
+    assertThat(ran.status()).isEqualTo(7);
+    assertThat(ran.output())
+        .containsExactly(
+            maven.getFileName() + " " + ran.pid() + " JAVA_HOME=" + jdk,
+            "[-f]",
+            "[other pom.xml]",
+            "[-Da=b c]",
+            "[verify]");
+  }
+
+  @Test
+  void mvnwBuildsTheCheckoutFromAnywhere() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    installMaven();
+
+    Ran ran = run(checkout.resolve("mvnw"), "verify");
+
+    assertThat(ran.output().subList(1, ran.output().size()))
+        .containsExactly("[-f]", "[" + checkout.resolve("pom.xml") + "]", "[verify]");
+  }
+
+  @Test
+  void mvnwWithoutAnyMavenSaysWhatToInstall() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+
+    Ran ran = run(checkout.resolve("mvnw"), "verify");
+
+    assertThat(ran.status()).isEqualTo(1);
+    assertThat(ran.errors())
+        .singleElement()
+        .asString()
+        .startsWith("No mvn was found: install Maven");
+  }
+
+  @Test
+  void mvnwRefusesAMavenOfOtherContentsAndLeavesNothing() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    program(
+        machine.resolve("path/mvn"),
+        """
+        #!/bin/sh
+        for argument in "$@"; do
+          case $argument in -DoutputDirectory=*) folder=${argument#*=} ;; esac
+        done
+        echo other >"$folder/apache-maven-%s-bin.zip"
+        """
+            .formatted(setting("version")));
+
+    Ran ran = run(checkout.resolve("mvnw"), "verify");
+
+    assertThat(ran.status()).isEqualTo(1);
+    assertThat(ran.errors().getLast())
+        .contains("not " + setting("sha256") + ": the repository it came from has another file.");
+    try (var left = Files.walk(machine.resolve("home"))) {
+      assertThat(left.filter(Files::isRegularFile)).isEmpty();
+    }
+  }
+
+  @Test
+  void mvnwShowsWhyMavenCouldNotBeFetched() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    program(machine.resolve("path/mvn"), "#!/bin/sh\necho the repository is away\nexit 1\n");
+
+    Ran ran = run(checkout.resolve("mvnw"), "verify");
+
+    assertThat(ran.status()).isEqualTo(1);
+    assertThat(ran.errors()).contains("the repository is away");
+    assertThat(ran.errors().getLast()).contains("could not be fetched");
+  }
+
+  @Test
+  void theBundlesLauncherBecomesItsOwnJava() throws Exception {
+    Path bundle = machine.resolve("the bundle");
+    Path launcher = Files.createDirectories(bundle.resolve("bin")).resolve("athanor");
+    Files.copy(ROOT.resolve("cli/src/bundle/bin/athanor"), launcher);
+    makeExecutable(launcher);
+    program(bundle.resolve("runtime/bin/java"), ECHO);
+    environment.put("JAVA_HOME", jdk("usr/lib/jvm/java-25", "25").toString());
+    Path link = Files.createSymbolicLink(machine.resolve("path/athanor"), launcher);
+
+    Ran ran = run(link, "run", "two words", "");
+
+    assertThat(ran.status()).isEqualTo(7);
+    assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
+    assertThat(ran.output().subList(1, ran.output().size()))
+        .containsExactly(
+            "[-XX:+ExitOnOutOfMemoryError]",
+            "[--enable-native-access=ALL-UNNAMED]",
+            "[--sun-misc-unsafe-memory-access=allow]",
+            "[-XX:TrimNativeHeapInterval=10000]",
+            "[-Djava.library.path=" + bundle + "/native]",
+            "[-jar]",
+            "[" + bundle + "/lib/athanor.jar]",
+            "[run]",
+            "[two words]",
+            "[]");
+  }
+
+  /** Maven where mvnw keeps it once fetched. */
+  private Path installMaven() throws IOException {
+    Path maven =
+        machine.resolve(
+            "home/.m2/wrapper/dists/apache-maven-%s/%s/bin/mvn"
+                .formatted(setting("version"), setting("sha256")));
+    program(maven, ECHO);
+    return maven;
+  }
+
+  /** What mvnw sets a variable to at its beginning. */
+  private static String setting(String variable) throws IOException {
+    try (var lines = Files.lines(ROOT.resolve("mvnw"))) {
+      return lines
+          .filter(line -> line.startsWith(variable + "="))
+          .map(line -> line.substring(variable.length() + 1))
+          .findFirst()
+          .orElseThrow();
+    }
+  }
+}

@@ -1,0 +1,677 @@
+package dev.athanor.cli.command;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.athanor.cli.Athanor;
+import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.cuda.driver.CudaDriver;
+import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The commands of the whole program, as they are called. */
+class CommandLineTest {
+
+  private static final JsonMapper JSON = new JsonMapper();
+
+  @TempDir Path folder;
+
+  private static Run athanor(String... arguments) {
+    return Run.of(Athanor.commandLine(), arguments);
+  }
+
+  private static JsonNode read(Path file) {
+    return JSON.readTree(file.toFile());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "serve",
+        "api-key",
+        "api-key create",
+        "ops",
+        "ptx",
+        "profile",
+        "emulate",
+        "verify",
+        "bench",
+        "load",
+        "tune",
+        "version"
+      })
+  void everyCommandHelps(String command) {
+    var run = command.isEmpty() ? athanor("--help") : athanor((command + " --help").split(" "));
+    assertThat(run.status()).isZero();
+    assertThat(run.out()).startsWith("Usage: athanor " + command);
+    assertThat(run.err()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas
+          serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
+          serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
+          serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
+          api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
+          api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: the scopes must be some of ops:run,tensors:read,tensors:write,metrics,admin, with commas between them
+          api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: no line can be added to it
+          ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them
+          ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
+          ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096
+          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
+          ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
+          ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
+          ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" is not a target; write sm_80 or sm_90a
+          profile frob | athanor profile: there is no op "frob"; athanor ops lists them
+          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
+          profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
+          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
+          verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
+          verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
+          verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target can be chosen; use "emulator"
+          verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
+          verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
+          verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
+          verify --seed one | athanor verify: --seed one: it takes a whole number
+          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 33
+          verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
+          ops frob | athanor ops: there is no op "frob"; athanor ops lists them
+          run frob | athanor run: there is no op "frob"; athanor ops lists them
+          run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: there is no readable file /no/such.npy
+          run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
+          run matmul | athanor run: input "a" […, M, K] is missing; matmul takes a, b, bias
+          tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; matmul takes a, b, bias
+          tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          bench frob | athanor bench: there is no op "frob"; athanor ops lists them
+          bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          serv | athanor: unknown command "serv"; did you mean serve?
+          frob | athanor: unknown command "frob"; athanor --help lists the commands
+          api-key | athanor api-key: a command is missing; commands are create
+          verify --qick | athanor verify: unknown option --qick; did you mean --quick?
+          verify --device=emulator --frob=1 | athanor verify: unknown option --frob; athanor verify --help lists the options
+          serve now | athanor serve: unexpected argument "now"; see athanor serve --help
+          serve --port | athanor serve: a value is missing: --port PORT
+          serve --port http | athanor serve: --port http: it takes a whole number
+          serve --port 1 --port 2 | athanor serve: --port PORT is given twice; it takes one value
+          serve --port 8080 --grpc-port 8080 | athanor serve: --port and --grpc-port are both 8080; each needs a port of its own
+          serve --bind 192.0.2.1 | athanor serve: --bind 192.0.2.1: this machine does not have that address
+          bench matmul --min-time long | athanor bench: --min-time long: it takes a number
+          run matmul --in a.npy | athanor run: --in a.npy: it takes INPUT=FILE
+          ptx | athanor ptx: OP is missing; see athanor ptx --help
+          ptx matmull | athanor ptx: there is no op "matmull"; did you mean matmul?
+          ops soft-max | athanor ops: there is no op "soft-max"; did you mean softmax?
+          emulate x.ptx | athanor emulate: --block X[,Y[,Z]] is missing; see athanor emulate --help
+          load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
+          load put | athanor load: "put": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
+          load op | athanor load: "op": there is no op ""; athanor ops lists them
+          load get-json --url x | athanor load: "get-json": after it comes how many numbers, 1 to 99999999
+          load pipeline | athanor load: "pipeline": there is no readable file ""
+          load | athanor load: SCENARIO is missing; see athanor load --help
+          bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: it takes cublas, torch, or both with a comma between
+          bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
+          """)
+  void badUseIsAnsweredWithOneSentence(String line, String sentence) {
+    var run = athanor(line.split(" "));
+    assertThat(run.err()).isEqualTo(sentence + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void withoutACommandTheHelpIsPrintedWithServeFirst() {
+    var run = athanor();
+    assertThat(run.status()).isZero();
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out()).isEqualTo(athanor("--help").out());
+    assertThat(run.out()).containsPattern("(?m)^Commands:\\R +serve +Starts the service");
+  }
+
+  @Test
+  void aPortInUseIsOneSentence() throws IOException {
+    try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      int port = taken.getLocalPort();
+      for (var option : List.of("--port", "--grpc-port")) {
+        var other = option.equals("--port") ? "--grpc-port" : "--port";
+        var run = athanor("serve", option, Integer.toString(port), other, "0");
+        assertThat(run.err())
+            .isEqualTo(
+                "athanor serve: port %d is in use; stop the program that listens on it or choose another port with %s%n"
+                    .formatted(port, option));
+        assertThat(run.status()).isEqualTo(1);
+      }
+    }
+  }
+
+  @Test
+  void aConfigurationThatIsNoYamlIsOneSentence() throws IOException {
+    var file = Files.writeString(folder.resolve("athanor.yaml"), "server: {port: 1\n  x: [");
+    var run = athanor("serve", "--config", file.toString());
+    assertThat(run.err())
+        .startsWith("athanor serve: the configuration is not valid YAML: ")
+        .hasLineCount(1);
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aServiceThatAnyoneCouldReachDoesNotStart() {
+    var run = athanor("serve", "--bind", "0.0.0.0", "--port", "0", "--device", "emulator");
+    assertThat(run.err())
+        .isEqualTo(
+            "athanor serve: server.address is 0.0.0.0, spring.grpc.server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
+                + " could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or"
+                + " set athanor.security.allow-unauthenticated"
+                + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyIsPrintedOnceWithItsLine() throws IOException {
+    var scopes = List.of("--tenant", "lab", "--scopes", "tensors:read,ops:run");
+    var run =
+        athanor(
+            Stream.concat(Stream.of("api-key", "create"), scopes.stream()).toArray(String[]::new));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .matches(
+            "key:  ath_([0-9a-f]{8})_[A-Za-z0-9_-]{43}\\R"
+                + "line: \\1  lab  ops:run,tensors:read  sha256:[0-9a-f]{64}\\R");
+    var file = Files.writeString(folder.resolve("keys"), "# a line without an end");
+    for (int i = 0; i < 2; i++) {
+      var added =
+          athanor(
+              Stream.of(List.of("api-key", "create"), scopes, List.of("--file", file.toString()))
+                  .flatMap(List::stream)
+                  .toArray(String[]::new));
+      assertThat(added.out()).matches("ath_[0-9a-f]{8}_[A-Za-z0-9_-]{43}\\R");
+    }
+    assertThat(Files.readAllLines(file).subList(1, 3))
+        .allMatch(line -> line.matches("[0-9a-f]{8}  lab  .* {2}sha256:[0-9a-f]{64}"));
+  }
+
+  private static Run ptx(String... options) {
+    var all = new ArrayList<>(List.of("ptx", "matmul", "--device", "emulator"));
+    all.addAll(List.of("--shape", "a=64,64", "--shape", "b=64,64"));
+    all.addAll(List.of(options));
+    var run = athanor(all.toArray(String[]::new));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.status()).isZero();
+    return run;
+  }
+
+  @Test
+  void ptxIsTextThatTheParserReads() {
+    var text = ptx().out();
+    var kernel = Parser.parse(text, "matmul.ptx").kernels().getFirst();
+    assertThat(kernel.name()).isEqualTo("matmul_f32_32x32x16_nn_a16_b16_c16");
+    var annotated = ptx("--annotate").out();
+    assertThat(annotated).containsPattern("fma.rn.f32 .*// \\w+.java:\\d+ +\\d+ #+");
+    assertThat(Parser.parse(annotated, "matmul.ptx").toString()).isEqualTo(text);
+  }
+
+  @Test
+  void theExampleOfItsHelpRuns() {
+    var help = athanor("ptx", "--help").out().lines().filter(l -> l.contains("Example: "));
+    // picocli breaks long lines
+    var example = "ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats";
+    assertThat(help).singleElement().asString().contains("athanor ptx matmul --shape a=64,64");
+    var run = athanor(example.split(" "));
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .contains("ldmatrix")
+        .containsPattern("registers live and \\d+ predicates,");
+  }
+
+  @Test
+  void ptxIsAssembledAndCounted() {
+    var json = JSON.readTree(ptx("--json", "--assemble", "sm_80").out());
+    var kernel = json.get("kernels").get(0);
+    assertThat(kernel.get("mix").get("fma").asInt()).isGreaterThanOrEqualTo(256);
+    assertThat(kernel.get("predicatesLive").asInt()).isBetween(1, 7);
+    assertThat(kernel.get("warnings")).isEmpty();
+    assertThat(kernel.get("assembled").get(0).get("spillStoreBytes").asInt()).isZero();
+    assertThat(kernel.get("assembled").get(0).get("blocksPerMultiprocessor").get("A100").asInt())
+        .isPositive();
+    assertThat(json.get("explanation").asString()).contains("matmul_f32_64x64x16_nn");
+    assertThat(ptx("--explain").out().strip()).isEqualTo(json.get("explanation").asString());
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          put 2GiB          |                              | "put 2GiB": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
+          op frob x=f32[4]  |                              | "op frob x=f32[4]": there is no op "frob"; athanor ops lists them
+          op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; add takes a, b
+          put 1KiB          | --url localhost              | --url localhost: it is written http://127.0.0.1:8080
+          put 1KiB          | --concurrency 0              | --concurrency 0: it is written 4, 1:8 or 1:8:2, with 1 to 9999 clients
+          put 1KiB          | --concurrency 8:1            | --concurrency 8:1: it ends at 1, below 8
+          put 1KiB          | --rate 5 --concurrency 2     | --concurrency is of closed loops and --rate of open ones; give one of the two
+          put 1KiB          | --rate 0                     | --rate 0.0: a rate is above 0 and at most 1000000 a second
+          put 1KiB          | --rate 5 --arrivals late     | --arrivals late: it is constant or poisson
+          put 1KiB          | --window 0                   | --window 0.0: it takes seconds, above 0 and at most 86400
+          put 1KiB          | --warmup -1                  | --warmup -1.0: it takes seconds, at least 0 and at most 86400
+          put 1KiB          | --trials 2                   | --trials 2: stability is seen in three windows or more
+          put 1KiB          | --stability 0                | --stability 0.0: it is above 0 and at most 100 percent
+          put 1KiB          | --device emulator            | --device is the device of --self; a service that runs has its own
+          put 1KiB          | --csv /no/such/folder/x      | --csv /no/such/folder/x: that is no file in a folder that exists
+          """)
+  void loadThatCannotBeMeantIsRefused(String scenario, String options, String sentence) {
+    var arguments = new ArrayList<>(List.of("load", scenario));
+    if (options != null) {
+      arguments.addAll(List.of(options.split(" ")));
+    }
+    var run = athanor(arguments.toArray(String[]::new));
+    assertThat(run.err()).isEqualTo("athanor load: " + sentence + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void theServiceRefusesAGpuThatIsNotThereToo() {
+    assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
+    var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();
+    var run = athanor("serve", "--device", "cuda", "--port", "0");
+    assertThat(run.err()).isEqualTo("athanor serve: --device cuda: %s%n".formatted(reason));
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"verify", "bench"})
+  void aGpuThatIsNotThereIsRefusedWithTheReason(String command) {
+    assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
+    var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();
+    var run = athanor(command, "--device", "cuda");
+    assertThat(run.status()).isEqualTo(2);
+    assertThat(run.err()).isEqualTo("athanor %s: --device cuda: %s%n".formatted(command, reason));
+    assertThat(run.out()).isEmpty();
+  }
+
+  @Test
+  void versionComesFromTheBuild() {
+    var run = athanor("version", "--json");
+    assertThat(run.status()).isZero();
+    var json = JSON.readTree(run.out());
+    assertThat(json.get("version").stringValue()).matches("\\d+\\.\\d+\\.\\d+(-SNAPSHOT)?");
+    assertThat(json.get("java").stringValue()).startsWith(Runtime.version().toString());
+    assertThat(json.get("os").stringValue()).startsWith(System.getProperty("os.name"));
+    var version = "athanor " + json.get("version").stringValue();
+    assertThat(athanor("version").out().lines().findFirst()).contains(version);
+    assertThat(athanor("--version").out().strip()).isEqualTo(version);
+  }
+
+  @Test
+  void opsAreListedAndDescribed() {
+    assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Multiplies matrices");
+    var one = athanor("ops", "matmul");
+    assertThat(one.status()).isZero();
+    assertThat(one.out())
+        .contains("c = activation(alpha · a·b + bias)", "(optional)")
+        .containsPattern("(?m)^transposeB +boolean +false +b is stored as");
+  }
+
+  @Test
+  void opsAreDescribedInJsonAsTheServiceDoes() {
+    var op = JSON.readTree(athanor("ops", "matmul", "--json").out());
+    assertThat(op.propertyNames())
+        .containsExactly("name", "summary", "inputs", "attributes", "outputs", "formula", "flops");
+    var attributes = op.get("attributes");
+    assertThat(attributes.get(0).toString())
+        .isEqualTo(
+            "{\"name\":\"transposeA\",\"type\":\"boolean\",\"default\":false,"
+                + "\"meaning\":\"a is stored as […, K, M]\"}");
+    assertThat(attributes.get(4).get("default").isNull()).isTrue();
+    assertThat(attributes.get(4).get("choices")).hasSize(4);
+    assertThat(JSON.readTree(athanor("ops", "--json").out()).get("ops").valueStream())
+        .hasSizeGreaterThan(30)
+        .contains(op);
+  }
+
+  @Test
+  void theEmulatorVerifiesAsTheTargetThatIsChosen() throws Exception {
+    var json = folder.resolve("verify-ada.json");
+    var run =
+        athanor(
+            "verify --device emulator --target sm_89 --quick --op relu --case 1 --json %s"
+                .formatted(json)
+                .split(" "));
+    assertThat(run.out()).startsWith("emulator:0, ").contains(", sm_89, ");
+    assertThat(run.status()).isZero();
+    assertThat(read(json).get("device").get("target").stringValue()).isEqualTo("sm_89");
+  }
+
+  /** Some of them: the tests of the ops check all, and so does CI with the program as shipped. */
+  @Test
+  void realOpsAreRightOnTheEmulator() throws Exception {
+    var ops = List.of("cast", "gemv", "reduce", "softmax");
+    var json = folder.resolve("verify.json");
+    var markdown = folder.resolve("verify.md");
+    var line = new ArrayList<>(List.of("verify", "--device", "emulator", "--quick", "--op"));
+    line.addAll(ops);
+    line.addAll(List.of("--details", "--json", json.toString(), "--markdown", markdown.toString()));
+    var run = athanor(line.toArray(String[]::new));
+    assertThat(run.out())
+        .startsWith("emulator:0, ")
+        .containsPattern("(?m)^gemv +gemv_\\S+ +\\d+ +\\d+\\.\\d% +ok$")
+        .doesNotContain("FAILED");
+    assertThat(run.status()).isZero();
+    var report = read(json);
+    assertThat(report.get("ok").booleanValue()).isTrue();
+    assertThat(report.get("device").get("id").stringValue()).isEqualTo("emulator:0");
+    assertThat(report.get("scope").get("seed").longValue()).isEqualTo(1);
+    assertThat(report.get("checks").intValue())
+        .isEqualTo(report.get("planned").intValue())
+        .isGreaterThan(100);
+    assertThat(report.get("failures")).isEmpty();
+    int cases = 0;
+    for (var variant : report.get("variants")) {
+      cases += variant.get("cases").intValue();
+      assertThat(variant.get("worst").doubleValue()).isBetween(0.0, 1.0);
+      assertThat(variant.get("median").doubleValue())
+          .isBetween(0.0, variant.get("worst").doubleValue());
+    }
+    assertThat(cases).isEqualTo(report.get("checks").intValue());
+    assertThat(report.get("variants").valueStream().map(v -> v.get("op").stringValue()).distinct())
+        .containsExactlyInAnyOrderElementsOf(ops);
+    assertThat(Files.readString(markdown)).contains("| op | kernel |", "| gemv | gemv_");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          a=f32[4,4] | input "b" […, K, N] is missing; matmul takes a, b, bias
+          a=f32[4,4] b=f32[4,4] beta=2 | matmul has no attribute "beta"; its attributes are transposeA,
+          a=f32[4,x] b=f32[4,4] | "f32[4,x]" is no tensor type; one is written f16[4096,4096]
+          a=f12[4,4] b=f32[4,4] | "f12[4,4]" has no known dtype; dtypes are f64,
+          a | "a" is neither an input such as a=f16[64,32] nor an attribute such as alpha=2
+          """)
+  void aProblemThatIsNoneIsRefused(String problem, String sentence) {
+    var run = athanor("bench", "matmul", "--problem", problem);
+    assertThat(run.err()).startsWith("athanor bench: --problem: " + sentence);
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void theShowcaseIsRight() {
+    var run = athanor("showcase", "--device", "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .containsPattern("(?m)^SiLU gate +swiglu .* ok$")
+        .containsPattern("(?m)^attention +attention .* ok$")
+        .doesNotContain("FAILED");
+    assertThat(run.status()).isZero();
+    assertThat(run.out().lines())
+        .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(100));
+  }
+
+  @Test
+  void anOutputWithoutAFileIsPrinted() throws IOException {
+    var x = folder.resolve("x.npy");
+    TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 2, 3), -1, 2, -3, 4.5, -5, 6));
+    var run = athanor("run", "relu", "--in", "x=" + x, "--device", "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out().lines().toList())
+        .endsWith("y f32[2,3]", "[[  0   2   0]", " [4.5   0   6]]");
+  }
+
+  @Test
+  void aFileThatCannotBeWrittenIsOneSentence() throws IOException {
+    var full = Path.of("/dev/full"); // takes nothing, and says so only when it is written to
+    assumeTrue(Files.isWritable(full), "SKIPPED: this machine has no /dev/full");
+    var x = folder.resolve("x.npy");
+    TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 1), 1));
+    var run = athanor("run", "relu", "--in", "x=" + x, "--out", "y=" + full);
+    assertThat(run.err()).startsWith("athanor run: cannot read or write a file: ").hasLineCount(1);
+    assertThat(run.status()).isEqualTo(1);
+  }
+
+  @Test
+  void anOpRunsOnFiles() throws Exception {
+    var a = folder.resolve("a.npy");
+    TensorFile.write(a, HostTensor.of(TensorType.of(DType.F32, 2, 2), 1, 2, 3, 4));
+    var b = folder.resolve("b.bin");
+    Files.write(b, new byte[] {0, 0, (byte) 0x80, 0x3F, 0, 0, 0, 0x40}); // 1 and 2
+    var c = folder.resolve("c.npy");
+    var run =
+        athanor(
+            "run",
+            "matmul",
+            "--in",
+            "a=" + a,
+            "--in",
+            "b=" + b + ":f32[2,1]",
+            "--out",
+            "c=" + c,
+            "--device",
+            "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .containsPattern("matmul: matmul_f32_\\S+, [0-9.]+ (µs|ms|s)")
+        .contains("c f32[2,1], written to " + c);
+    assertThat(TensorFile.read(c).toDoubles()).containsExactly(5, 11);
+    var refused = athanor("run", "matmul", "--in", "a=" + a, "--in", "b=" + b + ":f32[3,1]");
+    assertThat(refused.err())
+        .startsWith(
+            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] takes 12 bytes, %s has 8".formatted(b, b));
+    assertThat(refused.status()).isEqualTo(2);
+    var bf16 =
+        athanor(
+            "run",
+            "matmul",
+            "--in",
+            "a=" + b + ":bf16[2,2]",
+            "--in",
+            "b=" + b + ":bf16[2,2]",
+            "--out",
+            "c=" + c,
+            "--device",
+            "emulator");
+    assertThat(bf16.err())
+        .startsWith(
+            "athanor run: --out c: npy files hold no bf16; under another name than %s its bytes are written"
+                .formatted(c));
+    assertThat(
+            athanor(
+                    "run",
+                    "matmul",
+                    "--in",
+                    "a=" + b + ":bf16[2,2]",
+                    "--in",
+                    "b=" + b + ":bf16[2,2]",
+                    "--out",
+                    "c=" + folder.resolve("c.bin"),
+                    "--device",
+                    "emulator",
+                    "--json")
+                .status())
+        .isZero();
+    assertThat(Files.size(folder.resolve("c.bin"))).isEqualTo(8);
+  }
+
+  @Test
+  void theFastestVariantIsKept() throws Exception {
+    var cache = folder.resolve("tuning.json");
+    var arguments =
+        new String[] {
+          "tune",
+          "matmul",
+          "--shape",
+          "a=5,6",
+          "--shape",
+          "b=6,7",
+          "--device",
+          "emulator",
+          "--repeat",
+          "1",
+          "--cache",
+          cache.toString()
+        };
+    var run = athanor(arguments);
+    assertThat(run.out())
+        .contains("matmul a=f32[5,6] b=f32[6,7]")
+        .containsPattern("(?m)^\\* +matmul_f32_\\S+ .* ok$")
+        .contains("kept in " + cache + " for a=f32[8/1,8/2] b=f32[8/2,8/1]");
+    assertThat(run.status()).isZero();
+    var winner = read(cache).get("winners").get(0);
+    assertThat(winner.get("problem").stringValue()).isEqualTo("a=f32[5,6] b=f32[6,7]");
+    assertThat(winner.get("kernel").stringValue()).startsWith("matmul_f32_");
+
+    var again =
+        athanor(Stream.concat(Stream.of(arguments), Stream.of("--json")).toArray(String[]::new));
+    var report = JSON.readTree(again.out());
+    assertThat(report.get("variants")).hasSizeGreaterThan(1);
+    assertThat(report.get("winner").get("key").get("op").stringValue()).isEqualTo("matmul");
+  }
+
+  @Test
+  void aTimeOnAGpuThatIsNotHereIsPredicted() throws Exception {
+    var json = folder.resolve("predicted.json");
+    var run =
+        athanor(
+            "bench",
+            "matmul",
+            "softmax",
+            "--predict",
+            "RTX 4090",
+            "--json",
+            json.toString(),
+            "--problem",
+            "a=f16[512,512] b=f16[512,512]");
+    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+    run =
+        athanor(
+            "bench",
+            "matmul",
+            "--predict",
+            "RTX 4090",
+            "--json",
+            json.toString(),
+            "--problem",
+            "a=f16[512,512] b=f16[512,512]");
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .contains("# Predicted: athanor ", " on RTX 4090", "No GPU was at hand.")
+        .contains("| matmul | a=f16[512,512] b=f16[512,512] | matmul_f16_");
+    var row = read(json).get("rows").get(0);
+    // no faster than its tensor cores multiply: 330 TFLOP/s with f32 sums at most
+    assertThat(row.get("teraflops").doubleValue()).isBetween(1.0, 340.0);
+    assertThat(athanor("bench", "matmul", "--predict", "B200").err())
+        .startsWith(
+            "athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090");
+  }
+
+  @Test
+  void everyGpuOfTheTableIsPredicted() {
+    for (var gpu : Gpu.ALL) {
+      var run =
+          athanor(
+              "bench", "matmul", "--predict", gpu.name(), "--problem", "a=f16[64,64] b=f16[64,64]");
+      assertThat(run.status()).as(run.err()).isZero();
+      assertThat(run.out())
+          .contains(" on " + gpu.name())
+          .containsPattern(
+              "\\| matmul \\| a=f16\\[64,64\\] b=f16\\[64,64\\] \\| matmul_f16_\\S+ \\| [\\d.]+ µs \\|");
+    }
+  }
+
+  @Test
+  void aProblemIsOfOneOp() {
+    var run = athanor("bench", "matmul", "matmul", "--problem", "a=f32[4,4] b=f32[4,4]");
+    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+  }
+
+  /** Whether this machine has PyTorch or not: the run goes on, and what is missing is said. */
+  @Test
+  void aBaselineThatIsMissingIsSaidAndNoFailure() throws Exception {
+    var json = folder.resolve("bench.json");
+    var run =
+        athanor(
+            "bench",
+            "matmul",
+            "--device",
+            "emulator",
+            "--baseline",
+            "torch",
+            "--problem",
+            "a=f32[4,4] b=f32[4,4]",
+            "--repeat",
+            "1",
+            "--json",
+            json.toString());
+    assertThat(run.status()).isZero();
+    assertThat(run.out()).containsPattern("torch +ratio").contains("ok: 1 rows, 0 failed");
+    var library = read(json).get("baselines").get(0);
+    assertThat(library.get("library").asString()).isEqualTo("torch");
+    var theirs = read(json).get("rows").get(0).get("baselines");
+    if (library.get("missing").isNull()) {
+      assertThat(library.get("name").asString()).startsWith("PyTorch ");
+      assertThat(theirs.get(0).get("micros").get("median").doubleValue()).isPositive();
+    } else {
+      assertThat(library.get("missing").asString()).endsWith("what ATHANOR_PYTHON names");
+      assertThat(run.out()).contains("NOT MEASURED torch: " + library.get("missing").asString());
+      assertThat(theirs).isEmpty();
+    }
+  }
+
+  @Test
+  void productsAreTimedOnTheEmulator() throws Exception {
+    var json = folder.resolve("bench.json");
+    var markdown = folder.resolve("bench.md");
+    var run =
+        athanor(
+            "bench",
+            "matmul",
+            "--device",
+            "emulator",
+            "--problem",
+            "a=f32[5,7] b=f32[6,7] transposeB=true",
+            "--problem",
+            "b=f16[8,8] a=f16[8,8]",
+            "--repeat",
+            "2",
+            "--json",
+            json.toString(),
+            "--markdown",
+            markdown.toString());
+    assertThat(run.out())
+        .containsPattern(
+            "(?m)^matmul +a=f32\\[5,7] b=f32\\[6,7] transposeB=true +matmul_f32_\\S+ .* ok$")
+        .contains("ok: 2 rows, 0 failed");
+    assertThat(run.status()).isZero();
+    var report = read(json);
+    assertThat(report.get("ok").booleanValue()).isTrue();
+    assertThat(report.get("rows")).hasSize(2);
+    var row = report.get("rows").get(0);
+    assertThat(row.get("micros").get("median").doubleValue()).isPositive();
+    assertThat(row.get("micros").get("count").intValue()).isEqualTo(2);
+    assertThat(row.get("teraflops").doubleValue())
+        .isEqualTo(2 * 5 * 6 * 7 / row.get("micros").get("median").doubleValue() / 1e6);
+    assertThat(row.get("baselines")).isEmpty();
+    assertThat(Files.readString(markdown))
+        .contains("| matmul | a=f16[8,8] b=f16[8,8] | matmul_f16_");
+  }
+}

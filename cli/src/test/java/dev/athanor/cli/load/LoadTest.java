@@ -1,0 +1,301 @@
+package dev.athanor.cli.load;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.Any;
+import com.google.protobuf.ByteString;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.RetryInfo;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.DescribeResponse;
+import dev.athanor.api.v1.GetRequest;
+import dev.athanor.api.v1.GetResponse;
+import dev.athanor.api.v1.Tensor;
+import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.client.AthanorException;
+import dev.athanor.ops.Catalogue;
+import io.grpc.Server;
+import io.grpc.Status;
+import io.grpc.StatusException;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Load on services that misbehave in known ways. */
+class LoadTest {
+
+  private static final byte[] TENSOR =
+      """
+      {"handle": "t_1", "dtype": "u8", "shape": [64], "bytes": 64}
+      """
+          .getBytes(StandardCharsets.UTF_8);
+  private static final Duration NONE = Duration.ZERO;
+
+  /** One at a time, as a service with one worker. */
+  private final ExecutorService worker = Executors.newSingleThreadExecutor();
+
+  private final AtomicInteger gets = new AtomicInteger();
+  private HttpServer server;
+  private Server grpc;
+  private volatile @Nullable StatusException grpcFails;
+  private Target target;
+
+  @BeforeEach
+  void start() throws IOException {
+    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 100);
+    server.setExecutor(worker);
+    grpc =
+        NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+            .addService(new Zeros())
+            .build()
+            .start();
+    target =
+        new Target(
+            URI.create("http://127.0.0.1:" + server.getAddress().getPort()),
+            "127.0.0.1:" + grpc.getPort(),
+            Map.of("X-Key", "k"));
+  }
+
+  @AfterEach
+  void stop() {
+    target.close();
+    server.stop(0);
+    grpc.shutdownNow();
+    worker.shutdownNow();
+  }
+
+  /** Whatever is asked for, it has 64 zeros, unless it fails. */
+  private final class Zeros extends TensorsGrpc.TensorsImplBase {
+    @Override
+    public void describe(DescribeRequest request, StreamObserver<DescribeResponse> answer) {
+      var tensor = Tensor.newBuilder().setHandle(request.getHandle()).setDtype("u8");
+      answer.onNext(
+          DescribeResponse.newBuilder().setTensor(tensor.addShape(64).setBytes(64)).build());
+      answer.onCompleted();
+    }
+
+    @Override
+    public void get(GetRequest request, StreamObserver<GetResponse> answer) {
+      gets.incrementAndGet();
+      if (grpcFails != null) {
+        answer.onError(grpcFails);
+        return;
+      }
+      answer.onNext(GetResponse.newBuilder().setChunk(ByteString.copyFrom(new byte[64])).build());
+      answer.onCompleted();
+    }
+  }
+
+  private interface Answer {
+    void to(HttpExchange exchange, byte[] stored) throws IOException;
+  }
+
+  /** Keeps one tensor; a GET of it is answered as the test has it. */
+  private void serve(Answer answer) {
+    var stored = new byte[1][];
+    server.createContext(
+        "/tensors",
+        exchange -> {
+          try (exchange) {
+            assertThat(exchange.getRequestHeaders().getFirst("X-Key")).isEqualTo("k");
+            switch (exchange.getRequestMethod()) {
+              case "GET" -> {
+                gets.incrementAndGet();
+                answer.to(exchange, stored[0]);
+              }
+              case "DELETE" -> exchange.sendResponseHeaders(204, -1);
+              default -> {
+                stored[0] = exchange.getRequestBody().readAllBytes();
+                send(exchange, 201, TENSOR);
+              }
+            }
+          }
+        });
+    server.start();
+  }
+
+  private static void send(HttpExchange exchange, int status, byte[] body) throws IOException {
+    exchange.sendResponseHeaders(status, body.length);
+    exchange.getResponseBody().write(body);
+  }
+
+  private static Course once(double seconds, boolean patient) {
+    var length = Duration.ofNanos(Math.round(seconds * 1e9));
+    return new Course(NONE, length, Optional.of(length), 10, 0.1, patient, 1);
+  }
+
+  private Measurement load(Course course, Level level) throws InterruptedException {
+    return load("get 64B", course, level);
+  }
+
+  private Measurement load(String text, Course course, Level level) throws InterruptedException {
+    var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse(text);
+    return new Load(target, course).run(scenario, level, (_, _) -> {});
+  }
+
+  @Test
+  void aWrongByteIsFound() throws InterruptedException {
+    serve((exchange, stored) -> {
+      var wrong = stored.clone();
+      wrong[63] ^= 1;
+      send(exchange, 200, wrong);
+    });
+    var seen = load(once(0.2, false), new Level.Clients(1));
+    assertThat(seen.right()).isFalse();
+    assertThat(seen.wrong()).isEqualTo(seen.checked()).isGreaterThan(1);
+    assertThat(seen.requests()).isPositive();
+  }
+
+  @Test
+  void wrongBytesInMessagesAreFoundToo() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    var seen = load("get-grpc 64B", once(0.2, false), new Level.Clients(1));
+    // what is left behind is read by REST, which is right here
+    assertThat(seen.wrong()).isEqualTo(seen.checked() - 1).isPositive();
+    assertThat(seen.requests()).isPositive();
+  }
+
+  private static StatusException refusal(com.google.protobuf.Message... details) {
+    var status = com.google.rpc.Status.newBuilder().setCode(Status.Code.UNAVAILABLE.value());
+    for (var detail : details) {
+      status.addDetails(Any.pack(detail));
+    }
+    return StatusProto.toStatusException(status.build());
+  }
+
+  @Test
+  void refusalsOverGrpcAreCountedByTheirCodeAndWaitedFor() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    var delay = com.google.protobuf.Duration.newBuilder().setSeconds(60);
+    grpcFails =
+        refusal(
+            ErrorInfo.newBuilder().setReason("draining").setDomain("athanor").build(),
+            RetryInfo.newBuilder().setRetryDelay(delay).build());
+    var seen = load("get-grpc 64B", once(0.3, true), new Level.Clients(1));
+    assertThat(seen.errors()).isEqualTo(Map.of("draining", 1L));
+    assertThat(seen.right()).isFalse();
+    // one by gRPC, the other looks at what is left
+    assertThat(gets).hasValue(2);
+  }
+
+  @Test
+  void failuresOfGrpcItselfAreNoAnswers() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    grpcFails = refusal();
+    var seen = load("get-grpc 64B", once(0.2, false), new Level.Clients(1));
+    assertThat(seen.errors()).containsOnlyKeys("no-answer");
+  }
+
+  /** Every other GET is refused; the one that looks at what is left behind must not be. */
+  private void refuseEveryOther(String retryAfter) {
+    serve((exchange, stored) -> {
+      if (gets.get() % 2 == 1 && gets.get() < 1000) {
+        exchange.getResponseHeaders().set("Retry-After", retryAfter);
+        var problem = "{\"type\": \"urn:athanor:problem:queue-full\"}";
+        send(exchange, 429, problem.getBytes(StandardCharsets.UTF_8));
+      } else {
+        send(exchange, 200, stored);
+      }
+    });
+  }
+
+  @Test
+  void refusalsAreCountedByTheirCodeAndNotAsResults() throws Exception {
+    refuseEveryOther("0");
+    var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse("get 64B");
+    var ready = scenario.prepare(target, 1);
+    var window = new Window();
+    for (int i = 0; i < 4; i++) {
+      try {
+        window.add(1000, ready.send(0, true).phases());
+      } catch (AthanorException e) {
+        window.refused(Refused.of(e).code());
+      }
+    }
+    assertThat(window.errors()).isEqualTo(Map.of("queue-full", 2L));
+    assertThat(window.requests()).isEqualTo(2);
+  }
+
+  @Test
+  void aPatientClientWaitsAsLongAsItIsTold() throws InterruptedException {
+    serve((exchange, stored) -> {
+      if (gets.get() == 1) {
+        exchange.getResponseHeaders().set("Retry-After", "60");
+        send(exchange, 503, "{}".getBytes(StandardCharsets.UTF_8));
+      } else {
+        send(exchange, 200, stored);
+      }
+    });
+    var seen = load(once(0.3, true), new Level.Clients(1));
+    // the other is the look at what is left
+    assertThat(gets).hasValue(2);
+    assertThat(seen.requests()).isZero();
+    assertThat(seen.right()).isFalse();
+  }
+
+  /** Four times as many as it can do: latency of an open loop must grow with the queue. */
+  @Test
+  void anOpenLoopDoesNotHideTheWait() throws InterruptedException {
+    serve((exchange, stored) -> {
+      long end = System.nanoTime() + 20_000_000;
+      while (System.nanoTime() < end) {
+        LockSupport.parkNanos(end - System.nanoTime());
+      }
+      send(exchange, 200, stored);
+    });
+    var closed = load(once(0.4, false), new Level.Clients(1));
+    var open = load(once(0.4, false), new Level.Rate(200, false));
+    assertThat(closed.latency().p50()).isGreaterThan(20_000);
+    assertThat(open.latency().max()).isGreaterThan(150_000);
+    assertThat(open.latency().p90()).isGreaterThan(2 * closed.latency().p50());
+    assertThat(open.loop()).isEqualTo("open");
+    assertThat(open.level()).isEqualTo(200);
+  }
+
+  @Test
+  void windowsAreRepeatedUntilThreeAgree() throws InterruptedException {
+    serve((exchange, stored) -> {
+      // ten times slower in the first window
+      long end = System.nanoTime() + (gets.get() < 3 ? 50_000_000 : 5_000_000);
+      while (System.nanoTime() < end) {
+        LockSupport.parkNanos(end - System.nanoTime());
+      }
+      send(exchange, 200, stored);
+    });
+    var course = new Course(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
+    var seen = load(course, new Level.Clients(1));
+    assertThat(seen.stable()).isTrue();
+    assertThat(seen.windows()).isBetween(4, 30);
+    assertThat(seen.seconds()).isBetween(0.29, 3.0);
+  }
+
+  @Test
+  void nobodyThereIsSaid() {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    server.stop(0);
+    assertThatThrownBy(() -> load(once(0.1, false), new Level.Clients(1)))
+        .isInstanceOf(LoadException.class)
+        .hasMessageStartingWith("http://127.0.0.1:")
+        .hasMessageContaining("does not answer");
+  }
+}

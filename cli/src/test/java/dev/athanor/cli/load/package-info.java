@@ -1,0 +1,4 @@
+@NullMarked
+package dev.athanor.cli.load;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,41 @@
+package dev.athanor.cli.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.junit.jupiter.api.Test;
+
+/** Tables and progress. */
+class TextTest {
+
+  @Test
+  void numbersStandAtTheRight() {
+    var table = new Table("what", "count", "share");
+    table.add("one", "7", "3.5%");
+    table.add("another", "1234", "");
+    assertThat(table.text())
+        .containsExactly("what     count  share", "one          7   3.5%", "another   1234");
+    assertThat(table.markdown())
+        .containsExactly(
+            "| what | count | share |",
+            "| --- | ---: | ---: |",
+            "| one | 7 | 3.5% |",
+            "| another | 1234 |  |");
+  }
+
+  @Test
+  void aLineOnATerminalIsTakenAway() {
+    var text = new StringWriter();
+    try (var progress = new Progress(new PrintWriter(text), true)) {
+      long end = System.nanoTime() + 150_000_000;
+      while (System.nanoTime() < end) {
+        progress.at(3, 9, "matmul");
+      }
+    }
+    assertThat(text.toString())
+        .startsWith("\r3 of 9: matmul")
+        .endsWith("\r              \r")
+        .doesNotContain("\n");
+  }
+}

@@ -1,0 +1,65 @@
+package dev.athanor.service;
+
+import dev.athanor.service.config.Listening;
+import dev.athanor.service.config.StartupFailure;
+import dev.athanor.service.config.StartupReport;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Locale;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerOAuth2ResourceServerAutoConfiguration;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerSecurityAutoConfiguration;
+import org.springframework.core.env.SimpleCommandLinePropertySource;
+
+/**
+ * The service as a Spring application. The security of gRPC calls is the service's own, not
+ * Spring's.
+ */
+@SpringBootApplication(
+    proxyBeanMethods = false,
+    exclude = {
+      GrpcServerOAuth2ResourceServerAutoConfiguration.class,
+      GrpcServerSecurityAutoConfiguration.class
+    })
+public class AthanorApplication {
+
+  /**
+   * Starts the service without the command line, and logs where it listens. Exits with status 1 if
+   * it cannot start.
+   *
+   * @param arguments settings: {@code --server.port=8081}
+   */
+  public static void main(String[] arguments) {
+    // numbers are written alike on every machine
+    Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT);
+    var log = LoggerFactory.getLogger(AthanorApplication.class);
+    try {
+      start(arguments).lines().forEach(log::info);
+    } catch (RuntimeException e) {
+      // Spring Boot has logged all other failures.
+      StartupFailure.of(e).ifPresent(failure -> log.error(failure.sentence()));
+      System.exit(1);
+    }
+  }
+
+  /**
+   * Starts the service, which then runs until the JVM ends.
+   *
+   * @param arguments settings: {@code --server.port=8081}
+   * @return where it listens and on which devices it runs
+   * @throws RuntimeException if it cannot start; {@link StartupFailure#of} may explain why
+   */
+  public static StartupReport start(String... arguments) {
+    var options = new SimpleCommandLinePropertySource(arguments);
+    var settings = new HashMap<String, Object>();
+    for (var name : options.getPropertyNames()) {
+      settings.put(name, String.valueOf(options.getProperty(name)));
+    }
+    Listening.checkEarly(settings, Path.of(""));
+    var application = new SpringApplication(AthanorApplication.class);
+    application.addListeners(new Listening());
+    return application.run(arguments).getBean(StartupReport.class);
+  }
+}

@@ -1,0 +1,135 @@
+package dev.athanor.service;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** The service on the emulator, in a process of its own. */
+public final class ServiceProcess implements AutoCloseable {
+
+  private static final Duration LONGEST_START = Duration.ofMinutes(3);
+
+  private final URI url;
+  private final int grpcPort;
+  private final Path log;
+  private final Process process;
+
+  /**
+   * Starts it without waiting for it.
+   *
+   * @param address of loopback, on which it listens
+   * @param grpcPort 0 for any
+   * @param log takes its output
+   * @param jvm options of its JVM
+   * @param settings of the service: {@code athanor.run.streams=2}
+   */
+  public ServiceProcess(
+      String address, int port, int grpcPort, Path log, List<String> jvm, List<String> settings)
+      throws IOException {
+    url = URI.create("http://%s:%d".formatted(address, port));
+    this.grpcPort = grpcPort;
+    this.log = log;
+    var command = new ArrayList<String>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("--enable-native-access=ALL-UNNAMED");
+    command.addAll(jvm);
+    command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    command.add(AthanorApplication.class.getName());
+    command.add("--athanor.device=emulator");
+    command.add("--server.address=" + address);
+    command.add("--server.port=" + port);
+    command.add("--spring.grpc.server.port=" + grpcPort);
+    settings.forEach(setting -> command.add("--" + setting));
+    process =
+        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+  }
+
+  /**
+   * Starts it on free ports and waits until it is ready.
+   *
+   * @param folder for its log
+   */
+  public static ServiceProcess start(Path folder, String... settings)
+      throws IOException, InterruptedException {
+    var log = Files.createTempFile(folder, "service-", ".log");
+    var service =
+        new ServiceProcess("127.0.0.1", freePort(), freePort(), log, List.of(), List.of(settings));
+    try {
+      service.awaitReady();
+    } catch (AssertionError | InterruptedException e) {
+      service.close();
+      throw e;
+    }
+    return service;
+  }
+
+  private static int freePort() throws IOException {
+    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return socket.getLocalPort();
+    }
+  }
+
+  /**
+   * Waits until it answers that it is ready.
+   *
+   * @throws AssertionError with its output if it ends instead or takes more than three minutes
+   */
+  public void awaitReady() throws IOException, InterruptedException {
+    var ready = HttpRequest.newBuilder(url.resolve("/readyz")).build();
+    long end = System.nanoTime() + LONGEST_START.toNanos();
+    try (var client = HttpClient.newHttpClient()) {
+      while (System.nanoTime() < end) {
+        if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
+          throw new AssertionError("the service ended: " + said());
+        }
+        try {
+          if (client.send(ready, BodyHandlers.discarding()).statusCode() == 200) {
+            return;
+          }
+        } catch (IOException e) {
+          // it does not listen yet
+        }
+      }
+    }
+    throw new AssertionError("the service is not ready: " + said());
+  }
+
+  /** Where it serves REST. */
+  public URI url() {
+    return url;
+  }
+
+  public int grpcPort() {
+    return grpcPort;
+  }
+
+  public Process process() {
+    return process;
+  }
+
+  /** Its output so far. */
+  public String said() throws IOException {
+    return Files.readString(log);
+  }
+
+  /** Ends it at once, as the loss of its machine would. */
+  public void kill() throws InterruptedException {
+    process.destroyForcibly();
+    process.waitFor(30, TimeUnit.SECONDS);
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+}

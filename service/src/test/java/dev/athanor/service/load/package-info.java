@@ -1,4 +1,0 @@
-@NullMarked
-package dev.athanor.service.load;
-
-import org.jspecify.annotations.NullMarked;
