@@ -39,8 +39,7 @@ class ConformanceTest {
     assertThat(findings)
         .filteredOn(finding -> !finding.ok() || finding.equal() != finding.values())
         .isEmpty();
-    assertThat(findings.stream().map(f -> f.probe().mnemonic()))
-        .contains(MNEMONICS);
+    assertThat(findings.stream().map(f -> f.probe().mnemonic())).contains(MNEMONICS);
   }
 
   @Test

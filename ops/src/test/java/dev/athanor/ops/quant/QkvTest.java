@@ -134,7 +134,12 @@ class QkvTest {
 
   /** Two runs, and with -Dathanor.sweep=true a hundred, and problems that take minutes. */
   @ParameterizedTest
-  @CsvSource({"false, 64, 128, 1024", "true, 64, 128, 1024", "false, 256, 512, 1024", "false, 2048, 512, 4096"})
+  @CsvSource({
+    "false, 64, 128, 1024",
+    "true, 64, 128, 1024",
+    "false, 256, 512, 1024",
+    "false, 2048, 512, 4096"
+  })
   void manyRunsGiveTheSameBits(boolean int4, int m, int n, int k) {
     assumeTrue(m < 256 || SWEEP, "NOT TESTED: this shape needs -Dathanor.sweep=true");
     var op = new QkvProject(int4);
