@@ -59,6 +59,7 @@ void main(String[] args) throws IOException, InterruptedException {
   Files.createDirectory(home.resolve("bin"));
   Path launcher = Files.copy(Path.of("src/bundle/bin/athanor"), home.resolve("bin/athanor"));
   Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
+  Files.copy(Path.of("src/bundle/bin/launch.sh"), home.resolve("bin/launch.sh"));
   Files.copy(Path.of("src/bundle/README.md"), home.resolve("README.md"));
   Files.copy(Path.of("../LICENSE"), home.resolve("LICENSE"));
   Files.createDirectory(home.resolve("examples"));

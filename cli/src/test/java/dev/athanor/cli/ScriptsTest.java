@@ -39,6 +39,7 @@ class ScriptsTest {
           "chmod",
           "cut",
           "dirname",
+          "env",
           "find",
           "grep",
           "mkdir",
@@ -133,7 +134,11 @@ class ScriptsTest {
     write(checkout.resolve("service/src/main/A.java"), "");
     write(checkout.resolve("clients/java/pom.xml"), "");
     write(checkout.resolve("clients/java/src/main/B.java"), "");
-    Path jar = write(checkout.resolve("cli/target/athanor.jar"), "");
+    Path jar = write(checkout.resolve("cli/target/athanor/athanor.jar"), "");
+    Files.createDirectories(checkout.resolve("cli/src/bundle/bin"));
+    Files.copy(
+        ROOT.resolve("cli/src/bundle/bin/launch.sh"),
+        checkout.resolve("cli/src/bundle/bin/launch.sh"));
     Path mark = write(checkout.resolve("cli/target/athanor.jar.built"), "");
     Files.setLastModifiedTime(mark, FileTime.fromMillis(System.currentTimeMillis() + 60_000));
     return jar;
@@ -202,20 +207,24 @@ class ScriptsTest {
     Path link =
         Files.createSymbolicLink(machine.resolve("path/athanor"), checkout.resolve("athanor"));
 
-    Ran ran = run(link, "serve", "--name=two words", "", "*");
+    Ran ran = run(link, "run", "--name=two words", "", "*");
 
     assertThat(ran.status()).isEqualTo(7);
     // The same process: signals that are sent to the script reach the service.
     assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
+            "[-XX:AOTMode=off]",
+            "[-XX:+UseCompactObjectHeaders]",
             "[-XX:+ExitOnOutOfMemoryError]",
+            "[-XX:TrimNativeHeapInterval=10000]",
+            "[-Xlog:aot=off]",
+            "[-Xlog:cds=off]",
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
-            "[-XX:TrimNativeHeapInterval=10000]",
             "[-jar]",
             "[" + jar + "]",
-            "[serve]",
+            "[run]",
             "[--name=two words]",
             "[]",
             "[*]");
@@ -250,7 +259,7 @@ class ScriptsTest {
   void theBuildShowsItsProgressAndItsErrors() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     built();
-    Files.delete(checkout.resolve("cli/target/athanor.jar"));
+    Files.delete(checkout.resolve("cli/target/athanor/athanor.jar"));
     program(
         checkout.resolve("mvnw"),
         """
@@ -373,10 +382,8 @@ class ScriptsTest {
   @Test
   void theBundlesLauncherBecomesItsOwnJava() throws Exception {
     Path bundle = machine.resolve("the bundle");
-    Path launcher = Files.createDirectories(bundle.resolve("bin")).resolve("athanor");
-    Files.copy(ROOT.resolve("cli/src/bundle/bin/athanor"), launcher);
-    makeExecutable(launcher);
-    program(bundle.resolve("runtime/bin/java"), ECHO);
+    Path launcher = bundle.resolve("bin/athanor");
+    bundle(bundle, ECHO);
     environment.put("JAVA_HOME", jdk("usr/lib/jvm/java-25", "25").toString());
     Path link = Files.createSymbolicLink(machine.resolve("path/athanor"), launcher);
 
@@ -386,16 +393,93 @@ class ScriptsTest {
     assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
+            "[-XX:AOTMode=off]",
+            "[-XX:+UseCompactObjectHeaders]",
             "[-XX:+ExitOnOutOfMemoryError]",
+            "[-XX:TrimNativeHeapInterval=10000]",
+            "[-Xlog:aot=off]",
+            "[-Xlog:cds=off]",
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
-            "[-XX:TrimNativeHeapInterval=10000]",
             "[-Djava.library.path=" + bundle + "/native]",
             "[-jar]",
             "[" + bundle + "/lib/athanor.jar]",
             "[run]",
             "[two words]",
             "[]");
+  }
+
+  private static void bundle(Path home, String java) throws IOException {
+    Files.createDirectories(home.resolve("bin"));
+    for (String file : List.of("athanor", "launch.sh")) {
+      Files.copy(ROOT.resolve("cli/src/bundle/bin").resolve(file), home.resolve("bin", file));
+    }
+    makeExecutable(home.resolve("bin/athanor"));
+    program(home.resolve("runtime/bin/java"), java);
+  }
+
+  /** A java that writes the cache that it is told to write, and says how it was called. */
+  private static final String CACHING =
+      """
+      #!/bin/sh
+      for argument in "$@"; do
+        case $argument in
+        -XX:AOTCacheOutput=*)
+          echo "$* in $PWD with [${ATHANOR_DEVICE:-}]" >"${argument#*=}"
+          exit 0
+          ;;
+        esac
+      done
+      echo "$1"
+      """;
+
+  @Test
+  void firstServeMakesTheCacheOnceWithoutTheSettingsOfTheCaller() throws Exception {
+    Path bundle = machine.resolve("the bundle");
+    bundle(bundle, CACHING);
+    environment.put("ATHANOR_DEVICE", "cuda");
+    Path cache = bundle.resolve("athanor.aot");
+
+    Ran other = run(bundle.resolve("bin/athanor"), "version");
+    assertThat(other.output()).containsExactly("-XX:AOTMode=off");
+    assertThat(cache).doesNotExist();
+
+    Ran first = run(bundle.resolve("bin/athanor"), "serve", "--port", "7");
+    assertThat(first.errors()).containsExactly("Preparing faster starts; this happens once.");
+    assertThat(first.output()).containsExactly("-XX:AOTCache=" + cache);
+    assertThat(Files.readString(cache))
+        .endsWith(
+            "serve --check --device emulator --port 0 --grpc-port 0 in " + bundle + " with []\n");
+
+    for (String command : List.of("serve", "version")) {
+      Ran next = run(bundle.resolve("bin/athanor"), command);
+      assertThat(next.errors()).isEmpty();
+      assertThat(next.output()).containsExactly("-XX:AOTCache=" + cache);
+    }
+  }
+
+  @Test
+  void cacheThatCannotBeMadeIsTriedOnce() throws Exception {
+    Path bundle = machine.resolve("the bundle");
+    bundle(
+        bundle,
+        """
+        #!/bin/sh
+        case $1 in -XX:AOTCacheOutput=*) exit 1 ;; esac
+        echo "$1"
+        """);
+
+    Ran first = run(bundle.resolve("bin/athanor"), "serve");
+    assertThat(first.errors()).hasSize(1);
+    assertThat(first.output()).containsExactly("-XX:AOTMode=off");
+
+    Ran second = run(bundle.resolve("bin/athanor"), "serve");
+    assertThat(second.errors()).isEmpty();
+    assertThat(second.output()).containsExactly("-XX:AOTMode=off");
+    try (var files = Files.list(bundle)) {
+      assertThat(files.map(file -> file.getFileName().toString()))
+          .containsExactlyInAnyOrder("bin", "runtime", "athanor.aot");
+    }
   }
 
   /** Maven where mvnw keeps it once fetched. */

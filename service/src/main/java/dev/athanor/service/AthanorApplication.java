@@ -6,11 +6,13 @@ import dev.athanor.service.config.StartupReport;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Locale;
+import java.util.function.Consumer;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerOAuth2ResourceServerAutoConfiguration;
 import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerSecurityAutoConfiguration;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.SimpleCommandLinePropertySource;
 
 /**
@@ -52,6 +54,23 @@ public class AthanorApplication {
    * @throws RuntimeException if it cannot start; {@link StartupFailure#of} may explain why
    */
   public static StartupReport start(String... arguments) {
+    return run(arguments).getBean(StartupReport.class);
+  }
+
+  /**
+   * Starts the service and stops it again.
+   *
+   * @param reader reads, while the service runs, where it listens and whether it is ready
+   * @param arguments settings: {@code --server.port=8081}
+   * @throws RuntimeException if it cannot start; {@link StartupFailure#of} may explain why
+   */
+  public static void check(Consumer<StartupReport> reader, String... arguments) {
+    try (var service = run(arguments)) {
+      reader.accept(service.getBean(StartupReport.class));
+    }
+  }
+
+  private static ConfigurableApplicationContext run(String... arguments) {
     var options = new SimpleCommandLinePropertySource(arguments);
     var settings = new HashMap<String, Object>();
     for (var name : options.getPropertyNames()) {
@@ -60,6 +79,6 @@ public class AthanorApplication {
     Listening.checkEarly(settings, Path.of(""));
     var application = new SpringApplication(AthanorApplication.class);
     application.addListeners(new Listening());
-    return application.run(arguments).getBean(StartupReport.class);
+    return application.run(arguments);
   }
 }

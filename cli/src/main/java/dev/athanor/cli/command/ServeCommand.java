@@ -66,15 +66,27 @@ public final class ServeCommand implements Callable<Integer> {
       paramLabel = "DIR")
   private @Nullable Path plugins;
 
+  @Option(
+      names = "--check",
+      description =
+          "start with these settings, run the self-test and stop; status 0 if the service was ready")
+  private boolean checkOnly;
+
+  private boolean ready;
+
   @Override
   public Integer call() {
     check();
     var out = spec.commandLine().getOut();
     out.println("Athanor %s is starting.".formatted(Build.current().version()));
     out.flush();
-    StartupReport report;
     try {
-      report = AthanorApplication.start(settings());
+      if (checkOnly) {
+        AthanorApplication.check(this::print, settings());
+      } else {
+        print(AthanorApplication.start(settings()));
+      }
+      return checkOnly && !ready ? CommandLine.ExitCode.SOFTWARE : CommandLine.ExitCode.OK;
     } catch (RuntimeException e) {
       var known = StartupFailure.of(e);
       if (known.isEmpty()) {
@@ -87,15 +99,17 @@ public final class ServeCommand implements Callable<Integer> {
       spec.commandLine().getErr().println("athanor serve: " + sentence);
       return CommandLine.ExitCode.SOFTWARE;
     }
+  }
+
+  private void print(StartupReport report) {
+    var out = spec.commandLine().getOut();
+    ready = report.isReady();
     out.println();
     report.lines().forEach(out::println);
     out.println();
-    out.println(
-        report.isReady()
-            ? "Ready. Press Ctrl-C to stop."
-            : "Not ready: the self-test failed, and the log says why. Press Ctrl-C to stop.");
+    var result = ready ? "Ready." : "Not ready: the self-test failed, and the log says why.";
+    out.println(checkOnly ? result : result + " Press Ctrl-C to stop.");
     out.flush();
-    return CommandLine.ExitCode.OK;
   }
 
   /** Whether an option asked for the device that is not there, and not a setting. */

@@ -165,6 +165,14 @@ class CommandLineTest {
   }
 
   @Test
+  void checkStartsTheServiceAndStopsIt() {
+    var run =
+        athanor("serve", "--check", "--device", "emulator", "--port", "0", "--grpc-port", "0");
+    assertThat(run.out()).contains("is starting.", "emulator:0").endsWith("Ready.%n".formatted());
+    assertThat(run.status()).isZero();
+  }
+
+  @Test
   void aConfigurationThatIsNoYamlIsOneSentence() throws IOException {
     var file = Files.writeString(folder.resolve("athanor.yaml"), "server: {port: 1\n  x: [");
     var run = athanor("serve", "--config", file.toString());

@@ -1,0 +1,41 @@
+# Becomes the Java process. The scripts that read this file set
+#   java     the program
+#   jar      the application
+#   natives  the folder of JCuda's libraries; empty if JCuda unpacks them itself
+#   home     the folder that takes the ahead-of-time cache (JEP 514): loaded classes and their profiles
+
+# By default glibc keeps freed memory. These settings map large blocks one by one; TrimNativeHeapInterval returns the rest.
+export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-4}" MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-1048576}"
+
+# launch OPTION ARGUMENT...: OPTION is one more for the JVM.
+launch() {
+  option=$1
+  shift
+  set -- -jar "$jar" "$@"
+  [ -z "$natives" ] || set -- "-Djava.library.path=$natives" "$@"
+  # A process without memory exits, since some of its threads may be gone. The unsafe memory access is that of
+  # Protocol Buffers. A cache of another JVM or jar is ignored in silence.
+  exec ${clean:-} "$java" "$option" -XX:+UseCompactObjectHeaders -XX:+ExitOnOutOfMemoryError \
+    -XX:TrimNativeHeapInterval=10000 -Xlog:aot=off -Xlog:cds=off \
+    --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow "$@"
+}
+
+cache=$home/athanor.aot
+if [ "${1:-}" = serve ] && [ ! -e "$cache" ] && [ -w "$home" ]; then
+  echo "Preparing faster starts; this happens once." >&2
+  new=$cache.$$
+  # A service on the emulator, without the settings and the environment of this one.
+  (
+    cd "$home"
+    clean="env -i"
+    launch "-XX:AOTCacheOutput=$new" serve --check --device emulator --port 0 --grpc-port 0
+  ) >/dev/null 2>&1 || : >"$new" # so that what failed is not tried again
+  mv "$new" "$cache"
+  rm -f "$new".*
+fi
+
+if [ -s "$cache" ]; then
+  launch "-XX:AOTCache=$cache" "$@"
+else
+  launch -XX:AOTMode=off "$@"
+fi
