@@ -1,35 +1,35 @@
-/** The service's public interface, and nothing else. */
+/** The client of the service's public API. */
 
-let key = ''; // in memory alone: gone with the page
+let key = ''; // kept in memory only, never stored
 
 const denied = new EventTarget();
 
-/** Milliseconds until a poll counts as unanswered; runs and previews may take longer. */
+/** Timeout of a poll in milliseconds; runs and previews have none. */
 const POLL_TIMEOUT = 5000;
 
-/** An answer that is no success, in the service's own words. */
+/** An error response of the service; the message is its `detail`. */
 export class Problem extends Error {
   constructor(status, body) {
-    super(body.detail ?? `the service answers ${status}`);
+    super(body.detail ?? `The service returned status ${status}.`);
     this.status = status;
-    /** The path of what is at fault, such as inputs.a.data[3]; undefined where there is none. */
+    /** The path of the invalid field, such as inputs.a.data[3]; undefined if the error concerns no field. */
     this.field = body.field;
   }
 }
 
-/** No answer from the service: the connection failed, or only a proxy answered. The page says so once for all views. */
+/** The service did not respond: the connection failed, or only a proxy responded. The page reports it once for all views. */
 export class Unreachable extends Problem {
   constructor() {
-    super(0, {detail: 'The service does not answer.'});
+    super(0, {detail: 'The service is not responding.'});
   }
 }
 
-/** Sends a key with every request from now on. */
+/** Sets the API key or token that all further requests send. */
 export function useKey(text) {
   key = text;
 }
 
-/** Calls back whenever the service asks for a key. */
+/** Registers a callback for 401 responses. */
 export const onDenied = (action) => denied.addEventListener('denied', action);
 
 async function send(method, path, {body, type = 'application/json', accept, timeout} = {}) {
@@ -39,7 +39,7 @@ async function send(method, path, {body, type = 'application/json', accept, time
   if (key) headers.Authorization = `Bearer ${key}`;
   let answer;
   try {
-    // relative, so that a prefix of a proxy's stays
+    // a relative URL, which keeps a path prefix added by a proxy
     const signal = timeout ? AbortSignal.timeout(timeout) : undefined;
     answer = await fetch(`..${path}`, {method, headers, body, signal, cache: 'no-store', credentials: 'omit'});
   } catch {
@@ -51,7 +51,7 @@ async function send(method, path, {body, type = 'application/json', accept, time
   try {
     problem = await answer.json();
   } catch {
-    // a proxy's page
+    // not a problem document: a proxy's error page
     if ([502, 503, 504].includes(answer.status)) throw new Unreachable();
   }
   throw new Problem(answer.status, problem);
@@ -63,7 +63,7 @@ export const ops = async () => (await json('GET', '/ops', {timeout: POLL_TIMEOUT
 
 export const devices = async () => (await json('GET', '/devices', {timeout: POLL_TIMEOUT})).devices;
 
-/** Whether the service takes work; needs no key. */
+/** Returns whether the service is ready; requires no key. */
 export async function ready() {
   try {
     await send('GET', '/readyz', {timeout: POLL_TIMEOUT});
@@ -74,16 +74,16 @@ export async function ready() {
   }
 }
 
-/** The metrics in Prometheus' text form. */
+/** Returns the metrics in Prometheus text format. */
 export const metrics = async () => (await send('GET', '/metrics', {accept: 'text/plain', timeout: POLL_TIMEOUT})).text();
 
-/** Runs an op; the body is text, so that numbers arrive as they were typed. */
+/** Runs an op; the body is JSON text, so that numbers are sent exactly as typed. */
 export const run = (op, body) => json('POST', `/ops/${encodeURIComponent(op)}`, {body});
 
 export const plan = (op, problem) =>
   json('GET', `/ops/${encodeURIComponent(op)}/ptx?problem=${encodeURIComponent(problem)}`);
 
-/** Resident tensors, newest first: up to a number of pages, and whether there are more. */
+/** Returns the resident tensors, newest first, of at most `pages` pages, and whether there are more. */
 export async function tensors(pages = 1) {
   const all = [];
   let next = '';

@@ -1,4 +1,4 @@
-/** Small charts in SVG. Their colours are in the style sheet; every one says in words what it shows. */
+/** Small SVG charts with text alternatives. Their colors are defined in the style sheet. */
 
 import {duration, svg} from './dom.js';
 
@@ -6,7 +6,7 @@ const HEIGHT = 132;
 const BOTTOM = 18;
 const TOP = 8;
 
-/** The least of 1, 2, 5 times a power of ten that is no less. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.9999999);
@@ -19,9 +19,9 @@ function frame(width, height, label) {
 const text = (x, y, words, attributes = {}) => svg('text', {x, y, ...attributes}, words);
 
 /**
- * Median and 95th percentile by phase.
+ * Draws median and 95th percentile by phase.
  *
- * @param rows {phase, p50, p95} in seconds, null where nothing was counted
+ * @param rows {phase, p50, p95} in seconds, null without data
  */
 export function phaseBars(width, rows) {
   const left = 66;
@@ -30,7 +30,7 @@ export function phaseBars(width, rows) {
   const most = roundUp(Math.max(...rows.map((row) => row.p95 ?? 0), 1e-6));
   const scale = (seconds) => (seconds / most) * Math.max(width - left - right, 10);
   const label = rows
-    .map((row) => `${row.phase}: ${row.p50 === null ? 'none' : `median ${duration(row.p50)}, 95 % within ${duration(row.p95)}`}`)
+    .map((row) => `${row.phase}: ${row.p50 === null ? 'none' : `median ${duration(row.p50)}, p95 ${duration(row.p95)}`}`)
     .join('; ');
   const chart = frame(width, HEIGHT, label);
   rows.forEach((row, i) => {
@@ -50,10 +50,10 @@ export function phaseBars(width, rows) {
 }
 
 /**
- * Lines over the last seconds; a gap where a value is null.
+ * Draws lines over the last seconds, with gaps for null values.
  *
  * @param series {name, points: [[ago in seconds, value or null]], stepped}
- * @param format writes a value
+ * @param format formats a value
  */
 export function lines(width, seconds, series, format, least = 0) {
   const left = 56;

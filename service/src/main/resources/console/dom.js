@@ -1,4 +1,4 @@
-/** Elements, and numbers as people read them. */
+/** Helpers for DOM elements and for formatting numbers. */
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -12,25 +12,25 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An element: `h('td', {class: 'number', onclick: f}, 'text', child)`. */
+/** Creates an element: `h('td', {class: 'number', onclick: f}, 'text', child)`. */
 export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 
-/** The same in SVG. */
+/** Creates an SVG element. */
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
 let lastId = 0;
 
-/** An id that no other element has. */
+/** Returns a unique element id. */
 export const newId = () => `e${++lastId}`;
 
-/** Text that changes only where it differs, so that screen readers and selections are left alone. */
+/** Sets an element's text only if it differs, so that screen readers and selections are not disturbed. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 const refusals = new WeakMap();
 
-/** Marks a field as wrong and puts the sentence after it. */
+/** Marks a field as invalid and shows the error message after it. */
 export function refuse(field, failure, place = field.closest('.field')) {
   const line = errorLine(failure);
   line.id = newId();
@@ -41,17 +41,17 @@ export function refuse(field, failure, place = field.closest('.field')) {
   return line;
 }
 
-/** Removes the sentence that {@link refuse} put after a field. */
+/** Removes the error message that {@link refuse} added. */
 export function accept(field) {
   refusals.get(field)?.remove();
   field.removeAttribute('aria-invalid');
   field.removeAttribute('aria-errormessage');
 }
 
-/** A sentence about what went wrong. */
+/** Creates the element of an error message. */
 export const errorLine = (failure) => h('p', {class: 'error', role: 'alert'}, failure.message);
 
-/** Three digits, without an exponent where the number is near one. */
+/** Formats a number with three significant digits; uses an exponent only for very large and very small numbers. */
 export function digits(value) {
   if (value === 0) return '0';
   const size = Math.abs(value);
@@ -59,7 +59,7 @@ export function digits(value) {
   return size >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
-/** A time in its best unit. */
+/** Formats a duration in µs, ms or s. */
 export function duration(seconds) {
   if (seconds === 0) return '0 µs';
   if (seconds < 1e-3) return `${digits(seconds * 1e6)} µs`;
@@ -76,13 +76,13 @@ export function bytes(count) {
   return `${unit === 0 ? count : digits(count)} ${units[unit]}`;
 }
 
-/** An element of a tensor, in six digits. */
+/** Formats a tensor element with six significant digits. */
 export function element(value) {
   if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
   return String(Number(value.toPrecision(6)));
 }
 
-/** How far away a moment is: "in 59 min". */
+/** Formats the time until a moment: "in 59 min". */
 export function until(moment) {
   const seconds = (moment - Date.now()) / 1000;
   if (seconds <= 0) return 'now';

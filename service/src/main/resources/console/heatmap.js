@@ -1,14 +1,14 @@
-/** A matrix as a picture. */
+/** Draws a matrix as a heat map. */
 
 import {element, h} from './dom.js';
 
-/** From low to high; numbers of both signs are white at zero. */
+/** Color scales from low to high; the diverging one is white at zero. */
 const SEQUENTIAL = ['#440154', '#414487', '#2a788e', '#22a884', '#7ad151', '#fde725'].map(rgb);
 const DIVERGING = ['#2166ac', '#92c5de', '#f7f7f7', '#f4a582', '#b2182b'].map(rgb);
 const NOT_A_NUMBER = rgb('#ff00c8');
 const INFINITE = rgb('#000000');
 
-/** Larger matrices are sampled: a screen has no more points for them. */
+/** Maximum extent of the image in pixels; larger matrices are sampled. */
 const MOST_POINTS = 1024;
 
 const WIDTH = 480;
@@ -38,7 +38,7 @@ function summary(values) {
   return found;
 }
 
-/** Which colour a number has. */
+/** Maps numbers to colors. */
 function colours({min, max}) {
   const diverging = min < 0 && max > 0;
   const size = Math.max(-min, max);
@@ -78,19 +78,19 @@ function legend({low, high, colour}, found) {
   );
 }
 
-/** A picture of row-major numbers, which the arrow keys and the pointer read out. */
+/** Draws row-major numbers; the arrow keys and the pointer show single values. */
 export function heatmap(values, rows, columns) {
   const found = summary(values);
   const scale = colours(found);
   const step = Math.ceil(Math.max(rows, columns) / MOST_POINTS);
   const [width, height] = [Math.ceil(columns / step), Math.ceil(rows / step)];
   const words = `${rows} by ${columns} values from ${element(found.min)} to ${element(found.max)}, ${found.nan} NaN`;
-  const canvas = h('canvas', {class: 'heatmap', width, height, tabindex: '0', role: 'img', 'aria-label': `${words}; the arrow keys read them`});
+  const canvas = h('canvas', {class: 'heatmap', width, height, tabindex: '0', role: 'img', 'aria-label': `${words}; use the arrow keys to read values`});
   paint(canvas, (y, x) => scale.colour(values[y * step * columns + x * step]));
   canvas.style.width = `${Math.min(WIDTH, width * LARGEST_CELL)}px`;
   canvas.style.height = `${Math.max(Math.min(HEIGHT, height * LARGEST_CELL), 8)}px`;
 
-  const readout = h('output', {class: 'readout'}, step > 1 ? `every ${step}th row and column is shown` : 'point at a cell to read it');
+  const readout = h('output', {class: 'readout'}, step > 1 ? `Showing one of every ${step} rows and columns.` : 'Point at a cell to see its value.');
   let [row, column] = [0, 0];
   const read = (y, x) => {
     row = Math.min(Math.max(y, 0), rows - 1);

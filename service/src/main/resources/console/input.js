@@ -1,4 +1,4 @@
-/** The fields of one input: its type, and where its elements come from. */
+/** The form fields of one input: its type and the source of its elements. */
 
 import {accept, h, newId, refuse} from './dom.js';
 import {extents, usualDtype, wrongRank} from './shapes.js';
@@ -11,7 +11,7 @@ const SOURCES = [
   ['resident', 'resident tensor'],
 ];
 
-/** A label and its field. */
+/** Creates a label with its field. */
 export function labelled(text, field, attributes = {}) {
   field.id ||= newId();
   return h('span', {class: 'field', ...attributes}, h('label', {for: field.id}, text), field);
@@ -32,8 +32,8 @@ export class InputFields {
   #shapeWasTyped = false;
 
   /**
-   * @param input as GET /ops describes it
-   * @param seed of its random numbers
+   * @param input its description in GET /ops
+   * @param seed the initial seed of its random numbers
    */
   constructor(input, seed) {
     this.#input = input;
@@ -52,16 +52,16 @@ export class InputFields {
     this.#parts = {
       type: h('span', {class: 'fields'}, labelled('dtype', this.#dtype), labelled('shape', this.#shape)),
       random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), labelled('from', low), labelled('to', high)),
-      typed: labelled('numbers, row by row', this.#numbers, {class: 'field wide'}),
+      typed: labelled('numbers in row-major order', this.#numbers, {class: 'field wide'}),
       resident: labelled('tensor', this.#tensor, {class: 'field wide'}),
     };
-    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('elements', this.#source), this.#parts.random, this.#parts.typed, this.#parts.resident);
+    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('source', this.#source), this.#parts.random, this.#parts.typed, this.#parts.resident);
     this.element = h(
       'fieldset',
       {'data-field': `inputs.${input.name}`},
       h('legend', {}, input.name, ' ', h('code', {}, input.shape)),
       h('p', {class: 'muted'}, input.meaning),
-      input.optional ? labelled('give this input', this.#given, {class: 'field check'}) : null,
+      input.optional ? labelled('Include this input', this.#given, {class: 'field check'}) : null,
       this.body,
     );
     this.#dtype.addEventListener('change', () => this.#spread());
@@ -74,13 +74,13 @@ export class InputFields {
     return this.#given.checked;
   }
 
-  /** Counts, masks and places are not negative. */
+  /** Sets the default range of random numbers: integers are usually counts, masks or indices, so not negative. */
   #spread() {
     this.#fields.low.value = isInteger(this.#dtype.value) ? 0 : -1;
   }
 
   #show() {
-    if (isBlock(this.#dtype.value)) this.#source.value = 'resident'; // nobody types blocks
+    if (isBlock(this.#dtype.value)) this.#source.value = 'resident'; // block formats cannot be typed
     const source = this.#source.value;
     this.body.hidden = !this.isGiven;
     this.#parts.type.hidden = source === 'resident';
@@ -88,7 +88,7 @@ export class InputFields {
     this.#check();
   }
 
-  /** Says at the field what is wrong with a shape or with typed numbers, or takes the sentence away. */
+  /** Shows or clears the error message of an invalid shape or invalid numbers. */
   #check() {
     for (const field of [this.#shape, this.#numbers]) accept(field);
     if (!this.isGiven || this.#source.value === 'resident') return;
@@ -101,21 +101,21 @@ export class InputFields {
     }
   }
 
-  /** Puts a sentence at the field that it concerns. */
+  /** Shows an error message at its field. */
   refuse(mistake) {
     const field = mistake.role === 'numbers' ? this.#numbers : this.#shape;
     accept(field);
     return refuse(field, mistake);
   }
 
-  /** Extents that follow the sizes of the form, until somebody types others. */
+  /** Updates the shape from the sizes of the form, unless the user has edited it. */
   resize(sizes) {
     if (this.#shapeWasTyped) return;
     this.#shape.value = extents(this.#input.shape, sizes);
     this.#check();
   }
 
-  /** The resident tensors that can be chosen. */
+  /** Offers the resident tensors of a matching dtype. */
   offer(tensors) {
     this.#tensors = tensors.filter((tensor) => this.#input.dtypes.includes(tensor.dtype));
     const chosen = this.#tensor.value;
@@ -123,14 +123,14 @@ export class InputFields {
     this.#tensor.replaceChildren(
       ...(this.#tensors.length
         ? this.#tensors.map((tensor) => h('option', {value: tensor.handle}, name(tensor)))
-        : [h('option', {value: ''}, `none that is ${this.#input.dtypes.join(', ')}`)]),
+        : [h('option', {value: ''}, `no tensor of dtype ${this.#input.dtypes.join(', ')}`)]),
     );
     if (this.#tensors.some((tensor) => tensor.handle === chosen)) this.#tensor.value = chosen;
   }
 
   #resident() {
     const tensor = this.#tensors.find((each) => each.handle === this.#tensor.value);
-    if (!tensor) throw new Mistake(this.#path, 'there is no tensor to choose; keep an output of a run, or choose other elements');
+    if (!tensor) throw new Mistake(this.#path, 'No matching resident tensor. Keep an output of a run on the device, or choose another source.');
     return tensor;
   }
 
@@ -145,13 +145,13 @@ export class InputFields {
     return shape;
   }
 
-  /** The term of a problem's text: a=f32[8,8]. */
+  /** Returns the input's term of a problem, such as a=f32[8,8]. */
   problem() {
     const {dtype, shape} = this.#source.value === 'resident' ? this.#resident() : {dtype: this.#dtype.value, shape: this.#extents};
     return `${this.#input.name}=${dtype}[${shape.join(',')}]`;
   }
 
-  /** The input as JSON's text. */
+  /** Returns the input as JSON text. */
   json() {
     if (this.#source.value === 'resident') return JSON.stringify({handle: this.#resident().handle});
     const dtype = this.#dtype.value;

@@ -1,4 +1,4 @@
-/** Puts the views together: which one is shown, and the poll that all of them live on. */
+/** Switches between the views and polls the service for all of them. */
 
 import * as api from './api.js';
 import {setText} from './dom.js';
@@ -20,7 +20,7 @@ const tensors = new TensorsView(section('tensors'));
 const views = {overview, run, tensors, ptx};
 
 let catalogue = [];
-let refusal = null; // why this caller sees no devices
+let refusal = null; // the 403 that keeps devices and metrics from this caller
 let timer;
 
 function showPtx(op, problem) {
@@ -28,7 +28,7 @@ function showPtx(op, problem) {
   location.hash = '#ptx';
 }
 
-// -- which view
+// -- view selection
 
 function current() {
   const name = location.hash.slice(1);
@@ -46,10 +46,10 @@ function show() {
 }
 
 addEventListener('hashchange', () => {
-  if (location.hash !== '#main') show(); // that one is the link past the header
+  if (location.hash !== '#main') show(); // #main is the skip link
 });
 
-// -- what the service is at
+// -- state of the service
 
 function state(text, health) {
   const line = section('state');
@@ -57,7 +57,7 @@ function state(text, health) {
   setText(line, text);
 }
 
-/** Metrics may be out of reach while the rest is not, such as behind a proxy that keeps them to itself. */
+/** Metrics may be unavailable while the rest works, for example behind a proxy that blocks them. */
 async function readMetrics(devices) {
   try {
     const text = await api.metrics();
@@ -69,7 +69,7 @@ async function readMetrics(devices) {
   }
 }
 
-/** Reads the ops, and anew when the service comes back: another version may have others. */
+/** Reads the ops; called again after a reconnect, because the service may have been upgraded. */
 async function readOps() {
   const ops = await api.ops();
   if (JSON.stringify(ops) !== JSON.stringify(catalogue)) {
@@ -79,7 +79,7 @@ async function readOps() {
   }
 }
 
-/** What a caller without the scope metrics sees instead of devices and latencies. */
+/** Shows readiness instead of devices and latencies to callers without the scope metrics. */
 async function showReadiness() {
   const ready = await api.ready();
   state(ready ? 'ready' : 'not ready', ready ? 'ready' : 'not-ready');
@@ -114,24 +114,24 @@ async function poll() {
       state(failure.message, 'lost');
     }
   }
-  clearTimeout(timer); // another poll may have ended meanwhile
+  clearTimeout(timer); // another poll may have finished in the meantime
   if (!document.hidden) timer = setTimeout(poll, POLL_MILLIS);
 }
 
-// -- a service that does not answer
+// -- lost connection
 
 const lost = section('lost');
 let focused = null;
 
 const isLost = () => !lost.hidden;
 
-/** Everything turns grey and stays as it was, with one sentence for all views. */
+/** Grays out the page, which keeps its last state, and shows one message for all views. */
 function lose() {
   if (isLost()) return;
   focused = document.activeElement;
   section('main').inert = true;
   lost.hidden = false;
-  setText(lost, 'The service does not answer; this page keeps its last state and tries again every second.');
+  setText(lost, 'The service is not responding. This page shows its last state and retries every second.');
   state('not connected', 'unknown');
 }
 
@@ -147,7 +147,7 @@ document.addEventListener('visibilitychange', () => {
   else poll();
 });
 
-// -- an API key or a token, where the service asks for one
+// -- API key or token, if the service requires one
 
 const access = section('access');
 

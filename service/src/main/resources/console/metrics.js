@@ -1,4 +1,4 @@
-/** Histograms from Prometheus' text form, and quantiles of what came between two of them. */
+/** Parses histograms from Prometheus text format and estimates quantiles between two scrapes. */
 
 export const PHASES = ['prepare', 'queue', 'upload', 'kernel', 'download', 'total'];
 
@@ -8,7 +8,7 @@ const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 const key = (op, phase) => `${op} ${phase}`;
 
 /**
- * Reads the times of ops, those of all dtypes and devices together.
+ * Parses the latency histograms of ops, summed over dtypes and devices.
  *
  * @return {Map<string, {count: number, sum: number, buckets: Map<number, number>}>} by op and phase;
  *     buckets are cumulative, by their upper bound in seconds
@@ -33,10 +33,10 @@ export function parse(text) {
   return histograms;
 }
 
-/** Whether anybody has run an op; times are also of the self-test. */
+/** Returns whether a request has run an op; the histograms also contain the self-test. */
 export const hasRequests = (text) => /^athanor_op_requests_total\{.*\} (?!0(\.0)?$)/m.test(text);
 
-/** What came after `older`, of one op or of all where `op` is empty. */
+/** Returns the difference between two scrapes, for one op or, if `op` is empty, for all. */
 export function since(newer, older, op, phase) {
   const result = {count: 0, sum: 0, buckets: new Map()};
   for (const [name, histogram] of newer) {
@@ -51,12 +51,12 @@ export function since(newer, older, op, phase) {
   return result;
 }
 
-/** The ops that there are times of. */
+/** Returns the names of the ops that have latencies. */
 export const opsOf = (histograms) => [...new Set([...histograms.keys()].map((name) => name.split(' ')[0]))].sort();
 
 /**
- * A quantile in seconds, by even spreading within its bucket; the last finite bound stands for what
- * is above it. Null when nothing was counted.
+ * Returns a quantile in seconds, interpolated linearly within its bucket; values above the last finite bound count
+ * as that bound. Null if the histogram is empty.
  */
 export function quantile(histogram, q) {
   const bounds = [...histogram.buckets.keys()].sort((a, b) => a - b);
@@ -75,7 +75,7 @@ export function quantile(histogram, q) {
   return lower;
 }
 
-/** The last polls, oldest first. */
+/** The recent polls, oldest first. */
 export class History {
   #polls = [];
   #seconds;
@@ -86,7 +86,7 @@ export class History {
 
   add(poll) {
     const last = this.#polls.at(-1);
-    // counters that fall are those of another process
+    // a counter that decreases belongs to a restarted process
     if (last && since(poll.histograms, last.histograms, '', 'total').count < 0) this.#polls = [];
     this.#polls.push(poll);
     this.#polls = this.#polls.filter((each) => each.time >= poll.time - this.#seconds * 1000);

@@ -1,4 +1,4 @@
-/** Devices, and how long ops take. */
+/** The overview: devices and latencies of ops. */
 
 import {lines, phaseBars} from './charts.js';
 import {bytes, digits, duration, errorLine, h, setText} from './dom.js';
@@ -59,7 +59,7 @@ export class Overview {
 
   constructor(section, seconds) {
     this.#seconds = seconds;
-    this.#span.append(h('option', {value: 'window'}, `the last ${seconds} s`), h('option', {value: 'start'}, 'since the start'));
+    this.#span.append(h('option', {value: 'window'}, `last ${seconds} s`), h('option', {value: 'start'}, 'since startup'));
     for (const select of [this.#op, this.#span]) select.addEventListener('change', () => this.#draw());
     const chart = (name, title, ...legend) => {
       this.#charts[name] = h('div', {class: 'plot', id: `chart-${name}`});
@@ -82,8 +82,8 @@ export class Overview {
       h(
         'div',
         {class: 'charts'},
-        chart('phases', 'By phase: median · 95 % within'),
-        chart('time', 'Total over time ', key('series0', 'median'), key('series1', '95 % within')),
+        chart('phases', 'By phase: median · p95'),
+        chart('time', 'Total over time ', key('series0', 'median'), key('series1', 'p95')),
         chart('rate', 'Calls per second'),
         chart('queue', 'Load ', key('series0', 'jobs waiting'), key('series1', 'streams busy')),
       ),
@@ -93,8 +93,8 @@ export class Overview {
         h(
           'table',
           {id: 'latencies'},
-          h('caption', {}, 'Medians by phase; quantiles are estimated within the histograms’ buckets'),
-          h('thead', {}, h('tr', {}, ...['op', 'calls', 'per second', ...PHASES, 'total, 95 %'].map((name, i) => h('th', {scope: 'col', class: i ? 'number' : null}, name)))),
+          h('caption', {}, 'Median by phase. Quantiles are interpolated within histogram buckets.'),
+          h('thead', {}, h('tr', {}, ...['op', 'calls', 'per second', ...PHASES, 'total p95'].map((name, i) => h('th', {scope: 'col', class: i ? 'number' : null}, name)))),
           this.#rows,
         ),
       ),
@@ -114,20 +114,20 @@ export class Overview {
     this.#polls = polls;
     const ran = polls.at(-1)?.hasRequests;
     this.#latency.hidden = !ran;
-    if (failure) this.#say('metrics', errorLine({message: `The metrics cannot be read: ${failure.message} Try GET /metrics with the same credentials.`}));
+    if (failure) this.#say('metrics', errorLine({message: `Cannot read the metrics: ${failure.message} Try GET /metrics with the same credentials.`}));
     else if (!ran) this.#say('empty', h('p', {class: 'panel empty'}, 'No op has run yet. ', h('a', {href: '#run'}, 'Run one'), ' or POST to /ops/{op}; its latencies appear here within a second.'));
     else this.#say('');
     this.#draw();
   }
 
-  /** Nothing can be shown to this caller. */
+  /** Hides devices and latencies, and shows the reason. */
   refuse(sentence) {
     this.#about.hidden = true;
     this.#latency.hidden = true;
     this.#say('refused', h('p', {class: 'panel empty', role: 'status'}, sentence));
   }
 
-  /** Replaces the notice only where it differs, so that focus and screen readers are left alone. */
+  /** Replaces the notice only if it differs, so that focus and screen readers are not disturbed. */
   #say(kind, ...notice) {
     const text = notice.map((each) => each.textContent).join();
     if (this.#notice.dataset.kind === kind && this.#notice.textContent === text) return;
@@ -141,7 +141,7 @@ export class Overview {
 
   #draw() {
     const newest = this.#polls.at(-1);
-    if (!newest || !this.#latency.offsetParent) return; // nothing to show, or nobody who looks
+    if (!newest || !this.#latency.offsetParent) return; // no data, or the view is hidden
     const known = opsOf(newest.histograms);
     const listed = new Set([...this.#op.options].map((option) => option.value));
     this.#op.append(...known.filter((op) => !listed.has(op)).map((op) => h('option', {}, op)));
@@ -178,7 +178,7 @@ export class Overview {
       points: this.#polls.map((poll) => [(newest.time - poll.time) / 1000, poll.devices.reduce((sum, device) => sum + value(device), 0)]),
     });
     this.#put('time', (width) =>
-      lines(width, this.#seconds, [series('median', (step) => quantile(step.between, MEDIAN)), series('95 %', (step) => quantile(step.between, TAIL))], duration),
+      lines(width, this.#seconds, [series('median', (step) => quantile(step.between, MEDIAN)), series('p95', (step) => quantile(step.between, TAIL))], duration),
     );
     this.#put('rate', (width) => lines(width, this.#seconds, [series('calls', (step) => step.between.count / step.seconds, true)], digits, 1));
     this.#put('queue', (width) =>

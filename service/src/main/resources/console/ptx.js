@@ -1,11 +1,11 @@
-/** The PTX that an op would run, with the lines of Java that wrote it. */
+/** Shows the PTX that an op would run, with the Java lines that generated it. */
 
 import * as api from './api.js';
 import {accept, bytes, errorLine, h, refuse} from './dom.js';
 import {example, wrongRank} from './shapes.js';
 import {readShape} from './values.js';
 
-/** Directives, labels and braces have no instruction's name. */
+/** An instruction; does not match directives, labels and braces. */
 const INSTRUCTION = /^(\s*)(@!?\S+ )?([a-z][\w.:]*)(.*)$/;
 
 function code({text, source}) {
@@ -36,8 +36,8 @@ function listing(kernel) {
   });
   const which = h(
     'select',
-    {'aria-label': `Line of Java to mark in ${kernel.name}`},
-    h('option', {value: ''}, 'no line of Java'),
+    {'aria-label': `Java line to highlight in ${kernel.name}`},
+    h('option', {value: ''}, 'no Java line'),
     ...[...counts].sort((a, b) => b[1] - a[1]).map(([source, count]) => h('option', {value: source}, `${source} (${count})`)),
   );
   const table = h('table', {class: 'ptx'});
@@ -47,9 +47,9 @@ function listing(kernel) {
     const first = rows.find((row) => row.classList.contains('marked'));
     if (first) listed.scrollTop = first.offsetTop - listed.clientHeight / 3;
   });
-  const head = ['line', 'PTX', 'written by', 'live', ''];
+  const head = ['line', 'PTX', 'Java source', 'live registers', ''];
   table.append(h('thead', {}, h('tr', {}, ...head.map((name) => (name ? h('th', {scope: 'col'}, name) : h('td'))))), h('tbody', {}, ...rows));
-  return [h('div', {class: 'row'}, h('span', {class: 'field'}, h('span', {}, 'mark what was written by'), which)), listed];
+  return [h('div', {class: 'row'}, h('span', {class: 'field'}, h('span', {}, 'highlight instructions from'), which)), listed];
 }
 
 function kernelView(kernel) {
@@ -57,10 +57,10 @@ function kernelView(kernel) {
     ['PTX', kernel.version],
     ['target', kernel.target],
     ['instructions', kernel.instructions],
-    ['registers live', kernel.registersLive],
-    ['predicates live', kernel.predicatesLive],
+    ['live registers', kernel.registersLive],
+    ['live predicates', kernel.predicatesLive],
     ['static shared memory', bytes(kernel.staticSharedBytes)],
-    ['threads a block', kernel.maxThreads],
+    ['threads per block', kernel.maxThreads],
   ];
   return h(
     'article',
@@ -109,7 +109,7 @@ export class PtxView {
     if (!this.#section.hidden) this.shown();
   }
 
-  /** Begins with an example. */
+  /** Shows an example at first. */
   shown() {
     if (!this.#catalogue.length || this.#problem.value) return;
     this.#problem.value = this.#example();
@@ -124,7 +124,7 @@ export class PtxView {
     return this.#described ? example(this.#described) : '';
   }
 
-  /** Whether the shapes can be right; says at the field what is wrong with them. */
+  /** Returns whether the shapes can be valid; otherwise shows an error message at the field. */
   #check() {
     accept(this.#problem);
     try {
@@ -155,9 +155,9 @@ export class PtxView {
     this.#result.replaceChildren(h('p', {class: 'muted'}, 'Planning …'));
     try {
       const plan = await api.plan(this.#op.value, this.#problem.value);
-      if (this.#asked !== asked) return; // another was asked for since
+      if (this.#asked !== asked) return; // superseded by a newer request
       this.#result.replaceChildren(
-        h('details', {class: 'panel'}, h('summary', {}, 'Why ', h('code', {}, plan.kernel)), h('pre', {class: 'scroll'}, plan.explanation)),
+        h('details', {class: 'panel'}, h('summary', {}, 'Why ', h('code', {}, plan.kernel), ' was chosen'), h('pre', {class: 'scroll'}, plan.explanation)),
         ...plan.kernels.map(kernelView),
       );
     } catch (failure) {

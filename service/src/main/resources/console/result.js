@@ -1,4 +1,4 @@
-/** What a run answers: times, kernel, outputs. */
+/** Shows the result of a run: times, kernel and outputs. */
 
 import {bytes, duration, element, h, newId} from './dom.js';
 import {heatmap} from './heatmap.js';
@@ -7,7 +7,7 @@ import {PHASES} from './metrics.js';
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 16;
 
-/** A tensor as matrices: rows and columns of the last two dimensions, and how many there are. */
+/** Splits a tensor into matrices: the rows and columns of its last two dimensions, and the number of matrices. */
 function matrices(shape) {
   const columns = shape.at(-1) ?? 1;
   const rows = shape.at(-2) ?? 1;
@@ -24,7 +24,7 @@ function table(values, rows, columns) {
     h(
       'table',
       {class: 'values'},
-      h('caption', {}, all ? 'All values' : `The first ${shownRows} × ${shownColumns} of ${rows} × ${columns} values`),
+      h('caption', {}, all ? 'All values' : `First ${shownRows} × ${shownColumns} of ${rows} × ${columns} values`),
       h('thead', {}, h('tr', {}, h('td'), ...indices(shownColumns).map((column) => h('th', {scope: 'col'}, String(column))))),
       h(
         'tbody',
@@ -37,7 +37,7 @@ function table(values, rows, columns) {
   );
 }
 
-/** A picture and the first values of a tensor {dtype, shape, data}. */
+/** Shows a heat map and the first values of a tensor {dtype, shape, data}. */
 export function tensorView({shape, data}) {
   const flat = data.flat(Infinity);
   const {rows, columns, count} = matrices(shape);
@@ -62,7 +62,7 @@ function output(name, given) {
   if (given.handle) {
     return h('section', {}, heading, h('p', {}, 'Kept on the device as ', h('code', {}, given.handle), `, ${bytes(given.bytes)}. `, h('a', {href: '#tensors'}, 'Resident tensors')));
   }
-  return h('section', {}, heading, given.data ? tensorView(given) : h('p', {class: 'muted'}, 'Blocks of four to eight bits; keep it to use it as an input.'));
+  return h('section', {}, heading, given.data ? tensorView(given) : h('p', {class: 'muted'}, 'Block formats cannot be displayed. Keep the output on the device to use it as an input.'));
 }
 
 function timing(timings) {
@@ -84,7 +84,7 @@ function timing(timings) {
   ];
 }
 
-/** The answer of POST /ops/{op}. */
+/** Shows the response of POST /ops/{op}. */
 export function answer(given, showPtx) {
   return h(
     'div',
@@ -93,7 +93,7 @@ export function answer(given, showPtx) {
       'div',
       {class: 'row'},
       h('p', {}, 'Kernel ', h('code', {id: 'kernel'}, given.kernel), ` on ${given.device}`),
-      h('button', {type: 'button', onclick: showPtx}, 'PTX of what ran'),
+      h('button', {type: 'button', onclick: showPtx}, 'Show PTX of this run'),
     ),
     ...timing(given.timing),
     ...Object.entries(given.outputs).map(([name, each]) => output(name, each)),

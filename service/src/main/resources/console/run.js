@@ -1,4 +1,4 @@
-/** A form for any op, made from its description, and what came of it. */
+/** The form of an op, generated from its description, and the result of the run. */
 
 import * as api from './api.js';
 import {accept, errorLine, h, newId, refuse} from './dom.js';
@@ -7,7 +7,7 @@ import {answer} from './result.js';
 import {letters} from './shapes.js';
 import {Mistake} from './values.js';
 
-/** The widget that an attribute asks for. */
+/** Creates the field of an attribute. */
 function attributeField(attribute) {
   const common = {'data-attribute': attribute.name};
   switch (attribute.type) {
@@ -31,9 +31,9 @@ function attributeField(attribute) {
   }
 }
 
-/** What a field says; undefined where it says nothing besides the default. */
+/** Returns the value of a field; undefined if it is the default. */
 function attributeValue(attribute, field) {
-  if (field.validity.badInput) throw new Mistake(`attributes.${attribute.name}`, `${attribute.name} must be a number`);
+  if (field.validity.badInput) throw new Mistake(`attributes.${attribute.name}`, `${attribute.name} must be a number.`);
   const value = attribute.type === 'boolean' ? field.checked : attribute.type === 'choice' ? field.value : field.valueAsNumber;
   return value === attribute.default || value === '' || Number.isNaN(value) ? undefined : value;
 }
@@ -49,17 +49,17 @@ export class RunView {
   #about = h('div', {class: 'about'});
   #fields = h('div');
   #submit = h('button', {class: 'primary'}, 'Run');
-  #ptx = h('button', {type: 'button'}, 'Show its PTX');
+  #ptx = h('button', {type: 'button'}, 'Show PTX');
   #failure = h('div');
   #form;
-  #result = h('div', {id: 'result', 'aria-live': 'polite'}, h('p', {class: 'muted'}, 'No result yet. Press Run: the inputs are filled in, with random numbers.'));
+  #result = h('div', {id: 'result', 'aria-live': 'polite'}, h('p', {class: 'muted'}, 'No result yet. Press Run; the inputs are filled with random numbers.'));
 
-  /** @param showPtx is given an op's name and a problem's text */
+  /** @param showPtx called with the name of an op and a problem */
   constructor(section, showPtx) {
     this.#showPtx = showPtx;
     this.#form = h(
       'form',
-      {class: 'panel', novalidate: true}, // what is wrong is said in the service's words, at the field
+      {class: 'panel', novalidate: true}, // errors are shown at the field, in the service's words
       h('div', {class: 'row'}, h('h2', {}, 'Run'), h('span', {class: 'field'}, h('label', {for: 'op'}, 'op'), this.#select)),
       this.#about,
       this.#fields,
@@ -96,7 +96,7 @@ export class RunView {
     this.#attributes = op.attributes.map((attribute) => ({attribute, field: attributeField(attribute)}));
     this.#outputs = op.outputs.map((output) => ({
       output,
-      field: h('select', {'data-output': output.name}, h('option', {value: 'inline'}, 'show here'), h('option', {value: 'handle'}, 'keep on the device')),
+      field: h('select', {'data-output': output.name}, h('option', {value: 'inline'}, 'show inline'), h('option', {value: 'handle'}, 'keep on the device')),
     }));
     this.#about.replaceChildren(h('p', {}, op.summary), h('p', {}, h('code', {}, op.formula)));
     this.#fields.replaceChildren(
@@ -156,7 +156,7 @@ export class RunView {
     );
   }
 
-  /** A key may run ops without the scope to list tensors; then there are none to choose. That the service is gone the page says. */
+  /** Offers no tensors if the key lacks the scope to list them. The page reports a lost connection by itself. */
   async #offer() {
     try {
       const {tensors} = await api.tensors(10);
@@ -166,7 +166,7 @@ export class RunView {
     }
   }
 
-  // -- what it says
+  // -- values of the form
 
   get #given() {
     return this.#inputs.filter((input) => input.isGiven);
@@ -191,14 +191,14 @@ export class RunView {
     return `{"inputs":{${inputs.join(',')}},"attributes":${JSON.stringify(Object.fromEntries(this.#changed))},"outputs":${JSON.stringify(outputs)}}`;
   }
 
-  // -- what comes of it
+  // -- running the op
 
   #clear() {
     this.#failure.replaceChildren();
     for (const field of this.#form.querySelectorAll('[aria-invalid]')) accept(field);
   }
 
-  /** Puts a sentence at the field that it concerns, or else at the buttons. */
+  /** Shows an error message at its field, or else at the buttons. */
   #explain(failure) {
     const path = failure.field ?? '';
     if (failure.role) {

@@ -1,18 +1,18 @@
-/** Extents for a description's shapes, such as "[…, M, K]" or "[K/groupSize, N]". */
+/** Computes extents from described shapes, such as "[…, M, K]" or "[K/groupSize, N]". */
 
-/** What makes most ops run at once; any other extent is as good. */
+/** Default extents, for which most ops run; any other extent works as well. */
 const USUAL = {B: 1, Hq: 4, Hkv: 2, Sq: 16, Sk: 16, S: 16, P: 16, D: 64, Dv: 64, V: 32, Smax: 32, maxBlocks: 2};
 const OTHERWISE = 8;
 
-/** In K/8 and [K/groupSize, N] the extent is a multiple of what divides it. */
+/** In K/8 and [K/groupSize, N], the extent must be a multiple of the divisor. */
 const DIVIDED = 128;
 
-/** What an op's example needs besides the required inputs, since the description gives no default. */
+/** Attributes without a default that an op's example needs in addition to the required inputs. */
 const NEEDED = {cast: {to: 'f16'}, dequantize: {scale: 'f32[]'}, rope: {theta: 10000}, 'rms-norm-rope': {heads: 4, headDim: 64}};
 
 const NAME = /\p{L}[\p{L}\p{N}]*/gu;
 
-/** The terms of the first shape that a description names. */
+/** Returns the terms of the first shape in a description. */
 function terms(shape) {
   const inner = /^\[([^\]]*)\]/.exec(shape)?.[1] ?? '';
   const all = inner.split(',').map((term) => term.trim()).filter(Boolean);
@@ -21,7 +21,7 @@ function terms(shape) {
   return named.length === 1 && all[0] === '…' ? ['rows', ...named] : named;
 }
 
-/** The names that stand for extents, attributes aside, each with what to begin with. */
+/** Returns the symbolic extents, without attributes, and their initial values. */
 export function letters(op) {
   const attributes = new Set(op.attributes.map((attribute) => attribute.name));
   const found = new Map();
@@ -35,11 +35,11 @@ export function letters(op) {
     }
   }
   const blocks = op.inputs.some((input) => input.dtypes.some((dtype) => dtype.endsWith('_k')));
-  if (blocks && found.has('K')) found.set('K', 256); // the longest block
+  if (blocks && found.has('K')) found.set('K', 256); // the largest block size
   return found;
 }
 
-/** A term with products and quotients, from left to right; null when a name has no value. */
+/** Evaluates a term of products and quotients from left to right; null if a name has no value. */
 function evaluate(term, values) {
   let result = 1;
   let divide = false;
@@ -56,7 +56,7 @@ function evaluate(term, values) {
 }
 
 /**
- * Why a shape cannot be what a description asks for; null where it can, or where the description has more than one
+ * Returns why a shape does not match a description; null if it matches, or if the description has more than one
  * shape.
  */
 export function wrongRank(described, shape) {
@@ -68,7 +68,7 @@ export function wrongRank(described, shape) {
   return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${described} needs ${open ? `at least ${named}` : named}.`;
 }
 
-/** The text of a problem that an op takes: the inputs and attributes that it needs, with the extents that forms begin with. */
+/** Returns an example problem of an op: the required inputs and attributes, with default extents. */
 export function example(op) {
   const needed = NEEDED[op.name] ?? {};
   const sizes = letters(op);
@@ -82,8 +82,8 @@ export function example(op) {
     .join(' ');
 }
 
-/** The dtype that forms begin with. */
+/** Returns the default dtype of an input. */
 export const usualDtype = (input) => (input.dtypes.includes('f32') ? 'f32' : input.dtypes[0]);
 
-/** The text of a shape, "8, 16"; terms that cannot be known yet are left as they are. */
+/** Formats a shape, "8, 16"; terms without a value are kept as text. */
 export const extents = (shape, values) => terms(shape).map((term) => evaluate(term, values) ?? term).join(', ');

@@ -1,4 +1,4 @@
-/** The tensors that are resident on the device. */
+/** Lists the resident tensors. */
 
 import * as api from './api.js';
 import {bytes, errorLine, h, setText, until} from './dom.js';
@@ -7,7 +7,7 @@ import {isBlock} from './values.js';
 
 const COLUMNS = ['name', 'dtype', 'shape', 'size', 'version', 'expires', ''];
 
-/** Larger ones are left to npy. */
+/** Maximum size of a preview in bytes. */
 const MOST_PREVIEWED = 1 << 22;
 
 export class TensorsView {
@@ -34,7 +34,7 @@ export class TensorsView {
       this.refresh();
     });
     section.append(
-      h('div', {class: 'row'}, h('h2', {}, 'Resident tensors'), this.#count, h('span', {class: 'field'}, h('label', {for: 'lease'}, 'renew for, in seconds (0: until deleted)'), this.#lease)),
+      h('div', {class: 'row'}, h('h2', {}, 'Resident tensors'), this.#count, h('span', {class: 'field'}, h('label', {for: 'lease'}, 'new lease in seconds (0: until deleted)'), this.#lease)),
       this.#failure,
       h(
         'div',
@@ -52,7 +52,7 @@ export class TensorsView {
     this.refresh();
   }
 
-  /** Reads the list anew; rows stay where they are, so that focus does. */
+  /** Reloads the list; keeps existing rows, so that focus is not lost. */
   async refresh() {
     try {
       const {tensors, more} = await api.tensors(this.#pages);
@@ -72,7 +72,7 @@ export class TensorsView {
       this.#more.hidden = !more;
       setText(this.#count, `${tensors.length === 1 ? '1 tensor' : `${tensors.length} ${more ? 'newest ' : ''}tensors`}, ${bytes(tensors.reduce((sum, tensor) => sum + tensor.bytes, 0))}`);
     } catch (failure) {
-      if (failure instanceof api.Unreachable) return; // the page says so, once for all views
+      if (failure instanceof api.Unreachable) return; // the page reports it once for all views
       this.#cannotList = true;
       this.#explain(failure);
     }
@@ -103,8 +103,8 @@ export class TensorsView {
         this.#try(() => api.deleteTensor(handle));
       } else {
         remove.dataset.sure = 'asked';
-        remove.textContent = 'Really?';
-        remove.setAttribute('aria-label', `Really delete ${name}?`);
+        remove.textContent = 'Confirm';
+        remove.setAttribute('aria-label', `Confirm deletion of ${name}`);
       }
     });
     remove.addEventListener('blur', () => {
@@ -138,9 +138,9 @@ export class TensorsView {
   }
 
   async #show(tensor) {
-    if (isBlock(tensor.dtype)) throw new Error(`${tensor.dtype} is stored in blocks, which have no numbers to show; run dequantize on it`);
+    if (isBlock(tensor.dtype)) throw new Error(`Cannot preview the block format ${tensor.dtype}. Run dequantize first.`);
     if (tensor.bytes > MOST_PREVIEWED) {
-      throw new Error(`${bytes(tensor.bytes)} are more than this page shows (${bytes(MOST_PREVIEWED)}); GET /tensors/${tensor.handle}/data gives them`);
+      throw new Error(`The tensor has ${bytes(tensor.bytes)}; previews are limited to ${bytes(MOST_PREVIEWED)}. Download it with GET /tensors/${tensor.handle}/data.`);
     }
     const data = await api.tensorData(tensor.handle);
     this.#preview.replaceChildren(

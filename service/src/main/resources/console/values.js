@@ -1,15 +1,15 @@
-/** Elements for inputs: as JSON's text, so that what is typed arrives as it was typed. */
+/** Generates and parses input elements, as JSON text, so that numbers are sent exactly as typed. */
 
-/** Dtypes whose elements are no numbers that could be typed. */
+/** Returns whether a dtype is a block format, whose elements cannot be typed. */
 export const isBlock = (dtype) => /^(q\d|nf4)/.test(dtype);
 
 export const isInteger = (dtype) => /^[iu]\d/.test(dtype);
 
 const MOST = 1 << 22;
 
-/** A mistake in a field that the service need not be asked about. */
+/** An invalid field value, found without asking the service. */
 export class Mistake extends Error {
-  /** @param role of the field within its input: its data-role */
+  /** @param role the data-role of the field within its input */
   constructor(field, sentence, role = '') {
     super(sentence);
     this.field = field;
@@ -29,7 +29,7 @@ function generator(seed) {
   };
 }
 
-/** The number of elements, where the page generates them. */
+/** Returns the number of elements of a shape; throws if there are too many to generate. */
 export function elements(shape, field) {
   const count = shape.reduce((product, extent) => product * extent, 1);
   if (count > MOST) {
@@ -38,7 +38,7 @@ export function elements(shape, field) {
   return count;
 }
 
-/** Reads "8, 16"; an empty text is a scalar's. */
+/** Parses a shape, such as "8, 16"; an empty text is a scalar. */
 export function readShape(text, field) {
   const inner = text.trim().replace(/^\[(.*)\]$/, '$1').trim();
   const parts = inner ? inner.split(/\s*[,×x]\s*|\s+/) : [];
@@ -54,10 +54,10 @@ export function zeros(dtype, shape, field) {
   return `[${Array(elements(shape, field)).fill(dtype === 'bool' ? 'false' : '0').join(',')}]`;
 }
 
-/** Evenly spread from `low` to `high`, of which integers may be both. */
+/** Generates uniformly distributed numbers from `low` to `high`, inclusive for integers. */
 export function random(dtype, shape, {seed, low, high}, field) {
   if (![seed, low, high].every(Number.isFinite) || low > high) {
-    throw new Mistake(field, `random numbers need a seed and two bounds, the lower first; got ${low} to ${high}`);
+    throw new Mistake(field, `Random numbers need a seed, and bounds with from ≤ to; got seed ${seed}, from ${low} to ${high}.`);
   }
   const next = generator(seed);
   const draw =
@@ -69,13 +69,13 @@ export function random(dtype, shape, {seed, low, high}, field) {
   return `[${Array.from({length: elements(shape, field)}, draw).join(',')}]`;
 }
 
-/** Reads numbers with blanks, commas, semicolons or brackets between them, as many as the shape has elements. */
+/** Parses numbers separated by spaces, commas, semicolons or brackets; their count must match the shape. */
 export function typed(text, shape, field) {
   const words = text.split(/[\s,;[\]]+/).filter(Boolean);
   const numbers = words.map((word) => {
     if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(word) || word === 'true' || word === 'false') return word;
     if (['NaN', 'Infinity', '-Infinity'].includes(word)) return `"${word}"`;
-    throw new Mistake(field, `“${word}” is no number; numbers have blanks or commas between them, and NaN and -Infinity are taken too`, 'numbers');
+    throw new Mistake(field, `“${word}” is not a number. Separate numbers by spaces or commas; NaN, Infinity and -Infinity are allowed.`, 'numbers');
   });
   const count = shape.reduce((product, extent) => product * extent, 1);
   if (numbers.length !== count) {

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class ConsoleStatesTest extends BrowserTest {
 
   private static final String LOST =
-      "The service does not answer; this page keeps its last state and tries again every second.";
+      "The service is not responding. This page shows its last state and retries every second.";
 
   private Locator shape(String input) {
     return input(input).locator("[data-role=shape]");
@@ -69,7 +69,7 @@ class ConsoleStatesTest extends BrowserTest {
     page.reload();
 
     assertThat(page.locator("#notice .error"))
-        .hasText("The metrics cannot be read: broken Try GET /metrics with the same credentials.");
+        .hasText("Cannot read the metrics: broken Try GET /metrics with the same credentials.");
     assertThat(page.locator(".device h3")).isVisible();
     faults.removeIf(fault -> fault.contains("the server responded with a status of 500"));
   }
@@ -198,7 +198,7 @@ class ConsoleStatesTest extends BrowserTest {
     assertThat(page.locator("#listing .kernel h3").first())
         .hasText(Pattern.compile("matmul_f32_.*"));
     var ops = page.locator("#ptx-op option").allTextContents();
-    assertThat(ops).hasSizeGreaterThan(40);
+    assertThat(ops).hasSizeGreaterThanOrEqualTo(40);
     boolean sweep = Boolean.getBoolean("athanor.sweep");
     for (var op : sweep ? ops : List.of("matmul", "softmax", "attention", "cast")) {
       page.locator("#ptx-op").selectOption(op);

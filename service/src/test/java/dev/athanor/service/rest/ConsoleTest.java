@@ -102,7 +102,7 @@ class ConsoleTest extends BrowserTest {
 
     type("a", "8, 8", "1 2 three");
     button("Run matmul").click();
-    assertThat(input("a").locator(".error")).containsText("“three” is no number");
+    assertThat(input("a").locator(".error")).containsText("“three” is not a number");
     assertThat(input("b").locator(".error")).hasCount(0);
 
     choose("softmax");
@@ -157,7 +157,7 @@ class ConsoleTest extends BrowserTest {
     assertThat(named).hasCount(0);
     var id = row.getAttribute("data-handle");
     row.getByText("Delete").click();
-    row.getByText("Really?").click();
+    row.getByText("Confirm").click();
     assertThat(page.locator("[data-handle='%s']".formatted(id))).hasCount(0);
     RestAssured.get(url("/tensors/" + id)).then().statusCode(404);
   }
@@ -168,14 +168,14 @@ class ConsoleTest extends BrowserTest {
     button("Run matmul").click();
     var kernel = page.locator("#kernel").textContent();
     picture("run");
-    button("PTX of what ran").click();
+    button("Show PTX of this run").click();
     assertThat(page.locator("#ptx-problem")).hasValue("a=f32[8,8] b=f32[8,8]");
     assertThat(page.locator("#listing .kernel h3").first()).hasText(kernel);
-    assertThat(page.locator("#listing .kernel dl").first()).containsText("registers live");
+    assertThat(page.locator("#listing .kernel dl").first()).containsText("live registers");
     var line =
         page.locator(".ptx tbody tr").filter(new Locator.FilterOptions().setHasText("fma.rn.f32"));
     assertThat(line.first().locator(".source")).hasText(Pattern.compile("\\w+\\.java:\\d+"));
-    var marks = page.getByLabel(Pattern.compile("Line of Java to mark.*")).first();
+    var marks = page.getByLabel(Pattern.compile("Java line to highlight.*")).first();
     marks.selectOption(line.first().locator(".source").textContent());
     assertThat(page.locator(".ptx .marked").first()).containsText("fma.rn.f32");
     if (SCREENSHOTS) {
