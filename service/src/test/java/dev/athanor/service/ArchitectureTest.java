@@ -22,8 +22,6 @@ import java.net.URLConnection;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.TreeSet;
-import javax.net.ssl.X509ExtendedKeyManager;
-import javax.net.ssl.X509ExtendedTrustManager;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -111,17 +109,12 @@ class ArchitectureTest {
   /**
    * No request makes the service connect to anything but another replica, where that is configured.
    * Tokens have an issuer, whose keys are Spring's to fetch, and the load generator is a client.
-   * Java's key managers are shown sockets.
    */
   @Test
   void onlyForwardingAndTheLoadGeneratorConnect() {
     noClasses()
         .that()
         .resideOutsideOfPackages("dev.athanor.service.load..", "dev.athanor.service.forward")
-        .and()
-        .areNotAssignableTo(X509ExtendedKeyManager.class)
-        .and()
-        .areNotAssignableTo(X509ExtendedTrustManager.class)
         .should()
         .dependOnClassesThat(
             resideInAnyPackage("java.net.http", "org.springframework.web.client")
