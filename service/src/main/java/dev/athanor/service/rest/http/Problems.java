@@ -41,7 +41,7 @@ public final class Problems {
       case UNSUPPORTED_MEDIA_TYPE -> HttpStatus.UNSUPPORTED_MEDIA_TYPE;
       case RANGE_NOT_SATISFIABLE -> HttpStatus.REQUESTED_RANGE_NOT_SATISFIABLE;
       case UNSUPPORTED_ON_DEVICE, IDEMPOTENCY_KEY_REUSED -> HttpStatus.UNPROCESSABLE_CONTENT;
-      case QUEUE_FULL, QUOTA_EXCEEDED -> HttpStatus.TOO_MANY_REQUESTS;
+      case QUEUE_FULL, QUOTA_EXCEEDED, OUT_OF_HOST_MEMORY -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
       // nobody is there to read it
       case DRAINING,
