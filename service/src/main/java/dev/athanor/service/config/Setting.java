@@ -13,8 +13,8 @@ import org.springframework.boot.context.properties.source.ConfigurationPropertyN
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName.Form;
 
 /**
- * A setting of the service. The components of {@link AthanorProperties} and of the records inside it
- * define all settings.
+ * A setting of the service. The components of {@link AthanorProperties} and of the records inside
+ * it define all settings.
  *
  * @param key its canonical key, in which {@code *} stands for any one name: {@code
  *     athanor.run.inline-bytes}, {@code athanor.quota.tenants.*.max-bytes}

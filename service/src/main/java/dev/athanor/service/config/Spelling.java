@@ -27,8 +27,7 @@ final class Spelling {
           continue;
         }
         int replaced = distance[i - 1][j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-        distance[i][j] =
-            Math.min(replaced, Math.min(distance[i - 1][j], distance[i][j - 1]) + 1);
+        distance[i][j] = Math.min(replaced, Math.min(distance[i - 1][j], distance[i][j - 1]) + 1);
         if (i > 1
             && j > 1
             && a.charAt(i - 1) == b.charAt(j - 2)

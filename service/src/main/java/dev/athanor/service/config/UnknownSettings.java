@@ -152,19 +152,15 @@ public final class UnknownSettings
   }
 
   /** The setting whose whole name resembles the given one, or else whose last part does. */
-  private Optional<Setting> nearest(
-      String name, Function<Setting, String> form, char separator) {
+  private Optional<Setting> nearest(String name, Function<Setting, String> form, char separator) {
     return nearest(name, form)
-        .or(() ->
-            nearest(
-                last(name, separator), setting -> last(form.apply(setting), separator)));
+        .or(() -> nearest(last(name, separator), setting -> last(form.apply(setting), separator)));
   }
 
   private Optional<Setting> nearest(String name, Function<Setting, String> form) {
     return Spelling.closest(name, settings.stream().map(form).toList())
-        .flatMap(
-            near ->
-                settings.stream().filter(setting -> form.apply(setting).equals(near)).findFirst());
+        .flatMap(near ->
+            settings.stream().filter(setting -> form.apply(setting).equals(near)).findFirst());
   }
 
   private static String last(String name, char separator) {

@@ -21,8 +21,8 @@ import org.springframework.util.unit.DataSize;
  * @param queueBytes Maximum host memory of all waiting jobs together.
  * @param stagingBytes Host memory that each device keeps for tensors in transfer. Transfers beyond
  *     it use smaller pieces.
- * @param inlineBytes Maximum host memory for the tensors inside all concurrent requests and
- *     answers together.
+ * @param inlineBytes Maximum host memory for the tensors inside all concurrent requests and answers
+ *     together.
  * @param inlineTenantShare Share of inline-bytes that the requests of one tenant may use together.
  *     Without authentication, requests may use all of it.
  * @param batchInvariant Whether calls share a launch only if each result is bit for bit the same as
@@ -37,8 +37,8 @@ import org.springframework.util.unit.DataSize;
  * @param drainTimeout How long accepted work may take after the drain delay before it fails.
  * @param drainLinger Minimum time during which new work is answered with the error draining before
  *     the ports close.
- * @param launchTimeout How long a launch may take before its device counts as lost. A running kernel
- *     cannot be stopped.
+ * @param launchTimeout How long a launch may take before its device counts as lost. A running
+ *     kernel cannot be stopped.
  * @param deviceLostGracePeriod How long the process stays live after it lost a device, before the
  *     liveness probe fails.
  */

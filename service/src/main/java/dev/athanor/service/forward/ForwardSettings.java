@@ -27,7 +27,8 @@ import org.springframework.util.unit.DataSize;
  *     queue-full.
  */
 public record ForwardSettings(
-    @NotNull @Pattern(
+    @NotNull
+        @Pattern(
             regexp =
                 "(https?://([a-z0-9][a-z0-9.-]*\\{replica}[a-z0-9.-]*|\\{replica}[.-][a-z0-9][a-z0-9.-]*)(:\\d{1,5})?)?",
             message =

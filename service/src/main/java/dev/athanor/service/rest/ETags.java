@@ -25,8 +25,7 @@ final class ETags {
   }
 
   private static ETag tag(long version, Media media) {
-    var suffix =
-        media == Media.OCTET_STREAM ? "" : "-" + media.name().toLowerCase(Locale.ROOT);
+    var suffix = media == Media.OCTET_STREAM ? "" : "-" + media.name().toLowerCase(Locale.ROOT);
     return new ETag(version + suffix, false);
   }
 

@@ -68,7 +68,8 @@ final class OpenApiDocument {
   private static void secure(
       String method, String path, Object operation, Rules rules, List<String> schemes) {
     if (method.equals("parameters")
-        || !(rules.route(method.toUpperCase(Locale.ROOT), path) instanceof Match.Ruled(Rule rule))) {
+        || !(rules.route(method.toUpperCase(Locale.ROOT), path)
+            instanceof Match.Ruled(Rule rule))) {
       return;
     }
     if (schemes.isEmpty()) {

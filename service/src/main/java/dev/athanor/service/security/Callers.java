@@ -18,7 +18,9 @@ public interface Callers {
   /** What {@code WWW-Authenticate} asks for (RFC 9110, 11.6.1). */
   String challenge();
 
-  /** Returns the security schemes of openapi.yaml by which callers may authenticate; any will do. */
+  /**
+   * Returns the security schemes of openapi.yaml by which callers may authenticate; any will do.
+   */
   List<String> schemes();
 
   /** Returns what callers present, as messages name it: "API key", "token". */

@@ -11,8 +11,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
  * Settings of authentication. The settings that all Spring Boot services share keep their names:
- * {@code spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl} and
- * {@code spring.ssl.bundle} for certificates.
+ * {@code spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl}
+ * and {@code spring.ssl.bundle} for certificates.
  *
  * @param mode How callers authenticate: none, api-key, jwt or mtls.
  * @param allowUnauthenticated Whether the service may listen on addresses other than loopback in

@@ -401,7 +401,8 @@ public final class TenantTensors {
     return store
         .handles
         .otherReplica(handle)
-        .<Failure>map(owner -> Failure.WrongReplica.of(field, handle, owner, store.handles.url(owner)))
+        .<Failure>map(
+            owner -> Failure.WrongReplica.of(field, handle, owner, store.handles.url(owner)))
         .orElseGet(
             () -> new Failure.Refused(Code.UNKNOWN_HANDLE, field, "there is no tensor " + handle));
   }

@@ -140,8 +140,7 @@ public final class TensorStore {
   }
 
   /** A store in which some tenants have quotas of their own. */
-  public TensorStore(
-      Handles handles, TensorSettings settings, QuotaSettings quotas, Clock clock) {
+  public TensorStore(Handles handles, TensorSettings settings, QuotaSettings quotas, Clock clock) {
     this.handles = handles;
     this.settings = settings;
     this.quotas = quotas;

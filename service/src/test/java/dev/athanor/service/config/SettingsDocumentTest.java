@@ -104,8 +104,7 @@ class SettingsDocumentTest {
   private static String comment(RecordComponent component) throws IOException {
     var outermost = component.getDeclaringRecord().getNestHost();
     var source =
-        Files.readString(
-            Path.of("src/main/java", outermost.getName().replace('.', '/') + ".java"));
+        Files.readString(Path.of("src/main/java", outermost.getName().replace('.', '/') + ".java"));
     var comment =
         Pattern.compile(
                 "@param %s (.+?)(?=\\n\\s*\\* @|\\s*\\*/)".formatted(component.getName()),

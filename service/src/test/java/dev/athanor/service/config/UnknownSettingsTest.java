@@ -110,8 +110,7 @@ class UnknownSettingsTest {
           ATHANOR_RUN_NOTHING      | docs/settings.md lists all settings.
           """)
   void anEnvironmentVariableIsNamedAsItIs(String name, String hint) {
-    refuses(
-        variable(name), "%s is no setting (environment variable); %s".formatted(name, hint));
+    refuses(variable(name), "%s is no setting (environment variable); %s".formatted(name, hint));
   }
 
   /** Others have names with our prefix too. */

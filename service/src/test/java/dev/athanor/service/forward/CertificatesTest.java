@@ -46,8 +46,7 @@ class CertificatesTest {
       forwarding.doFilter(request, response, chain);
 
       assertThat(chain.getRequest()).as("served here, which answers 421").isSameAs(request);
-      var failure =
-          Failure.WrongReplica.of("handle", HANDLE, "2", "http://athanor-2.invalid:8080");
+      var failure = Failure.WrongReplica.of("handle", HANDLE, "2", "http://athanor-2.invalid:8080");
       assertThatThrownBy(() -> forwarding.answer(failure, request, response)).isSameAs(failure);
     }
   }

@@ -334,20 +334,21 @@ class ForwardingTest extends RestTest {
   void anOwnerThatBreaksOffMayHaveDoneTheWork() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
         var acts = Executors.newVirtualThreadPerTaskExecutor()) {
-      var requests = acts.submit(() -> {
-        int count = 0;
-        try {
-          while (true) {
-            try (var socket = owner.accept()) {
-              readHead(socket);
-              count++;
-              socket.setSoLinger(true, 0);
+      var requests =
+          acts.submit(() -> {
+            int count = 0;
+            try {
+              while (true) {
+                try (var socket = owner.accept()) {
+                  readHead(socket);
+                  count++;
+                  socket.setSoLinger(true, 0);
+                }
+              }
+            } catch (SocketException e) {
+              return count;
             }
-          }
-        } catch (SocketException e) {
-          return count;
-        }
-      });
+          });
       assertThat(exchange(identity("4"), "12345678"))
           .startsWith("HTTP/1.1 503 ")
           .contains("replica-unavailable", "and the request may have been carried out");
@@ -481,7 +482,8 @@ class ForwardingTest extends RestTest {
   @ParameterizedTest
   @ValueSource(strings = {"2.example", "ABC", "abcdefghijklmnopq", "2%2F", "2@x", "-2", "2:80"})
   void whatIsNoHandleNamesNoHost(String mark) throws Exception {
-    assertThat(exchange(head("GET /tensors/" + handle(mark)), "")).matches("(?s)HTTP/1.1 40[04] .*");
+    assertThat(exchange(head("GET /tensors/" + handle(mark)), ""))
+        .matches("(?s)HTTP/1.1 40[04] .*");
     assertThat(ASKED).hasValue(0);
   }
 

@@ -148,7 +148,9 @@ class ReplicasTest {
     var builder = new ProcessBuilder(HAPROXY.toString(), "-db", "-f", config.toString());
     builder.environment().put("ATHANOR_BIND", "127.0.0.1:" + front);
     for (int i = 0; i < 4; i++) {
-      builder.environment().put("ATHANOR_" + (char) ('A' + i), "127.0.0.%d:%d".formatted(i + 2, port));
+      builder
+          .environment()
+          .put("ATHANOR_" + (char) ('A' + i), "127.0.0.%d:%d".formatted(i + 2, port));
     }
     return builder
         .redirectErrorStream(true)
@@ -157,10 +159,7 @@ class ReplicasTest {
   }
 
   private void awaitBalancer() throws Exception {
-    await()
-        .atMost(Duration.ofMinutes(1))
-        .ignoreExceptions()
-        .until(() -> get("/readyz").isOk());
+    await().atMost(Duration.ofMinutes(1)).ignoreExceptions().until(() -> get("/readyz").isOk());
   }
 
   private void awaitAnswerOf(String mark) {
@@ -190,7 +189,8 @@ class ReplicasTest {
     if (!type.isEmpty()) {
       request.header("Content-Type", type);
     }
-    request.method(method, body.length == 0 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
+    request.method(
+        method, body.length == 0 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
     var response = client.send(request.build(), BodyHandlers.ofByteArray());
     sent.incrementAndGet();
     response.headers().firstValue("Athanor-Replica").ifPresent(answered::add);
@@ -206,8 +206,7 @@ class ReplicasTest {
     assertThat(response.headers().firstValue("Content-Type"))
         .as("%s: %d %s", what, response.statusCode(), text)
         .contains("application/problem+json");
-    var code =
-        JSON.readTree(text).path("type").asString().replace("urn:athanor:problem:", "");
+    var code = JSON.readTree(text).path("type").asString().replace("urn:athanor:problem:", "");
     assertThat(code).as("%s: %s", what, text).isIn(UNAVAILABLE, WRONG);
     if (code.equals(UNAVAILABLE)) {
       assertThat(killing).as("%s: %s", what, text).isTrue();
@@ -257,7 +256,8 @@ class ReplicasTest {
         switch (which) {
           case 0, 1 -> check(tensor);
           case 2 -> settled(tensor, send("GET", "/tensors/" + tensor.handle, "", new byte[0]));
-          case 3 -> settled(tensor, json("PATCH", "/tensors/" + tensor.handle, "{\"ttlSeconds\": 900}"));
+          case 3 ->
+              settled(tensor, json("PATCH", "/tensors/" + tensor.handle, "{\"ttlSeconds\": 900}"));
           case 4 -> delete(tensor);
           case 5 -> replace(tensor);
           case 6 -> add(tensor);
@@ -283,8 +283,7 @@ class ReplicasTest {
     }
 
     private Answer json(String method, String path, String body) throws Exception {
-      return send(
-          method, path, "application/json", body.getBytes(UTF_8));
+      return send(method, path, "application/json", body.getBytes(UTF_8));
     }
 
     /** Whether the answer is a result; else the tensor's replica, or the one asked, was killed. */
@@ -375,7 +374,10 @@ class ReplicasTest {
       var a = numbers();
       var b = numbers();
       var answer =
-          json("POST", "/ops/add", "{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(inline(a), inline(b)));
+          json(
+              "POST",
+              "/ops/add",
+              "{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(inline(a), inline(b)));
       if (answer.isOk()) {
         sum(answer, a, b, "c");
       }

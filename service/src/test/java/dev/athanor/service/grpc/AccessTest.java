@@ -131,7 +131,8 @@ class AccessTest {
     var started =
         NettyServerBuilder.forAddress(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), credentials)
-            .addService(ServerInterceptors.interceptForward(
+            .addService(
+                ServerInterceptors.interceptForward(
                     new Telling(), failures, access, new CallMetadata()))
             .addService(ServerInterceptors.interceptForward(new Healthy(), failures, access))
             .build()

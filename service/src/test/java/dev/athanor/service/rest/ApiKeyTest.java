@@ -236,7 +236,11 @@ class ApiKeyTest extends RestTest {
           "X-Priority",
           "X-Priority is %s; a priority above the normal 3 needs the scope priority, which the caller lacks"
               .formatted(priority));
-      as(URGENT, inputs).header("X-Priority", priority).post("/ops/identity").then().statusCode(200);
+      as(URGENT, inputs)
+          .header("X-Priority", priority)
+          .post("/ops/identity")
+          .then()
+          .statusCode(200);
       as(ADMIN, inputs).header("X-Priority", priority).post("/ops/identity").then().statusCode(200);
     }
     for (var priority : List.of("3", "4", "5")) {

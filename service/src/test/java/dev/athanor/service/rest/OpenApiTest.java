@@ -120,8 +120,7 @@ class OpenApiTest extends RestTest {
           } else {
             assertThat(operation.get("security"))
                 .as(name)
-                .isEqualTo(
-                    List.of(Map.of("bearer", scopes), Map.of("apiKey", scopes)));
+                .isEqualTo(List.of(Map.of("bearer", scopes), Map.of("apiKey", scopes)));
           }
         });
   }
@@ -155,8 +154,8 @@ class OpenApiTest extends RestTest {
         .isFalse();
     served
         .operations()
-        .forEach((name, operation) ->
-            assertThat(operation.containsKey("security")).as(name).isFalse());
+        .forEach(
+            (name, operation) -> assertThat(operation.containsKey("security")).as(name).isFalse());
   }
 
   /** Refusals that depend on the caller and on memory, wherever they may come. */
@@ -200,7 +199,8 @@ class OpenApiTest extends RestTest {
           """)
   void aBrokenAnswerIsFound(String answer, String violation) {
     var problem = Map.of("$ref", "#/components/schemas/Problem");
-    assertThat(DOCUMENT.violations(problem, JsonMapper.shared().readValue(answer, Object.class), "at"))
+    assertThat(
+            DOCUMENT.violations(problem, JsonMapper.shared().readValue(answer, Object.class), "at"))
         .anyMatch(found -> found.startsWith(violation));
   }
 

@@ -317,11 +317,12 @@ class TensorsTest extends RestTest {
       given().accept(form).get(path).then().statusCode(200).header("ETag", tag);
       given().accept(form).head(path).then().statusCode(200).header("ETag", tag);
       given().accept(form).header("If-Match", tag).get(path).then().statusCode(200);
-      tags.values().forEach(other -> {
-        var answer = given().accept(form).header("If-None-Match", other).get(path).then();
-        answer.statusCode(other.equals(tag) ? 304 : 200);
-        answer.header("ETag", tag).header("Vary", "Accept");
-      });
+      tags.values()
+          .forEach(other -> {
+            var answer = given().accept(form).header("If-None-Match", other).get(path).then();
+            answer.statusCode(other.equals(tag) ? 304 : 200);
+            answer.header("ETag", tag).header("Vary", "Accept");
+          });
     });
     problem(
         given().header("If-Match", "\"2-npy\"").get(path),

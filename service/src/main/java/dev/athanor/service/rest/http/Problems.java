@@ -44,11 +44,7 @@ public final class Problems {
       case QUEUE_FULL, QUOTA_EXCEEDED, OUT_OF_HOST_MEMORY -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
       // nobody is there to read it
-      case DRAINING,
-          IDENTITY_PROVIDER_UNAVAILABLE,
-          REPLICA_UNAVAILABLE,
-          DEVICE_LOST,
-          CANCELLED ->
+      case DRAINING, IDENTITY_PROVIDER_UNAVAILABLE, REPLICA_UNAVAILABLE, DEVICE_LOST, CANCELLED ->
           HttpStatus.SERVICE_UNAVAILABLE;
       case DEADLINE_EXCEEDED -> HttpStatus.GATEWAY_TIMEOUT;
       case OUT_OF_DEVICE_MEMORY -> HttpStatus.INSUFFICIENT_STORAGE;
