@@ -169,10 +169,12 @@ public final class UnknownSettings
 
   /** Where a property is set: {@code application.yaml:12}, {@code system property}. */
   private static String place(String property, EnumerablePropertySource<?> source) {
-    if (OriginLookup.getOrigin(source, property) instanceof TextResourceOrigin origin
-        && origin.getResource() instanceof Resource resource
-        && origin.getLocation() != null) {
-      return "%s:%d".formatted(file(resource), origin.getLocation().getLine() + 1);
+    if (OriginLookup.getOrigin(source, property) instanceof TextResourceOrigin origin) {
+      var file = origin.getResource();
+      var location = origin.getLocation();
+      if (file != null && location != null) {
+        return "%s:%d".formatted(path(file), location.getLine() + 1);
+      }
     }
     if (source instanceof CommandLinePropertySource<?>) {
       return "command line";
@@ -182,7 +184,7 @@ public final class UnknownSettings
         : source.getName();
   }
 
-  private static String file(Resource resource) {
+  private static String path(Resource resource) {
     try {
       return resource.isFile() ? resource.getFile().getPath() : resource.getDescription();
     } catch (IOException e) {
