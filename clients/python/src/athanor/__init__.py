@@ -58,7 +58,8 @@ def connect(
             tensors well before; those of a client that died end by themselves.
         replicas: the URLs of replicas, by the names that `wrong-replica` problems give in `replica`. A call for
             a tensor of another replica is sent there, once.
-        headers: further headers of every request, such as `X-Priority`.
+        headers: further headers of every request, such as `X-Priority`: 1 (first) to 5, where 1 and 2 need the
+            scope `priority`.
         options: further options of `httpx.Client`, such as `verify` (an `ssl.SSLContext` with your certificate
             authority and client certificate), `proxy` or `limits`.
 

@@ -43,7 +43,7 @@ public final class ApiKeyCommand {
               required = true,
               description =
                   "what it allows, with commas between: ops:run, tensors:read, tensors:write,"
-                      + " metrics, admin")
+                      + " metrics, priority, admin")
           String scopes,
       @Option(
               names = "--file",

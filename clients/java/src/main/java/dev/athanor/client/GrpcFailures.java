@@ -32,6 +32,7 @@ final class GrpcFailures {
           Map.entry("unsupported-on-device", 422),
           Map.entry("idempotency-key-reused", 422),
           Map.entry("queue-full", 429),
+          Map.entry("out-of-host-memory", 429),
           Map.entry("quota-exceeded", 429),
           Map.entry("cancelled", 499),
           Map.entry("internal", 500),

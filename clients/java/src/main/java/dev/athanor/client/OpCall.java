@@ -92,7 +92,7 @@ public final class OpCall {
     return this;
   }
 
-  /** Sets the priority, 1 (first) to 5. */
+  /** Sets the priority, 1 (first) to 5; 1 and 2 need the scope {@code priority}. */
   public OpCall priority(int value) {
     priority = value;
     return this;

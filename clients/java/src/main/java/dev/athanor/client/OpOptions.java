@@ -44,7 +44,7 @@ public abstract class OpOptions<O extends OpOptions<O>> {
     return self();
   }
 
-  /** Sets the priority, 1 (first) to 5. */
+  /** Sets the priority, 1 (first) to 5; 1 and 2 need the scope {@code priority}. */
   public final O priority(int value) {
     call.priority(value);
     return self();

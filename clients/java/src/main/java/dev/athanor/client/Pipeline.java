@@ -188,7 +188,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
     return this;
   }
 
-  /** Sets the priority, 1 (first) to 5. */
+  /** Sets the priority, 1 (first) to 5; 1 and 2 need the scope {@code priority}. */
   public Pipeline priority(int value) {
     priority = value;
     return this;

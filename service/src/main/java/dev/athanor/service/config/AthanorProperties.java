@@ -6,24 +6,27 @@ import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.security.SecuritySettings;
+import dev.athanor.service.tensor.QuotaSettings;
 import dev.athanor.service.tensor.TensorSettings;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.AssertTrue;
 import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Pattern;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.validation.annotation.Validated;
 
 /**
- * What can be configured under {@code athanor}.
+ * All settings under {@code athanor}. The descriptions of the parameters, here and in the nested
+ * records, become docs/settings.md.
  *
- * @param device auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by
- *     commas
- * @param plugins a folder whose jars bring further ops; none when empty
- * @param replica this process's name among several, such as its pod's; what follows the last hyphen
- *     marks its handles. When empty, the mark is random and foreign handles are unknown
- * @param forward whether and where requests for tensors of other replicas are sent on
+ * @param device Devices to use: auto (the first GPU, or the emulator where there is none), all
+ *     (every GPU), or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas.
+ * @param replica Name of this process among several replicas, such as its pod's name. The text
+ *     after the last hyphen marks its handles. When empty, the mark is random and handles of other
+ *     replicas are unknown.
+ * @param plugins Folder with jars of additional ops. Empty for none.
  */
 @Validated
 @ConfigurationProperties("athanor")
@@ -37,14 +40,15 @@ public record AthanorProperties(
         @DefaultValue("")
         String replica,
     @DefaultValue("") String plugins,
-    @Valid @NotNull @DefaultValue ForwardSettings forward,
-    @Valid @NotNull @DefaultValue RunSettings run,
-    @Valid @NotNull @DefaultValue TuningSettings tuning,
-    @Valid @NotNull @DefaultValue TensorSettings tensors,
-    @Valid @NotNull @DefaultValue RestSettings rest,
-    @Valid @NotNull @DefaultValue GrpcSettings grpc,
-    @Valid @NotNull @DefaultValue MetricsSettings metrics,
-    @Valid @NotNull @DefaultValue SecuritySettings security) {
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue ForwardSettings forward,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue RunSettings run,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue TuningSettings tuning,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue TensorSettings tensors,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue QuotaSettings quota,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue RestSettings rest,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue GrpcSettings grpc,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue MetricsSettings metrics,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue SecuritySettings security) {
 
   /** Without a name, this replica could not tell the handles of others from its own. */
   @AssertTrue(

@@ -185,14 +185,14 @@ class DeviceConfiguration {
   @Bean
   TensorStore tensorStore(
       Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes places) {
-    var store = new TensorStore(handles, properties.tensors(), clock);
+    var store = new TensorStore(handles, properties.tensors(), properties.quota(), clock);
     places.onShortage(store::makeRoom);
     return store;
   }
 
   @Bean
   InlineMemory inlineMemory(DeviceRuntimes places, AthanorProperties properties) {
-    return new InlineMemory(places, properties.run());
+    return new InlineMemory(places, properties.run(), properties.quota());
   }
 
   @Bean

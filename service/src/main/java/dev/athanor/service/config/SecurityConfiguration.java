@@ -17,7 +17,7 @@ import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
-import org.springframework.scheduling.annotation.Scheduled;
+import org.springframework.scheduling.annotation.SchedulingConfigurer;
 import org.springframework.security.oauth2.jwt.JwtDecoder;
 
 /** Who may call, by {@code athanor.security}. */
@@ -97,16 +97,10 @@ class SecurityConfiguration {
     };
   }
 
-  /** Takes up files that have changed. */
+  /** Reads files again that have changed. */
   @Bean
-  Refresh refresh(Callers callers) {
-    return new Refresh(callers);
-  }
-
-  record Refresh(Callers callers) {
-    @Scheduled(fixedDelayString = "${athanor.security.api-keys.refresh:PT5S}")
-    void refresh() {
-      callers.refresh();
-    }
+  SchedulingConfigurer refresh(Callers callers, AthanorProperties properties) {
+    return tasks ->
+        tasks.addFixedDelayTask(callers::refresh, properties.security().apiKeys().refresh());
   }
 }

@@ -22,7 +22,7 @@ public record StartupFailure(String sentence, boolean misuse) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
       var sentence = String.valueOf(cause.getMessage());
       switch (cause) {
-        case DeviceException.Unavailable _, SecurityMisconfigured _ -> {
+        case DeviceException.Unavailable _, SecurityMisconfigured _, UnknownSettings.Found _ -> {
           return Optional.of(new StartupFailure(sentence, true));
         }
         case YAMLException _ -> {

@@ -3,11 +3,11 @@ package dev.athanor.service.config;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * How the service uses what {@code athanor tune} found, and finds out more.
+ * Settings of kernel tuning.
  *
- * @param cache the file of winners; empty for {@code athanor/tuning.json} in the user's cache
- *     folder
- * @param background whether variants are timed while the device is idle
+ * @param cache File with the fastest kernel variants that athanor tune found. Empty for
+ *     athanor/tuning.json in the user's cache folder.
+ * @param background Whether to time kernel variants while the device is idle.
  */
 public record TuningSettings(
     @DefaultValue("") String cache, @DefaultValue("false") boolean background) {}

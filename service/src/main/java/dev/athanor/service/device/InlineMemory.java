@@ -4,6 +4,7 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.QuotaSettings;
 import dev.athanor.service.tensor.Tenant;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -27,17 +28,19 @@ public final class InlineMemory {
 
   private final DeviceRuntimes places;
   private final long most;
-  private final long mostOfTenant;
+  private final double tenantShare;
+  private final QuotaSettings quotas;
   private final AtomicLong used = new AtomicLong();
 
   /** Of tenants that have been here; there are no more of them than callers with credentials. */
   private final Map<Tenant, AtomicLong> usedBy = new ConcurrentHashMap<>();
 
   /** Memory by the side of devices. */
-  public InlineMemory(DeviceRuntimes places, RunSettings settings) {
+  public InlineMemory(DeviceRuntimes places, RunSettings settings, QuotaSettings quotas) {
     this.places = places;
+    this.quotas = quotas;
     most = settings.inlineBytes().toBytes();
-    mostOfTenant = (long) (most * settings.inlineTenantShare());
+    tenantShare = settings.inlineTenantShare();
   }
 
   /** How many bytes requests have now. */
@@ -49,7 +52,7 @@ public final class InlineMemory {
   public RequestMemory open(Tenant tenant) {
     boolean shares = !tenant.equals(Tenant.LOCAL);
     return new Blocks(
-        shares ? mostOfTenant : most,
+        shares ? (long) (most * quotas.inlineShare(tenant, tenantShare)) : most,
         shares ? usedBy.computeIfAbsent(tenant, _ -> new AtomicLong()) : new AtomicLong());
   }
 
@@ -179,7 +182,7 @@ public final class InlineMemory {
     }
 
     private static Failure busy(String message) {
-      return new Failure.Busy(Code.QUEUE_FULL, message, RETRY_AFTER);
+      return new Failure.Busy(Code.OUT_OF_HOST_MEMORY, message, RETRY_AFTER);
     }
 
     @Override

@@ -17,8 +17,8 @@ public sealed interface RequestMemory extends HostAllocator, AutoCloseable
   /**
    * Allocates memory; only while whoever serves the request holds it, and by one thread at a time.
    *
-   * @throws dev.athanor.service.failure.Failure.Busy with {@code queue-full} when requests have all
-   *     that there is for them
+   * @throws dev.athanor.service.failure.Failure.Busy with {@code out-of-host-memory} when requests
+   *     have all that there is for them
    * @throws dev.athanor.service.failure.Failure.Refused with {@code too-large} when it would be
    *     more even if this were the only one
    */

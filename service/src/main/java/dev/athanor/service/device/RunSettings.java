@@ -13,34 +13,34 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
 /**
- * How much work may be under way, and how it ends.
+ * Settings of execution: concurrency, queues, memory of requests, and shutdown.
  *
- * @param streams how many jobs run on the device at once
- * @param queue how many jobs may wait for a stream
- * @param queueTime how much work may wait for a stream, in estimated time on the device
- * @param queueBytes how much host memory the jobs that wait may hold
- * @param stagingBytes how much host memory each device keeps for tensors on their way to it and
- *     from it; what is under way beyond that goes in smaller pieces
- * @param inlineBytes how much host memory the tensors may have together that come and go within
- *     requests, as bytes of a body or as results in an answer
- * @param inlineTenantShare how much of {@code inlineBytes} the requests of one tenant may have,
- *     from 0 to 1, so that clients who are slow to take their answers hold up their own tenant
- *     only; all of it where callers are not told apart
- * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
- *     get alone; otherwise the planner chooses for all of them together
- * @param planCacheSize how many plans are kept
- * @param graphCacheSize how many repeated pipelines each device keeps as graphs, with memory of
- *     their own that is given up when it is short; 0 for none; unless it is said, 16 on a GPU and
- *     none elsewhere, where a graph is no faster than its steps
- * @param drainDelay how long a service that is to end, and says that it is not ready, still takes
- *     work in: as long as it takes until nobody sends any
- * @param drainTimeout how long after that the work under way may take
- * @param drainLinger how long new work is at least refused with {@code draining} before the ports
- *     close, so that late callers learn why
- * @param launchTimeout how long a launch may take before the device counts as lost; no kernel can
- *     be stopped
- * @param deviceLostGracePeriod how long a process whose device is lost says that it lives, before
- *     it asks to be replaced
+ * @param streams Number of streams of each device: jobs that run concurrently.
+ * @param queue Maximum number of jobs that wait for a stream.
+ * @param queueTime Maximum estimated device time of all waiting jobs together.
+ * @param queueBytes Maximum host memory of all waiting jobs together.
+ * @param stagingBytes Host memory that each device keeps for tensors in transfer. Transfers beyond
+ *     it use smaller pieces.
+ * @param inlineBytes Maximum host memory for the tensors inside all concurrent requests and answers
+ *     together.
+ * @param inlineTenantShare Share of inline-bytes that the requests of one tenant may use together.
+ *     Without authentication, requests may use all of it.
+ * @param batchInvariant Whether calls share a launch only if each result is bit for bit the same as
+ *     without sharing. If false, the planner chooses one kernel for the whole batch.
+ * @param planCacheSize Number of cached launch plans.
+ * @param graphCacheSize Number of repeated pipelines that each device keeps as captured graphs,
+ *     with memory of their own, which is released when device memory runs short. 0 disables
+ *     capturing. By default 16 on a GPU and 0 on the emulator, where a graph is no faster than its
+ *     steps.
+ * @param drainDelay How long a service that shuts down keeps accepting work while it reports that
+ *     it is not ready, so that load balancers notice.
+ * @param drainTimeout How long accepted work may take after the drain delay before it fails.
+ * @param drainLinger Minimum time during which new work is answered with the error draining before
+ *     the ports close.
+ * @param launchTimeout How long a launch may take before its device counts as lost. A running
+ *     kernel cannot be stopped.
+ * @param deviceLostGracePeriod How long the process stays live after it lost a device, before the
+ *     liveness probe fails.
  */
 public record RunSettings(
     @Min(1) @Max(64) @DefaultValue("4") int streams,

@@ -45,6 +45,7 @@ public abstract sealed class Failure extends RuntimeException {
     DEADLINE_EXCEEDED,
     CANCELLED,
     OUT_OF_DEVICE_MEMORY,
+    OUT_OF_HOST_MEMORY,
     INTERNAL;
 
     /** {@code malformed-body}. */

@@ -9,20 +9,22 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
 /**
- * Forwarding of REST requests to the replica that owns their tensors. Callers' credentials go with
- * them, to the addresses of {@code url} and to no others.
+ * Settings of forwarding: REST requests go to the replica that owns their tensors, with the
+ * credentials of the caller, to the addresses of {@code url} and to no others.
  *
- * @param url the REST interface of a replica, with {@code {replica}} in the place of the mark in
- *     its handles: {@code http://athanor-{replica}.athanor-headless:8080}. Part of the host must be
- *     fixed. Empty for no forwarding
- * @param connectTimeout how long a connection may take
- * @param answerTimeout how long the owner may take to begin its answer once it has the request
- * @param idleTimeout how long the owner may take no bytes of a request that it reads, or send none
- *     of an answer that it has begun
- * @param replayBytes how much of a body is kept so that it can be sent on when a handle in it turns
- *     out to be of another replica; a longer one is answered with wrong-replica. The copies of all
- *     requests together take at most 1/16 of the heap
- * @param maxRequests how many requests are forwarded at a time; others are answered with queue-full
+ * @param url URL of the REST interface of a replica, where {replica} stands for the mark in its
+ *     handles, such as http://athanor-{replica}.athanor-headless:8080. Part of the host must be
+ *     fixed text. Empty disables forwarding.
+ * @param connectTimeout How long connecting to the owner may take.
+ * @param answerTimeout How long the owner may take to begin its answer after it received the
+ *     request.
+ * @param idleTimeout How long the owner may neither read more of the request nor send more of its
+ *     answer.
+ * @param replayBytes Largest body that is buffered so that it can be forwarded once a handle inside
+ *     it turns out to belong to another replica. Larger ones are answered with wrong-replica. All
+ *     buffers together use at most 1/16 of the heap.
+ * @param maxRequests Maximum number of concurrently forwarded requests. Others are answered with
+ *     queue-full.
  */
 public record ForwardSettings(
     @NotNull

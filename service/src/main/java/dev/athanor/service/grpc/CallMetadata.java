@@ -18,7 +18,7 @@ final class CallMetadata implements ServerInterceptor {
   static final Context.Key<Boolean> FAILS_WHOLE =
       Context.keyWithDefault("athanor.fails-whole", false);
 
-  private static final Metadata.Key<String> PRIORITY =
+  static final Metadata.Key<String> PRIORITY =
       Metadata.Key.of("x-priority", Metadata.ASCII_STRING_MARSHALLER);
   private static final Metadata.Key<String> TRITON_ERROR =
       Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);

@@ -10,10 +10,12 @@ import org.springframework.util.unit.DataSize;
 /**
  * Limits of the gRPC interface, besides those under {@code spring.grpc.server}.
  *
- * @param maxTensorBytes the largest tensor that may be sent in chunks
- * @param idleTimeout how long a stream may wait for its client, to send or to take
- * @param maxConcurrentCalls how many calls a connection may have at a time
- * @param maxResets how many calls a connection may cancel in ten seconds before it is closed
+ * @param maxTensorBytes Largest tensor that a client may send in chunks, in bytes.
+ * @param idleTimeout How long a stream may wait for its client to send or receive a message before
+ *     it is canceled.
+ * @param maxConcurrentCalls Maximum number of concurrent calls on one connection.
+ * @param maxResets Number of calls that a connection may cancel within ten seconds before it is
+ *     closed.
  */
 public record GrpcSettings(
     @Min(1024) @Max(Integer.MAX_VALUE - 1024) @DefaultValue("268435456") long maxTensorBytes,

@@ -4,6 +4,8 @@ import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.security.Caller;
+import dev.athanor.service.security.Scope;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import io.grpc.Context;
@@ -18,17 +20,17 @@ import org.jspecify.annotations.Nullable;
 /** What all calls have in common: whose they are, how long they may take, who waits for them. */
 final class Requests {
 
-  /** Whose call it is. */
-  static final Context.Key<Tenant> TENANT = Context.keyWithDefault("athanor.tenant", Tenant.LOCAL);
+  /** The authenticated caller. */
+  static final Context.Key<Caller> CALLER = Context.keyWithDefault("athanor.caller", Caller.LOCAL);
 
-  /** How urgent it is; see {@link RequestContext#priority}. */
+  /** The priority that the client asks for; see {@link RequestContext#priority}. */
   static final Context.Key<Integer> PRIORITY =
       Context.keyWithDefault("athanor.priority", Ticket.MIDDLE);
 
   private Requests() {}
 
   public static Tenant tenant() {
-    return TENANT.get();
+    return CALLER.get().tenant();
   }
 
   /** On which terms the call at hand is to be served. */
@@ -44,8 +46,18 @@ final class Requests {
         given == null
             ? Deadline.none()
             : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
-    return new RequestContext(
-        tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context), memory);
+    int priority = PRIORITY.get();
+    var usual =
+        new RequestContext(
+            tenant(),
+            Ticket.MIDDLE,
+            CALLER.get().has(Scope.PRIORITY),
+            deadline,
+            () -> clientHasGone(context),
+            memory);
+    return priority == Ticket.MIDDLE
+        ? usual
+        : usual.withPriority(CallMetadata.PRIORITY.name(), priority);
   }
 
   /** A deadline cancels a call too, but those who wait know of it and have more to say. */

@@ -3,8 +3,9 @@ package dev.athanor.service.metrics;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * What is measured besides what always is.
+ * Settings of metrics.
  *
- * @param triton whether the figures appear under the names of Triton Inference Server too
+ * @param triton Whether to publish the metrics of ops under the names of Triton Inference Server as
+ *     well.
  */
 public record MetricsSettings(@DefaultValue("false") boolean triton) {}

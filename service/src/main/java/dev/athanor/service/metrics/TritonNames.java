@@ -48,7 +48,12 @@ final class TritonNames {
     }
     var reason =
         switch (outcome) {
-          case "queue-full", "quota-exceeded", "draining", "deadline-exceeded" -> "REJECTED";
+          case "queue-full",
+              "quota-exceeded",
+              "out-of-host-memory",
+              "draining",
+              "deadline-exceeded" ->
+              "REJECTED";
           case "cancelled" -> "CANCELED";
           case "internal", "device-lost", "out-of-device-memory" -> "BACKEND";
           default -> "OTHER";

@@ -48,13 +48,9 @@ final class Calls {
     var description = op.description();
     var attributes = new HashMap<>(request.parameters());
     long priority = whole(attributes, PRIORITY, RequestContext.LAST_PRIORITY);
-    var within =
-        new RequestContext(
-            terms.tenant(),
-            priority == 0 ? terms.priority() : (int) priority,
-            deadline(attributes, terms.deadline()),
-            terms.clientHasGone(),
-            terms.memory());
+    var prioritized =
+        priority == 0 ? terms : terms.withPriority("parameters." + PRIORITY, (int) priority);
+    var within = prioritized.withDeadline(deadline(attributes, terms.deadline()));
     dropSequence(attributes);
     checkAttributes(description, attributes);
     return new Call(

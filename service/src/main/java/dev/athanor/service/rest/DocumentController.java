@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
+import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Rules;
 import java.nio.charset.StandardCharsets;
 import org.springframework.http.MediaType;
@@ -18,9 +19,10 @@ class DocumentController {
 
   private final byte[] document;
 
-  DocumentController(Catalogue catalogue, Rules rules) {
+  DocumentController(Catalogue catalogue, Rules rules, Callers callers) {
     document =
-        OpenApiDocument.of(catalogue.all().stream().map(Op::description).toList(), rules)
+        OpenApiDocument.of(
+                catalogue.all().stream().map(Op::description).toList(), rules, callers.schemes())
             .getBytes(StandardCharsets.UTF_8);
   }
 

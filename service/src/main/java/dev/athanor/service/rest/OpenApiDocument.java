@@ -20,8 +20,9 @@ import org.yaml.snakeyaml.DumperOptions;
 import org.yaml.snakeyaml.Yaml;
 
 /**
- * The interface's OpenAPI document: what {@code openapi.yaml} says, and a path of its own for every
- * op, whose inputs, attributes and outputs come from its description.
+ * The interface's OpenAPI document: what {@code openapi.yaml} says, the security schemes in force,
+ * and a path of its own for every op, whose inputs, attributes and outputs come from its
+ * description.
  */
 final class OpenApiDocument {
 
@@ -33,8 +34,10 @@ final class OpenApiDocument {
    * The document as YAML.
    *
    * @param rules who may ask for what
+   * @param schemes the names of the security schemes in force, any of which will do; none where
+   *     requests are not authenticated
    */
-  static String of(Collection<OpDescription> ops, Rules rules) {
+  static String of(Collection<OpDescription> ops, Rules rules, List<String> schemes) {
     var document = read();
     var paths = new LinkedHashMap<String, Object>();
     map(document.get("paths"))
@@ -45,8 +48,15 @@ final class OpenApiDocument {
           }
         });
     paths.forEach((path, item) ->
-        map(item).forEach((method, operation) -> secure(method, path, operation, rules)));
+        map(item).forEach((method, operation) -> secure(method, path, operation, rules, schemes)));
     document.put("paths", paths);
+    if (schemes.isEmpty()) {
+      document.remove("security");
+      map(document.get("components")).remove("securitySchemes");
+    } else {
+      document.put("security", anyOf(schemes, List.of()));
+      map(map(document.get("components")).get("securitySchemes")).keySet().retainAll(schemes);
+    }
     var options = new DumperOptions();
     options.setDefaultFlowStyle(DumperOptions.FlowStyle.BLOCK);
     options.setWidth(120);
@@ -54,20 +64,25 @@ final class OpenApiDocument {
     return new Yaml(options).dump(document);
   }
 
-  /** Says which scope an operation needs, by whichever way callers show who they are. */
-  private static void secure(String method, String path, Object operation, Rules rules) {
-    if (rules.route(method.toUpperCase(Locale.ROOT), path) instanceof Match.Ruled(Rule rule)
-        && rule.scope() != null) {
-      var scopes = List.of(rule.scope().text());
-      map(operation)
-          .put(
-              "security",
-              List.of(
-                  Map.of("bearer", scopes),
-                  Map.of("apiKey", scopes),
-                  Map.of("certificate", scopes),
-                  Map.of()));
+  /** Adds what an operation needs: nothing, a caller, or one with a scope. */
+  private static void secure(
+      String method, String path, Object operation, Rules rules, List<String> schemes) {
+    if (method.equals("parameters")
+        || !(rules.route(method.toUpperCase(Locale.ROOT), path)
+            instanceof Match.Ruled(Rule rule))) {
+      return;
     }
+    if (schemes.isEmpty()) {
+      map(operation).remove("security");
+    } else if (rule.open()) {
+      map(operation).put("security", List.of());
+    } else if (rule.scope() != null) {
+      map(operation).put("security", anyOf(schemes, List.of(rule.scope().text())));
+    }
+  }
+
+  private static List<Map<String, Object>> anyOf(List<String> schemes, List<String> scopes) {
+    return schemes.stream().map(scheme -> Map.<String, Object>of(scheme, scopes)).toList();
   }
 
   private static Map<String, Object> read() {

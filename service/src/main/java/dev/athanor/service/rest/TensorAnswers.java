@@ -57,9 +57,17 @@ final class TensorAnswers {
     response.getOutputStream().print(info.handle() + "\n");
   }
 
-  /** What {@code HEAD} tells, and every answer with a tensor's contents. */
-  static void headers(HttpServletResponse response, TensorInfo info) {
-    response.setHeader("ETag", ETags.of(info.version()));
+  private static void headers(HttpServletResponse response, TensorInfo info) {
+    headers(response, info, Media.OCTET_STREAM);
+  }
+
+  /**
+   * Sets the headers of {@code HEAD} and of every answer with a tensor's contents.
+   *
+   * @param media the format of the contents
+   */
+  static void headers(HttpServletResponse response, TensorInfo info, Media media) {
+    response.setHeader("ETag", ETags.of(info.version(), media));
     response.setHeader("Athanor-Dtype", info.type().dtype().text());
     response.setHeader(
         "Athanor-Shape",

@@ -70,8 +70,9 @@ class TensorDataController {
     var media = Media.ofAnswer(request, Media.values());
     var terms = Requests.terms(request);
     var info = store.of(terms.tenant()).describe(handle);
-    if (ETags.has(request.getHeader("If-None-Match"), info.version())) {
-      TensorAnswers.headers(response, info);
+    if (ETags.has(request.getHeader("If-None-Match"), info.version(), media)) {
+      TensorAnswers.headers(response, info, media);
+      response.setHeader("Vary", "Accept");
       response.setStatus(HttpServletResponse.SC_NOT_MODIFIED);
       return;
     }
@@ -167,7 +168,7 @@ class TensorDataController {
   }
 
   private static void headers(HttpServletResponse response, TensorInfo info, Media media) {
-    TensorAnswers.headers(response, info);
+    TensorAnswers.headers(response, info, media);
     response.setContentType(media.text());
     response.setHeader("Vary", "Accept");
     if (media == Media.OCTET_STREAM) {

@@ -14,34 +14,27 @@ import org.jspecify.annotations.Nullable;
 /**
  * What waits with one priority: deficit round robin by cost between tenants (Shreedhar and
  * Varghese, 1996), earliest deadline first among a tenant's own. A device sees of each tenant what
- * is pinned to it and what may run anywhere; credit and debt are the tenant's on all devices
- * together.
+ * waits for it; credit and debt are the tenant's on all devices together.
  *
  * <p>Adding, removing and the search for company are logarithmic in the number of tickets; to
  * choose whose turn it is is linear in the number of tenants that wait here.
  */
 final class Band {
 
-  /** A tenant's tickets, by the device they are pinned to, in the order of their deadlines. */
+  /** A tenant's tickets, by their device, in the order of their deadlines. */
   private static final class Flow {
-    final Map<Integer, NavigableSet<Entry>> lanes = new HashMap<>();
+    final Map<Integer, NavigableSet<Entry>> byDevice = new HashMap<>();
 
     /** The device time it may still take in this round; negative where batches ran ahead. */
     long credit;
 
     @Nullable Entry head(int device) {
-      var pinned = lanes.get(device);
-      var free = lanes.get(Ticket.ANY);
-      if (pinned == null || free == null) {
-        return pinned != null ? pinned.first() : free != null ? free.first() : null;
-      }
-      var first = pinned.first();
-      var other = free.first();
-      return Entry.BY_DUE.compare(first, other) < 0 ? first : other;
+      var waiting = byDevice.get(device);
+      return waiting == null ? null : waiting.first();
     }
   }
 
-  /** Those who may join a launch: equal batch keys, pinned alike. */
+  /** Those who may join a launch: equal batch keys on one device. */
   private record Mates(Object key, int device) {}
 
   static final int MOST_URGENCY = Long.SIZE;
@@ -53,48 +46,46 @@ final class Band {
 
   private final Map<Mates, NavigableSet<Entry>> mates = new HashMap<>();
 
-  /**
-   * The cost of what waits, by device + 1, so that first comes what is pinned to none, and urgency.
-   */
+  /** The cost of what waits, by device and urgency. */
   private final long[][] costs;
 
   private int size;
 
   Band(Policy policy, int devices) {
     this.policy = policy;
-    costs = new long[devices + 1][MOST_URGENCY + 1];
+    costs = new long[devices][MOST_URGENCY + 1];
   }
 
   void add(Entry entry) {
     var ticket = entry.ticket;
     var flow = flows.computeIfAbsent(ticket.tenant(), _ -> new Flow());
-    include(flow.lanes, ticket.device(), entry);
+    include(flow.byDevice, ticket.device(), entry);
     if (ticket.batch() != null) {
       include(mates, new Mates(ticket.batch().key(), ticket.device()), entry);
     }
-    costs[ticket.device() + 1][entry.urgency] += entry.cost;
+    costs[ticket.device()][entry.urgency] += entry.cost;
     size++;
   }
 
   void remove(Entry entry) {
     var ticket = entry.ticket;
     var flow = flow(entry);
-    exclude(flow.lanes, ticket.device(), entry);
+    exclude(flow.byDevice, ticket.device(), entry);
     if (ticket.batch() != null) {
       exclude(mates, new Mates(ticket.batch().key(), ticket.device()), entry);
     }
-    costs[ticket.device() + 1][entry.urgency] -= entry.cost;
+    costs[ticket.device()][entry.urgency] -= entry.cost;
     size--;
     if (size == 0) {
       flows.clear();
-    } else if (flow.lanes.isEmpty() && flow.credit >= 0) {
+    } else if (flow.byDevice.isEmpty() && flow.credit >= 0) {
       flows.remove(ticket.tenant());
     }
   }
 
-  /** The cost of what waits for just that device, or {@link Ticket#ANY}, up to an urgency. */
+  /** The cost of what waits for a device, up to an urgency. */
   long cost(int device, int urgency) {
-    return Arrays.stream(costs[device + 1], 0, urgency + 1).sum();
+    return Arrays.stream(costs[device], 0, urgency + 1).sum();
   }
 
   /**
@@ -158,29 +149,22 @@ final class Band {
   /** Debts of those who have nothing here are paid off too, and forgotten when they are paid. */
   private void credit(int device, long nanos) {
     for (var flow : flows.values()) {
-      if (flow.lanes.isEmpty() || flow.head(device) != null) {
+      if (flow.byDevice.isEmpty() || flow.head(device) != null) {
         flow.credit += nanos;
       }
     }
-    flows.values().removeIf(flow -> flow.lanes.isEmpty() && flow.credit >= 0);
+    flows.values().removeIf(flow -> flow.byDevice.isEmpty() && flow.credit >= 0);
   }
 
-  /**
-   * Looks at no more mates than a launch may hold, of those pinned to the device and of the free.
-   */
+  /** Looks at no more mates than a launch may hold. */
   private void join(List<Entry> launch, Ticket.Batch batch, int device, long now) {
     var head = launch.getFirst();
     long rows = batch.rows();
     long end = now + head.cost;
     long deadline = head.ticket.deadline();
     int most = policy.batch().tickets();
-    var candidates = new ArrayList<Entry>();
-    for (int lane : new int[] {device, Ticket.ANY}) {
-      var waiting = mates.get(new Mates(batch.key(), lane));
-      if (waiting != null) {
-        waiting.stream().limit(most).forEach(candidates::add);
-      }
-    }
+    var waiting = mates.get(new Mates(batch.key(), device));
+    var candidates = waiting == null ? List.<Entry>of() : waiting.stream().limit(most).toList();
     for (var mate : candidates) {
       long more = Objects.requireNonNull(mate.ticket.batch()).rows();
       long sooner = Math.min(deadline, mate.ticket.deadline());

@@ -5,9 +5,9 @@ import static java.util.Comparator.comparingLong;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The streams of all devices, and what they are at. */
@@ -74,10 +74,9 @@ final class Devices {
     return slots.getFirst().size();
   }
 
-  /** The devices that are there and will do for a ticket: with {@link Ticket#ANY} all. */
-  IntStream usable(int device) {
-    return IntStream.range(0, lost.length)
-        .filter(d -> !lost[d] && (device == Ticket.ANY || device == d));
+  /** The devices that are not lost. */
+  IntStream alive() {
+    return IntStream.range(0, lost.length).filter(device -> !lost[device]);
   }
 
   /** How many streams have a launch under way. */
@@ -90,15 +89,19 @@ final class Devices {
     return (int) slots.get(device).stream().filter(slot -> slot.run != null).count();
   }
 
-  /**
-   * An idle stream on the device, of those that will do and have one, with the least left to do.
-   */
-  Optional<Slot> idle(int device, long now) {
-    return usable(device)
+  /** An idle stream of a device; a lost device has none. */
+  Optional<Slot> idle(int device) {
+    return slots.get(device).stream().filter(slot -> slot.idle).findFirst();
+  }
+
+  /** Of the devices with an idle stream, the one with the least left to do. */
+  OptionalInt idlest(long now) {
+    return alive()
         .boxed()
-        .filter(d -> slots.get(d).stream().anyMatch(slot -> slot.idle))
-        .min(comparingLong(d -> remaining(d, now).sum()))
-        .flatMap(d -> slots.get(d).stream().filter(slot -> slot.idle).findFirst());
+        .filter(device -> idle(device).isPresent())
+        .min(comparingLong(device -> remaining(device, now).sum()))
+        .map(OptionalInt::of)
+        .orElse(OptionalInt.empty());
   }
 
   /** How long until a device that has {@code ahead} to do first has a stream to spare. */
@@ -108,20 +111,20 @@ final class Devices {
 
   /** How long until the last of {@code work} is started, with the help of all devices. */
   long delay(long work, long now) {
-    return level(remaining(Ticket.ANY, now), work);
+    return level(remaining(now), work);
   }
 
   /** How long until the last of what runs is done. */
   long longest(long now) {
-    return remaining(Ticket.ANY, now).max().orElse(0);
+    return remaining(now).max().orElse(0);
   }
 
   private LongStream remaining(int device, long now) {
-    return slots(device).mapToLong(slot -> slot.remaining(now));
+    return slots.get(device).stream().mapToLong(slot -> slot.remaining(now));
   }
 
-  private Stream<Slot> slots(int device) {
-    return usable(device).boxed().flatMap(d -> slots.get(d).stream());
+  private LongStream remaining(long now) {
+    return alive().boxed().flatMapToLong(device -> remaining(device, now));
   }
 
   /** How high {@code work} stands that is poured over streams which are busy so long already. */

@@ -32,8 +32,8 @@ import java.util.TreeSet;
  *       where a ticket without one is due when it has aged through all bands.
  *   <li><b>Batches.</b> Nobody waits for company. Whoever waits in the same band with the same key
  *       when a ticket's turn comes may join it.
- *   <li><b>Devices.</b> A pinned ticket waits for its device. Any other goes to the idle device
- *       with the least left to do or, if none is idle, to whichever first has a stream to spare.
+ *   <li><b>Devices.</b> A ticket waits for its device, which its owner chose; {@link #quietest} is
+ *       where a new one would wait the least.
  *   <li><b>Estimates.</b> A stream that is kept busy for a ticket's cost; learnt from what launches
  *       took. What was admitted keeps its estimate.
  *   <li><b>Drain.</b> {@link Phase}.
@@ -102,7 +102,7 @@ public final class Scheduler {
 
   /** Whether new work is welcome here rather than elsewhere: what the readiness probe is told. */
   public boolean isReady() {
-    return phase == Phase.SERVING && alive() > 0;
+    return phase == Phase.SERVING && devices.alive().findAny().isPresent();
   }
 
   public Phase phase() {
@@ -113,9 +113,9 @@ public final class Scheduler {
     return new Load(waiting.tickets(), waiting.cost(), waiting.hostBytes(), devices.busy());
   }
 
-  /** How many tickets wait for a device and no other. */
-  public int pinned(int device) {
-    return waiting.pinned(device);
+  /** How many tickets wait for a device. */
+  public int waiting(int device) {
+    return waiting.tickets(device);
   }
 
   /** How many streams of a device have a launch under way. */
@@ -129,16 +129,15 @@ public final class Scheduler {
    */
   public OptionalInt quietest(long nanos) {
     now = Math.max(now, nanos);
-    return devices
-        .idle(Ticket.ANY, now)
-        .map(slot -> slot.device)
-        .or(() ->
-            devices
-                .usable(Ticket.ANY)
-                .boxed()
-                .min(comparingLong(d -> devices.delay(d, waiting.cost(d), now))))
-        .map(OptionalInt::of)
-        .orElse(OptionalInt.empty());
+    var idlest = devices.idlest(now);
+    return idlest.isPresent()
+        ? idlest
+        : devices
+            .alive()
+            .boxed()
+            .min(comparingLong(device -> devices.delay(device, waiting.cost(device), now)))
+            .map(OptionalInt::of)
+            .orElse(OptionalInt.empty());
   }
 
   /** When there is something to decide even if nothing happens; {@link Ticket#NEVER} if nothing. */
@@ -259,7 +258,7 @@ public final class Scheduler {
       refuse(ticket, Reason.DRAINING, seconds(untilDrained()));
       return;
     }
-    if (isUnreachable(ticket)) {
+    if (devices.isLost(ticket.device())) {
       refuse(ticket, Reason.DEVICE_LOST, 0);
       return;
     }
@@ -270,7 +269,7 @@ public final class Scheduler {
       refuse(ticket, Reason.DEADLINE_EXCEEDED, 0);
       return;
     }
-    var idle = devices.idle(ticket.device(), now);
+    var idle = devices.idle(ticket.device());
     if (idle.isEmpty() && !ticket.goesOn() && !waiting.fits(entry)) {
       long room = devices.delay(waiting.excess(entry), now);
       refuse(ticket, Reason.QUEUE_FULL, seconds(room));
@@ -289,14 +288,9 @@ public final class Scheduler {
     decisions.add(new Decision.Refused(ticket, reason, retryAfter));
   }
 
-  /** Of the devices that will do, the shortest wait, in nanoseconds. */
+  /** How long a newcomer waits for a stream of its device, in nanoseconds. */
   private long untilTurn(Entry newcomer) {
-    int alive = alive();
-    return devices
-        .usable(newcomer.ticket.device())
-        .mapToLong(d -> devices.delay(d, waiting.ahead(newcomer, d, alive), now))
-        .min()
-        .orElseThrow();
+    return devices.delay(newcomer.ticket.device(), waiting.ahead(newcomer), now);
   }
 
   private long untilDrained() {
@@ -351,16 +345,8 @@ public final class Scheduler {
     if (!devices.isLost(device)) {
       fail(devices.lose(device), Reason.DEVICE_LOST, 0);
       var queued = open.values().stream().filter(entry -> entry.state == Entry.State.QUEUED);
-      fail(queued.filter(e -> isUnreachable(e.ticket)).toList(), Reason.DEVICE_LOST, 0);
+      fail(queued.filter(e -> e.ticket.device() == device).toList(), Reason.DEVICE_LOST, 0);
     }
-  }
-
-  private boolean isUnreachable(Ticket ticket) {
-    return devices.usable(ticket.device()).findAny().isEmpty();
-  }
-
-  private int alive() {
-    return (int) devices.usable(Ticket.ANY).count();
   }
 
   private void drain() {

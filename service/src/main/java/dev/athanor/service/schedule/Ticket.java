@@ -15,8 +15,7 @@ import org.jspecify.annotations.Nullable;
  *     any value with {@code equals}
  * @param cost the estimate of how long it keeps a stream, in nanoseconds; at least 1
  * @param hostBytes the host memory that it holds while it waits
- * @param device the only device on which it can run, since its tensors lie there; {@link #ANY}
- *     where all will do
+ * @param device the device on which it runs, since its tensors lie there; from 0
  * @param goesOn whether it goes on with something of which a part is done, and so is refused
  *     neither for want of room nor because the service is about to end
  * @param batch with whom it can be run as one launch; null if only alone
@@ -39,9 +38,6 @@ public record Ticket(
   /** No deadline. */
   public static final long NEVER = Long.MAX_VALUE;
 
-  /** Every device will do. */
-  public static final int ANY = -1;
-
   /**
    * What may be run as one launch.
    *
@@ -62,7 +58,7 @@ public record Ticket(
     atLeast(0, deadline, "a ticket's deadline");
     atLeast(1, cost, "a ticket's cost");
     atLeast(0, hostBytes, "a ticket's host bytes");
-    atLeast(ANY, device, "a ticket's device");
+    atLeast(0, device, "a ticket's device");
   }
 
   static void atLeast(long least, long given, String what) {

@@ -13,14 +13,14 @@ final class Waiting {
   private final Policy policy;
   private final List<Band> bands = new ArrayList<>();
   private final TreeSet<Entry> rising = new TreeSet<>(Entry.BY_RISE);
-  private final int[] pinned;
+  private final int[] byDevice;
   private int tickets;
   private long cost;
   private long hostBytes;
 
   Waiting(Policy policy, int devices) {
     this.policy = policy;
-    pinned = new int[devices];
+    byDevice = new int[devices];
     for (int band = 1; band <= policy.bands(); band++) {
       bands.add(new Band(policy, devices));
     }
@@ -72,10 +72,7 @@ final class Waiting {
 
   private void count(Entry entry, int change) {
     tickets += change;
-    int device = entry.ticket.device();
-    if (device != Ticket.ANY) {
-      pinned[device] += change;
-    }
+    byDevice[entry.ticket.device()] += change;
   }
 
   /** Takes out the next launch for a device; nothing when nothing waits that may run there. */
@@ -113,27 +110,27 @@ final class Waiting {
   }
 
   /**
-   * The device time that a newcomer finds before it on a device, roughly: of what waits for that
-   * device, and of its part of what may run anywhere, all that is in the bands before, and in its
-   * own what was given no more time, to the next power of two.
+   * The device time that a newcomer finds before it, roughly: of what waits for its device, all
+   * that is in the bands before, and in its own what was given no more time, to the next power of
+   * two.
    */
-  long ahead(Entry newcomer, int device, int devices) {
+  long ahead(Entry newcomer) {
+    int device = newcomer.ticket.device();
     long sum = 0;
     for (int band = 1; band <= newcomer.band; band++) {
       var before = bands.get(band - 1);
       int urgency = band < newcomer.band ? Band.MOST_URGENCY : newcomer.urgency;
       sum += before.cost(device, urgency);
-      sum += Math.ceilDiv(before.cost(Ticket.ANY, urgency), devices);
     }
     return sum;
   }
 
-  /** How many wait for this device and no other. */
-  int pinned(int device) {
-    return pinned[device];
+  /** How many wait for a device. */
+  int tickets(int device) {
+    return byDevice[device];
   }
 
-  /** The device time of those that wait for this device and no other. */
+  /** The device time of those that wait for a device. */
   long cost(int device) {
     return bands.stream().mapToLong(band -> band.cost(device, Band.MOST_URGENCY)).sum();
   }

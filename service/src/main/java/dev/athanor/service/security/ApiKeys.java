@@ -96,6 +96,11 @@ public final class ApiKeys implements Callers {
   }
 
   @Override
+  public List<String> schemes() {
+    return List.of("bearer", "apiKey");
+  }
+
+  @Override
   public String credential() {
     return "API key";
   }

@@ -19,7 +19,8 @@ public record Caller(String id, Tenant tenant, Set<Scope> scopes) {
     scopes = Set.copyOf(scopes);
   }
 
-  boolean has(Scope scope) {
+  /** Whether the caller has a scope, or the one that includes all others. */
+  public boolean has(Scope scope) {
     return scopes.contains(scope) || scopes.contains(Scope.ADMIN);
   }
 }

@@ -2,6 +2,7 @@ package dev.athanor.service.security;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import java.util.List;
 
 /** Finds out who calls; one for each {@link SecuritySettings.Mode}. */
 public interface Callers {
@@ -16,6 +17,11 @@ public interface Callers {
 
   /** What {@code WWW-Authenticate} asks for (RFC 9110, 11.6.1). */
   String challenge();
+
+  /**
+   * Returns the security schemes of openapi.yaml by which callers may authenticate; any will do.
+   */
+  List<String> schemes();
 
   /** Returns what callers present, as messages name it: "API key", "token". */
   String credential();
@@ -42,6 +48,11 @@ public interface Callers {
       @Override
       public String challenge() {
         return Credentials.BEARER;
+      }
+
+      @Override
+      public List<String> schemes() {
+        return List.of();
       }
 
       @Override

@@ -82,6 +82,11 @@ public final class CertificateCallers implements Callers {
   }
 
   @Override
+  public List<String> schemes() {
+    return List.of("certificate");
+  }
+
+  @Override
   public String credential() {
     return "client certificate";
   }

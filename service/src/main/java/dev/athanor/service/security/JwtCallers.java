@@ -6,6 +6,7 @@ import dev.athanor.service.tensor.Tenant;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -103,6 +104,11 @@ public final class JwtCallers implements Callers {
   @Override
   public String challenge() {
     return Credentials.BEARER;
+  }
+
+  @Override
+  public List<String> schemes() {
+    return List.of("bearer");
   }
 
   @Override

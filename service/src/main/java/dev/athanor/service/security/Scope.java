@@ -17,6 +17,8 @@ public enum Scope {
   TENSORS_WRITE,
   /** Reads metrics, health in detail and what runs here. */
   METRICS,
+  /** Asks for a priority above the normal one. */
+  PRIORITY,
   /** All of the above. */
   ADMIN;
 

@@ -3,19 +3,22 @@ package dev.athanor.service.security;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.NotNull;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * Who may call. What is common to all Spring Boot services is set as there: {@code
- * spring.security.oauth2.resourceserver.jwt} says whose tokens are taken, {@code server.ssl} and
- * {@code spring.ssl.bundle} whose certificates.
+ * Settings of authentication. The settings that all Spring Boot services share keep their names:
+ * {@code spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl}
+ * and {@code spring.ssl.bundle} for certificates.
  *
- * @param allowUnauthenticated whether mode none may be reached from other machines
- * @param unauthenticatedManagement whether metrics and information need no caller where management
- *     has a port of its own
+ * @param mode How callers authenticate: none, api-key, jwt or mtls.
+ * @param allowUnauthenticated Whether the service may listen on addresses other than loopback in
+ *     mode none.
+ * @param unauthenticatedManagement Whether metrics and info need no authentication if management
+ *     has a separate port.
  */
 public record SecuritySettings(
     @NotNull @DefaultValue("none") Mode mode,
@@ -34,27 +37,33 @@ public record SecuritySettings(
   }
 
   /**
-   * Of mode api-key.
+   * Settings of mode api-key.
    *
-   * @param file the hashes of the keys, a line each
+   * @param file File with the hash of one API key per line. Required in mode api-key.
+   * @param refresh How often the file is checked for changes.
    */
-  public record ApiKeysFile(@DefaultValue("") String file) {}
+  public record ApiKeysFile(
+      @DefaultValue("") String file, @NotNull @DefaultValue("5s") Duration refresh) {}
 
   /**
-   * Of mode jwt.
+   * Settings of mode jwt.
    *
-   * @param tenantClaim a string
-   * @param scopesClaim a list of strings, or one with spaces between them
+   * @param tenantClaim Name of the claim that holds the tenant, a string.
+   * @param scopesClaim Name of the claim that holds the scopes: a list of strings, or one string
+   *     with spaces between them.
    */
   public record Jwt(
       @NotBlank @DefaultValue("tenant") String tenantClaim,
       @NotBlank @DefaultValue("scope") String scopesClaim) {}
 
   /**
-   * Of mode mtls.
+   * Settings of mode mtls.
    *
-   * @param tenantPattern what the whole name must match; its first group is the tenant
-   * @param scopes of everyone who has a certificate
+   * @param tenantFrom Name in the client certificate that holds the tenant: the common name of its
+   *     subject, a URI or a DNS name among its alternative names.
+   * @param tenantPattern Regular expression that the whole name must match. Its first group is the
+   *     tenant.
+   * @param scopes Scopes of every caller with a valid certificate.
    */
   public record Mtls(
       @NotNull @DefaultValue("subject-cn") Source tenantFrom,

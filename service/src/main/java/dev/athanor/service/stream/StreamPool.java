@@ -517,7 +517,7 @@ public final class StreamPool implements AutoCloseable {
 
   /** How many jobs wait for a device. */
   public int waiting(int device) {
-    return ask(s -> s.pinned(device));
+    return ask(s -> s.waiting(device));
   }
 
   /** How many streams each device has. */

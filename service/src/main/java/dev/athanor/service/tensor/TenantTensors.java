@@ -26,6 +26,8 @@ public final class TenantTensors {
   private static final Duration RETRY_QUOTA = Duration.ofSeconds(10);
 
   private final TensorStore store;
+  private final long maxBytes;
+  private final int maxCount;
 
   // guarded by the store's monitor
   private final TreeMap<Long, Entry> byAge = new TreeMap<>();
@@ -37,8 +39,14 @@ public final class TenantTensors {
 
   private int charged;
 
-  TenantTensors(TensorStore store) {
+  /**
+   * @param maxBytes the quota of bytes
+   * @param maxCount the quota of tensors
+   */
+  TenantTensors(TensorStore store, long maxBytes, int maxCount) {
     this.store = store;
+    this.maxBytes = maxBytes;
+    this.maxCount = maxCount;
   }
 
   // -- quota
@@ -155,8 +163,7 @@ public final class TenantTensors {
   }
 
   private boolean exceeds(long bytes, int count) {
-    var most = store.settings;
-    return bytes > most.maxBytes() - chargedBytes || count > most.maxCount() - charged;
+    return bytes > maxBytes - chargedBytes || count > maxCount - charged;
   }
 
   private void take(long bytes, int count) {
@@ -165,12 +172,7 @@ public final class TenantTensors {
           Code.QUOTA_EXCEEDED,
           ("a tensor of %d bytes more would exceed the quota: %d of %d bytes and %d of %d tensors"
                   + " are taken; delete some or let their leases end")
-              .formatted(
-                  bytes,
-                  chargedBytes,
-                  store.settings.maxBytes(),
-                  charged,
-                  store.settings.maxCount()),
+              .formatted(bytes, chargedBytes, maxBytes, charged, maxCount),
           RETRY_QUOTA);
     }
     chargedBytes += bytes;

@@ -6,14 +6,15 @@ import java.time.Duration;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * How much may be resident, and for how long.
+ * Settings of resident tensors. The quotas apply to each tenant.
  *
- * @param maxBytes the quota of bytes
- * @param maxCount the quota of tensors
- * @param lease how long a tensor lives after its last use when its creator says nothing
- * @param spillBytes host memory to which tensors that nobody uses may be moved when a device is
- *     full; 0 for none
- * @param tombstoneTtl how long deleted and expired handles are told from unknown ones
+ * @param maxBytes Quota of each tenant: bytes of all its resident tensors.
+ * @param maxCount Quota of each tenant: number of its resident tensors.
+ * @param lease How long a tensor lives after its last use, unless its creator sets a lease.
+ * @param spillBytes Host memory for tensors that are moved off full devices while they are unused,
+ *     in bytes, for all devices together. 0 disables spilling.
+ * @param tombstoneTtl How long the handles of deleted and expired tensors are remembered: using an
+ *     expired one fails with expired-handle, and deleting one again succeeds.
  */
 public record TensorSettings(
     @Min(1) @DefaultValue("8589934592") long maxBytes,

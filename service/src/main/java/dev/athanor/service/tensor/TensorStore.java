@@ -125,6 +125,7 @@ public final class TensorStore {
   final Handles handles;
   final TensorSettings settings;
   final Clock clock;
+  private final QuotaSettings quotas;
 
   private final ReentrantLock monitor = new ReentrantLock();
   private final Map<Tenant, TenantTensors> tenants = new HashMap<>();
@@ -133,15 +134,27 @@ public final class TensorStore {
   private final Map<DeviceStorage, Usage> usage = new HashMap<>();
   private long sequence;
 
+  /** A store in which all tenants have the same quota. */
   public TensorStore(Handles handles, TensorSettings settings, Clock clock) {
+    this(handles, settings, QuotaSettings.NONE, clock);
+  }
+
+  /** A store in which some tenants have quotas of their own. */
+  public TensorStore(Handles handles, TensorSettings settings, QuotaSettings quotas, Clock clock) {
     this.handles = handles;
     this.settings = settings;
+    this.quotas = quotas;
     this.clock = clock;
   }
 
   /** The tensors of one tenant, and nobody else's. */
   public TenantTensors of(Tenant tenant) {
-    return guarded(() -> tenants.computeIfAbsent(tenant, _ -> new TenantTensors(this)));
+    return guarded(() -> tenants.computeIfAbsent(tenant, this::open));
+  }
+
+  private TenantTensors open(Tenant tenant) {
+    return new TenantTensors(
+        this, quotas.maxBytes(tenant, settings), quotas.maxCount(tenant, settings));
   }
 
   <T> T guarded(Supplier<T> action) {

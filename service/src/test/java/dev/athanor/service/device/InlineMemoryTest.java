@@ -20,6 +20,8 @@ import dev.athanor.service.run.Result;
 import dev.athanor.service.run.Rig;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.QuotaSettings;
+import dev.athanor.service.tensor.QuotaSettings.TenantQuota;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorSettings;
 import java.lang.foreign.MemorySegment;
@@ -169,7 +171,7 @@ class InlineMemoryTest {
       allocate(one, MIB);
       allocate(more, MIB);
       var full = (Failure.Busy) refused(more, 1);
-      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
               "Other requests of this tenant take 1048576 of the 2097152 bytes that a tenant may have"
@@ -189,12 +191,33 @@ class InlineMemoryTest {
   }
 
   @Test
+  void aTenantMayHaveAShareOfItsOwn() {
+    var quotas =
+        new QuotaSettings(
+            Map.of(
+                "small", new TenantQuota(null, null, 0.25),
+                "large", new TenantQuota(null, null, 1.0)));
+    var memories = new InlineMemory(rig.places, rig.settings, quotas);
+    try (var small = memories.open(new Tenant("small"));
+        var usual = memories.open(new Tenant("usual"))) {
+      allocate(small, MIB);
+      assertThat(refused(small, 1).code()).isEqualTo(Code.TOO_LARGE);
+      allocate(usual, 2 * MIB);
+      assertThat(refused(usual, 1).code()).isEqualTo(Code.TOO_LARGE);
+    }
+    try (var large = memories.open(new Tenant("large"))) {
+      allocate(large, 4 * MIB);
+    }
+    assertThat(memories.used()).isZero();
+  }
+
+  @Test
   void allRequestsTogetherHaveABound() {
     var one = inline.open(Tenant.LOCAL);
     allocate(one, 3 * MIB);
     try (var other = inline.open(Tenant.LOCAL)) {
       var full = (Failure.Busy) refused(other, 2 * MIB);
-      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
               "the tensors of other requests take 3145728 of the 4194304 bytes that there are for"
@@ -221,7 +244,7 @@ class InlineMemoryTest {
     try (var memory = inline.open(Tenant.LOCAL)) {
       device.refuseHostMemory(true);
       var full = refused(memory, 100);
-      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage("the host has no 65536 bytes for the tensors of this request now; try again");
       assertThat(inline.used()).isZero();

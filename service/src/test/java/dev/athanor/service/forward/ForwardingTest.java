@@ -54,7 +54,7 @@ class ForwardingTest extends RestTest {
   private static final ApiKey.Made KEY =
       ApiKey.make(
           new Tenant("lab"),
-          Scope.list("ops:run,tensors:read,tensors:write,metrics"),
+          Scope.list("ops:run,tensors:read,tensors:write,metrics,priority"),
           new SecureRandom());
   private static final HttpServer OWNER = owner();
   private static final AtomicInteger ASKED = new AtomicInteger();

@@ -56,13 +56,16 @@ import org.springframework.grpc.server.exception.GrpcExceptionHandlerInterceptor
 /** Who may call, with services that tell whose tenant they are called for. */
 class AccessTest {
 
-  /** Knows two keys. */
+  /** Knows three keys. */
   private static final class Keys implements Callers {
     @Override
     public Caller identify(Credentials credentials) {
       if (credentials.apiKey().equals(List.of("writer"))
           || credentials.authorization().equals(List.of("Bearer writer"))) {
         return new Caller("w", new Tenant("alpha"), Set.of(Scope.OPS_RUN));
+      }
+      if (credentials.apiKey().equals(List.of("urgent"))) {
+        return new Caller("u", new Tenant("gamma"), Set.of(Scope.OPS_RUN, Scope.PRIORITY));
       }
       if (credentials.apiKey().equals(List.of("reader"))) {
         return new Caller("r", new Tenant("beta"), Set.of(Scope.TENSORS_READ));
@@ -73,6 +76,11 @@ class AccessTest {
     @Override
     public String challenge() {
       return Credentials.BEARER;
+    }
+
+    @Override
+    public List<String> schemes() {
+      return List.of();
     }
 
     @Override
@@ -123,7 +131,9 @@ class AccessTest {
     var started =
         NettyServerBuilder.forAddress(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), credentials)
-            .addService(ServerInterceptors.interceptForward(new Telling(), failures, access))
+            .addService(
+                ServerInterceptors.interceptForward(
+                    new Telling(), failures, access, new CallMetadata()))
             .addService(ServerInterceptors.interceptForward(new Healthy(), failures, access))
             .build()
             .start();
@@ -185,6 +195,27 @@ class AccessTest {
   }
 
   @Test
+  void aPriorityAboveTheNormalOneNeedsItsScope() {
+    var run = RunRequest.getDefaultInstance();
+    for (var priority : List.of("1", "2")) {
+      GrpcTest.refusal(() -> ops("x-api-key", "writer", "x-priority", priority).run(run))
+          .is(
+              Status.Code.PERMISSION_DENIED,
+              "forbidden",
+              "x-priority",
+              ("x-priority is %s; a priority above the normal 3 needs the scope priority, which the"
+                      + " caller lacks")
+                  .formatted(priority));
+      assertThat(ops("x-api-key", "urgent", "x-priority", priority).run(run).getOp())
+          .isEqualTo("gamma");
+    }
+    for (var priority : List.of("3", "4", "5")) {
+      assertThat(ops("x-api-key", "writer", "x-priority", priority).run(run).getOp())
+          .isEqualTo("alpha");
+    }
+  }
+
+  @Test
   void probesNeedNoCaller() {
     assertThat(
             HealthGrpc.newBlockingStub(requireNonNull(channel))
@@ -209,6 +240,11 @@ class AccessTest {
     @Override
     public String challenge() {
       return "Certificate";
+    }
+
+    @Override
+    public List<String> schemes() {
+      return List.of();
     }
 
     @Override

@@ -47,6 +47,7 @@ class StatusesTest {
     "DEADLINE_EXCEEDED, DEADLINE_EXCEEDED",
     "CANCELLED, CANCELLED",
     "OUT_OF_DEVICE_MEMORY, RESOURCE_EXHAUSTED",
+    "OUT_OF_HOST_MEMORY, RESOURCE_EXHAUSTED",
     "INTERNAL, INTERNAL"
   })
   void everyCodeHasItsStatus(Code code, Status.Code status) {

@@ -1,11 +1,14 @@
 package dev.athanor.service.openinference;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.run.Call;
@@ -67,6 +70,29 @@ class CallsTest {
     var endless = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
     assertThat(millis(Map.of("timeout", endless), terms)).isEqualTo(60_000);
     assertThat(call(Map.of(), RequestContext.OWN).terms().deadline().isSet()).isFalse();
+  }
+
+  @Test
+  void aPriorityAboveTheNormalOneNeedsItsScope() {
+    var terms =
+        new RequestContext(
+            TENANT, 3, false, Deadline.none(), () -> false, RequestContext.OWN.memory());
+    for (int priority : new int[] {1, 2}) {
+      assertThatThrownBy(() -> call(Map.of("priority", priority), terms))
+          .isInstanceOfSatisfying(
+              Failure.class,
+              failure -> {
+                assertThat(failure.code()).isEqualTo(Code.FORBIDDEN);
+                assertThat(failure.field()).isEqualTo("parameters.priority");
+              })
+          .hasMessage(
+              "parameters.priority is %d; a priority above the normal 3 needs the scope priority, which the caller lacks",
+              priority);
+    }
+    for (int priority : new int[] {0, 3, 4, 5}) {
+      assertThat(call(Map.of("priority", priority), terms).terms().priority())
+          .isEqualTo(priority == 0 ? 3 : priority);
+    }
   }
 
   private static long millis(Map<String, Object> parameters, RequestContext terms) {

@@ -31,6 +31,8 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -50,6 +52,8 @@ import org.springframework.test.context.TestPropertySource;
 @TestPropertySource(
     properties = {
       "athanor.security.mode=api-key",
+      "athanor.quota.tenants.dave.max-bytes=65536",
+      "athanor.quota.tenants.dave.max-count=3",
       "athanor.security.api-keys.refresh=PT1H", // tests ask for it
       "management.server.port=0"
     })
@@ -59,6 +63,8 @@ class ApiKeyTest extends RestTest {
   private static final SecureRandom RANDOM = new SecureRandom();
   private static final ApiKey.Made ALICE = key("alice", "ops:run,tensors:read,tensors:write");
   private static final ApiKey.Made BOB = key("bob", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.Made DAVE = key("dave", "tensors:write");
+  private static final ApiKey.Made URGENT = key("alice", "ops:run,priority");
   private static final ApiKey.Made SCRAPER = key("bob", "metrics");
   private static final ApiKey.Made READER = key("alice", "tensors:read");
   private static final ApiKey.Made ADMIN = key("carol", "admin");
@@ -81,7 +87,7 @@ class ApiKeyTest extends RestTest {
   @DynamicPropertySource
   static void keys(DynamicPropertyRegistry properties) throws IOException {
     file = folder.resolve("keys");
-    write(ALICE, BOB, SCRAPER, READER, ADMIN);
+    write(ALICE, BOB, DAVE, URGENT, SCRAPER, READER, ADMIN);
     properties.add("athanor.security.api-keys.file", file::toString);
   }
 
@@ -217,6 +223,66 @@ class ApiKeyTest extends RestTest {
             "WWW-Authenticate",
             "Bearer realm=\"athanor\", error=\"insufficient_scope\", scope=\"%s\""
                 .formatted(scope));
+  }
+
+  @Test
+  void aPriorityAboveTheNormalOneNeedsItsScope() {
+    var inputs = "{\"inputs\": {\"x\": " + X + "}}";
+    for (var priority : List.of("1", "2")) {
+      problem(
+          as(ALICE, inputs).header("X-Priority", priority).post("/ops/identity"),
+          403,
+          "forbidden",
+          "X-Priority",
+          "X-Priority is %s; a priority above the normal 3 needs the scope priority, which the caller lacks"
+              .formatted(priority));
+      as(URGENT, inputs)
+          .header("X-Priority", priority)
+          .post("/ops/identity")
+          .then()
+          .statusCode(200);
+      as(ADMIN, inputs).header("X-Priority", priority).post("/ops/identity").then().statusCode(200);
+    }
+    for (var priority : List.of("3", "4", "5")) {
+      as(ALICE, inputs).header("X-Priority", priority).post("/ops/identity").then().statusCode(200);
+    }
+    problem(
+        as(ALICE, "{\"inputs\": [], \"parameters\": {\"priority\": 1}}")
+            .post("/v2/models/identity/infer"),
+        403,
+        "forbidden",
+        "parameters.priority",
+        "parameters.priority is 1; a priority above the normal 3 needs the scope priority, which the caller lacks");
+  }
+
+  @Test
+  void theDocumentHasTheSchemesOfTheMode() {
+    var document = new OpenApi(as(ALICE).get("/openapi.yaml").then().extract().asString());
+    var components = OpenApi.map(document.root().get("components"));
+    assertThat(OpenApi.map(components.get("securitySchemes")).keySet())
+        .isEqualTo(Set.of("bearer", "apiKey"));
+    assertThat(document.root().get("security"))
+        .isEqualTo(List.of(Map.of("bearer", List.of()), Map.of("apiKey", List.of())));
+  }
+
+  /** Dave has quotas of his own. */
+  @Test
+  void quotasDifferByTenant() {
+    var body = new byte[80_000];
+    assertThat(raw(ALICE, body).statusCode()).isEqualTo(201);
+    problem(
+        raw(DAVE, body),
+        429,
+        "quota-exceeded",
+        null,
+        "a tensor of 80000 bytes more would exceed the quota: 0 of 65536 bytes and 0 of 3 tensors are taken; delete some or let their leases end");
+  }
+
+  private Response raw(ApiKey.Made caller, byte[] body) {
+    return as(caller)
+        .contentType("application/octet-stream")
+        .body(body)
+        .post("/tensors?dtype=f32&shape=20000");
   }
 
   @Test
@@ -401,7 +467,7 @@ class ApiKeyTest extends RestTest {
       as(ALICE).get("/ops").then().statusCode(200);
       as(BOB).get("/ops").then().statusCode(401);
     } finally {
-      write(ALICE, BOB, SCRAPER, READER, ADMIN);
+      write(ALICE, BOB, DAVE, URGENT, SCRAPER, READER, ADMIN);
       callers.refresh();
     }
     as(BOB).get("/ops").then().statusCode(200);

@@ -134,7 +134,7 @@ class InlineTensorsTest extends RestTest {
     problem(
             identity(new byte[5 * MIB], false),
             429,
-            "queue-full",
+            "out-of-host-memory",
             null,
             "the tensors of other requests take 41943040 of the 50331648 bytes that there are for"
                 + " all; try again")

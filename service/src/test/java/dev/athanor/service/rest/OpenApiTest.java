@@ -4,16 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.ops.DType;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.Rules.Match;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 import org.yaml.snakeyaml.Yaml;
+import tools.jackson.databind.json.JsonMapper;
 
 /** openapi.yaml against the routes, the codes and the dtypes that there are. */
 class OpenApiTest extends RestTest {
@@ -86,16 +92,15 @@ class OpenApiTest extends RestTest {
                     "attributes", Map.of("gate", 1, "mode", "c")),
                 "request"))
         .containsExactlyInAnyOrder(
-            "request.inputs lacks x",
-            "request.inputs has z, which is not described",
-            "request.attributes.gate is no [boolean]: 1",
-            "request.attributes.mode is none of [a, b]: c");
+            "request/inputs: required property 'x' not found",
+            "request/inputs: property 'z' is not defined in the schema and the schema does not allow additional properties",
+            "request/attributes/gate: integer found, boolean expected",
+            "request/attributes/mode: does not have a value in the enumeration [\"a\", \"b\"]");
   }
 
   @Test
   void operationsSayWhichScopeTheyNeed() {
-    var served = new OpenApi(given().get("/openapi.yaml").then().extract().asString());
-    served
+    document("bearer", "apiKey")
         .operations()
         .forEach((name, operation) -> {
           List<?> scopes =
@@ -115,14 +120,88 @@ class OpenApiTest extends RestTest {
           } else {
             assertThat(operation.get("security"))
                 .as(name)
-                .isEqualTo(
-                    List.of(
-                        Map.of("bearer", scopes),
-                        Map.of("apiKey", scopes),
-                        Map.of("certificate", scopes),
-                        Map.of()));
+                .isEqualTo(List.of(Map.of("bearer", scopes), Map.of("apiKey", scopes)));
           }
         });
+  }
+
+  private static OpenApi document(String... schemes) {
+    return new OpenApi(OpenApiDocument.of(List.of(), new Rules(false), List.of(schemes)));
+  }
+
+  /** Of those that the document describes; those of other modes are not in force. */
+  @Test
+  void theDocumentHasTheSecuritySchemesInForce() {
+    var certificate = document("certificate").root();
+    assertThat(certificate.get("security")).isEqualTo(List.of(Map.of("certificate", List.of())));
+    assertThat(schemes(certificate)).isEqualTo(Set.of("certificate"));
+    for (var mode : List.of("bearer", "apiKey")) {
+      assertThat(schemes(document(mode).root())).isEqualTo(Set.of(mode));
+    }
+  }
+
+  private static Set<?> schemes(Map<?, ?> document) {
+    return OpenApi.map(OpenApi.map(document.get("components")).get("securitySchemes")).keySet();
+  }
+
+  /** As here, in mode none. */
+  @Test
+  void withoutAuthenticationTheDocumentHasNoSecurity() {
+    var text = given().get("/openapi.yaml").then().statusCode(200).extract().asString();
+    var served = new OpenApi(text);
+    assertThat(served.root().containsKey("security")).isFalse();
+    assertThat(OpenApi.map(served.root().get("components")).containsKey("securitySchemes"))
+        .isFalse();
+    served
+        .operations()
+        .forEach(
+            (name, operation) -> assertThat(operation.containsKey("security")).as(name).isFalse());
+  }
+
+  /** Refusals that depend on the caller and on memory, wherever they may come. */
+  @Test
+  void operationsHaveTheRefusalsThatTheyCanGive() {
+    var rules = new Rules(false);
+    DOCUMENT
+        .operations()
+        .forEach((name, operation) -> {
+          int space = name.indexOf(' ');
+          var match = rules.route(name.substring(0, space), name.substring(space + 1));
+          assertThat(match).as(name).isInstanceOf(Match.Ruled.class);
+          var rule = ((Match.Ruled) match).rule();
+          var statuses = OpenApi.map(operation.get("responses")).keySet();
+          assertThat(statuses.contains("401")).as(name + " 401").isEqualTo(!rule.open());
+          assertThat(statuses.contains("403")).as(name + " 403").isEqualTo(rule.scope() != null);
+          boolean needsMemory =
+              name.matches("POST /(ops/\\{op}|pipelines/run|tensors|v2/.*/infer)")
+                  || name.matches("(GET|PUT) /tensors/\\{handle}/data");
+          assertThat(statuses.contains("507")).as(name + " 507").isEqualTo(needsMemory);
+          if (needsMemory) {
+            assertThat(statuses.contains("429")).as(name + " 429").isTrue();
+          }
+        });
+  }
+
+  /** What the answers of all tests are held to finds what is broken. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          {"type": "urn:athanor:problem:internal", "title": "a", "status": 500, "detail": "a"} | at: required property 'error' not found
+          {"type": "urn:athanor:problem:none", "title": "a", "status": 500, "detail": "a", "error": "a"} | at/type: does not have a value in the enumeration
+          {"type": "urn:athanor:problem:internal", "title": 5, "status": 500, "detail": "a", "error": "a"} | at/title: integer found, string expected
+          {"type": "urn:athanor:problem:internal", "title": "a", "status": 500.5, "detail": "a", "error": "a"} | at/status: number found, integer expected
+          {"type": "urn:athanor:problem:internal", "title": "a", "status": 500, "detail": "a", "error": "a", "x": 1} | at: property 'x' is not defined in the schema
+          {"type": "urn:athanor:problem:internal", "title": "a", "status": 500, "detail": "a", "error": "a", "step": -1} | at/step: must have a minimum value of 0
+          {"type": "urn:athanor:problem:internal", "title": "a", "status": 500, "detail": "a", "error": "a", "traceId": "z"} | at/traceId: does not match the regex pattern
+          [1] | at: array found, object expected
+          """)
+  void aBrokenAnswerIsFound(String answer, String violation) {
+    var problem = Map.of("$ref", "#/components/schemas/Problem");
+    assertThat(
+            DOCUMENT.violations(problem, JsonMapper.shared().readValue(answer, Object.class), "at"))
+        .anyMatch(found -> found.startsWith(violation));
   }
 
   @Test

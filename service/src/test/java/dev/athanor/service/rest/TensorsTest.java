@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -302,6 +303,43 @@ class TensorsTest extends RestTest {
     given().header("If-None-Match", "W/\"1\"").get(data).then().statusCode(304);
   }
 
+  /** Equal tags would promise equal bytes. */
+  @Test
+  void everyFormatHasAnETagOfItsOwn() {
+    var path = "/tensors/" + tensor(1, 2) + "/data";
+    var tags =
+        Map.of(
+            "application/octet-stream", "\"1\"",
+            "application/x-npy", "\"1-npy\"",
+            "application/x-safetensors", "\"1-safetensors\"",
+            "application/json", "\"1-json\"");
+    tags.forEach((form, tag) -> {
+      given().accept(form).get(path).then().statusCode(200).header("ETag", tag);
+      given().accept(form).head(path).then().statusCode(200).header("ETag", tag);
+      given().accept(form).header("If-Match", tag).get(path).then().statusCode(200);
+      tags.values()
+          .forEach(other -> {
+            var answer = given().accept(form).header("If-None-Match", other).get(path).then();
+            answer.statusCode(other.equals(tag) ? 304 : 200);
+            answer.header("ETag", tag).header("Vary", "Accept");
+          });
+    });
+    problem(
+        given().header("If-Match", "\"2-npy\"").get(path),
+        412,
+        "version-mismatch",
+        "If-Match",
+        "If-Match does not match version 1 of the tensor; read the tensor again");
+    given()
+        .contentType("application/octet-stream")
+        .header("If-Match", "\"1-json\"")
+        .body(f32Bytes(3, 4))
+        .put(path)
+        .then()
+        .statusCode(200)
+        .header("ETag", "\"2\"");
+  }
+
   /** A plain GET has no version to mismatch; whoever names one learns that there is another. */
   @Test
   void readersAndWritersDoNotGetInEachOthersWay() throws Exception {
@@ -377,7 +415,7 @@ class TensorsTest extends RestTest {
         .accept("application/json")
         .get(path + "/data")
         .then()
-        .header("ETag", "\"2\"")
+        .header("ETag", "\"2-json\"")
         .body("data", contains(3f, 4f));
   }
 

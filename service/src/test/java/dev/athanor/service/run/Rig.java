@@ -18,6 +18,7 @@ import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.tensor.Handles;
+import dev.athanor.service.tensor.QuotaSettings;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
@@ -42,7 +43,8 @@ public final class Rig implements AutoCloseable {
   final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private final int graphs;
   public final DeviceHealth health;
-  final DeviceRuntimes places;
+  public final DeviceRuntimes places;
+  public final RunSettings settings;
   final DeviceMemory memory;
   public final TensorStore store;
   public final StreamPool pool;
@@ -89,7 +91,7 @@ public final class Rig implements AutoCloseable {
       int graphs) {
     this.graphs = graphs;
     health = new DeviceHealth(devices.stream().map(one -> one.capability().id()).toList());
-    var settings = settings(streams, queue, true, graphs);
+    settings = settings(streams, queue, true, graphs);
     var all = new ArrayList<DeviceRuntime>();
     for (var device : devices) {
       all.add(
@@ -113,7 +115,7 @@ public final class Rig implements AutoCloseable {
     placement = new Placement(places, store, pool);
     runner = runner(true);
     transfers = new Transfers(placement, store, pool);
-    inline = new InlineMemory(places, settings);
+    inline = new InlineMemory(places, settings, QuotaSettings.NONE);
   }
 
   static RunSettings settings(
@@ -165,7 +167,12 @@ public final class Rig implements AutoCloseable {
   /** Terms of a request with memory of its own. */
   public static RequestContext in(RequestMemory memory, RequestContext terms) {
     return new RequestContext(
-        terms.tenant(), terms.priority(), terms.deadline(), terms.clientHasGone(), memory);
+        terms.tenant(),
+        terms.priority(),
+        terms.mayPrioritize(),
+        terms.deadline(),
+        terms.clientHasGone(),
+        memory);
   }
 
   @Override

@@ -106,9 +106,9 @@ final class History {
         "busy", Integer.toString(load.busy()));
   }
 
-  /** What waits for a device and no other, and how many of its streams are at work. */
+  /** What waits for a device, and how many of its streams are at work. */
   private String load(int device) {
-    return scheduler.pinned(device) + "/" + scheduler.busy(device);
+    return scheduler.waiting(device) + "/" + scheduler.busy(device);
   }
 
   private static Event event(String[] words) {
@@ -140,7 +140,7 @@ final class History {
         named.getOrDefault("work", "op"),
         number(named.getOrDefault("cost", "100")),
         number(named.getOrDefault("bytes", "0")),
-        Integer.parseInt(named.getOrDefault("device", "-1")),
+        Integer.parseInt(named.getOrDefault("device", "0")),
         named.containsKey("goes"),
         batch.length < 2 ? null : new Ticket.Batch(batch[0], number(batch[1])));
   }

@@ -62,11 +62,7 @@ final class Model {
     }
 
     boolean waitsFor(int device) {
-      return status == Status.QUEUED && mayUse(device);
-    }
-
-    boolean mayUse(int device) {
-      return ticket.device() == Ticket.ANY || ticket.device() == device;
+      return status == Status.QUEUED && ticket.device() == device;
     }
   }
 
@@ -175,9 +171,6 @@ final class Model {
         assertThat(retryAfter >= 1).as("retry after " + retryAfter).isEqualTo(timeHelps);
       }
       case Decision.Started(int device, int stream, var tickets) -> {
-        if (event instanceof Event.Submit(var ticket)) {
-          assertThat(device).as("the device with the least to do").isEqualTo(leastBusy(ticket));
-        }
         start(device, stream, tickets.stream().map(this::item).toList());
       }
       case Decision.Done(var ticket) -> {
@@ -321,24 +314,11 @@ final class Model {
   }
 
   private boolean idle(Ticket ticket) {
-    return usable(ticket).anyMatch(d -> devices.get(d).stream().anyMatch(stream -> stream.idle));
-  }
-
-  private int leastBusy(Ticket ticket) {
-    return usable(ticket)
-        .filter(d -> devices.get(d).stream().anyMatch(stream -> stream.idle))
-        .boxed()
-        .min(
-            Comparator.comparingLong(d -> devices.get(d).stream().mapToLong(this::remaining).sum()))
-        .orElseThrow();
+    return devices.get(ticket.device()).stream().anyMatch(stream -> stream.idle);
   }
 
   private boolean unreachable(Ticket ticket) {
-    return usable(ticket).findAny().isEmpty();
-  }
-
-  private IntStream usable(Ticket ticket) {
-    return present().filter(d -> ticket.device() == Ticket.ANY || ticket.device() == d);
+    return lost[ticket.device()];
   }
 
   private IntStream present() {
@@ -346,8 +326,7 @@ final class Model {
   }
 
   private long delay(Ticket ticket) {
-    var newcomer = new Item(ticket);
-    return usable(ticket).mapToLong(device -> delay(newcomer, device)).min().orElseThrow();
+    return delay(new Item(ticket), ticket.device());
   }
 
   /** The least time by which a device's streams could have done what lies before a newcomer. */
@@ -361,8 +340,6 @@ final class Model {
               .filter(item -> band < newcomer.band() || item.timeGiven() <= newcomer.timeGiven())
               .toList();
       work += cost(before.stream().filter(item -> item.ticket.device() == device).toList());
-      long free = cost(before.stream().filter(item -> item.ticket.device() == Ticket.ANY).toList());
-      work += Math.ceilDiv(free, present().count());
     }
     var streams = devices.get(device);
     long delay =

@@ -163,7 +163,7 @@ class SchedulerModelTest {
           lastId,
           cost,
           between(0, 40),
-          random.nextBoolean() ? Ticket.ANY : random.nextInt(streams.length),
+          random.nextInt(streams.length),
           random.nextInt(6) == 0,
           random.nextInt(3) == 0 ? null : new Ticket.Batch(between(1, 2), between(1, 6)));
     }
@@ -237,8 +237,8 @@ class SchedulerModelTest {
                   new Policy.Launch(5, 100),
                   nanos(0),
                   nanos(0)),
-              2,
-              2);
+              1,
+              4);
       long[] served = new long[tenants];
       long id = 0;
       for (int tenant = 0; tenant < tenants; tenant++) {
@@ -248,9 +248,8 @@ class SchedulerModelTest {
       }
       long bound = (long) mostCost + quantum + arrears;
       for (int round = 0; round < 2000; round++) {
-        int device = random.nextInt(2);
-        int stream = random.nextInt(2);
-        for (var decision : scheduler.on(round, new Event.StreamReady(device, stream))) {
+        int stream = random.nextInt(4);
+        for (var decision : scheduler.on(round, new Event.StreamReady(0, stream))) {
           if (decision instanceof Started(_, _, var tickets)) {
             for (var ticket : tickets) {
               int tenant = Integer.parseInt(ticket.tenant());
@@ -263,7 +262,7 @@ class SchedulerModelTest {
         assertThat(totals.getMax() - totals.getMin())
             .as("-Dathanor.seed=%d, after %d: %s", seed, round, Arrays.toString(served))
             .isLessThanOrEqualTo(bound);
-        scheduler.on(round, new Event.Finished(device, stream, 1));
+        scheduler.on(round, new Event.Finished(0, stream, 1));
       }
       assertThat(Arrays.stream(served).sum()).as("served").isGreaterThan(tenants * bound);
     }
@@ -273,7 +272,7 @@ class SchedulerModelTest {
   private static Ticket ticketOf(int tenant, long id, int mostCost, Random random) {
     int cost = tenant % 2 == 1 ? mostCost : 1 + random.nextInt(mostCost);
     var batch = tenant % 2 == 1 ? new Ticket.Batch("k", 1) : null;
-    return new Ticket(id, "" + tenant, 1, Ticket.NEVER, id, cost, 0, Ticket.ANY, false, batch);
+    return new Ticket(id, "" + tenant, 1, Ticket.NEVER, id, cost, 0, 0, false, batch);
   }
 
   /**
@@ -330,7 +329,7 @@ class SchedulerModelTest {
                         id++,
                         1 + random.nextInt(100),
                         0,
-                        Ticket.ANY,
+                        0,
                         false,
                         null))));
         for (var decision : decisions) {

@@ -104,8 +104,8 @@ class SchedulerTest {
             0   ready 0/0                   |
             0   ready 1/0                   |
             0   submit 1 cost=10s           | admit; start 0/0: 1
-            0   submit 2 cost=4s            | admit; start 1/0: 2
-            0   submit 3 cost=8s bytes=80   | admit delay=4000000000
+            0   submit 2 cost=4s device=1   | admit; start 1/0: 2
+            0   submit 3 cost=8s bytes=80 device=1 | admit delay=4000000000
             0   submit 4 bytes=100          | refuse queue-full retry=11
             0   submit 5 bytes=30           | refuse queue-full retry=5
             """),
@@ -133,14 +133,14 @@ class SchedulerTest {
             10  submit 7 deadline=9                | refuse deadline-exceeded
             """),
         arguments(
-            "the delay counts the streams and the device's own work and its part of the common",
+            "the delay counts the device's streams and its own work",
             """
             policy devices=2 streams=2
             0   submit 1 cost=100 device=0   | admit
             0   submit 2 cost=100 device=0   | admit delay=50
-            0   submit 3 cost=40             | admit
-            0   submit 4 device=1            | admit delay=10
-            0   submit 5 device=0            | admit delay=110
+            0   submit 3 cost=40 device=1    | admit
+            0   submit 4 device=1            | admit delay=20
+            0   submit 5 device=0            | admit delay=100
             """),
         arguments(
             "estimates learn: the first time whole, then an eighth at a time",
@@ -352,12 +352,12 @@ class SchedulerTest {
             1   ready 0/0                   | start 0/0: 3
             """),
         arguments(
-            "pinned and free tickets may share a launch, those of another device not",
+            "tickets of one device may share a launch, those of another not",
             """
             policy devices=2
             0   submit 1 batch=k:1 device=0   | admit
             0   submit 2 batch=k:1 device=1   | admit
-            0   submit 3 batch=k:1            | admit delay=100
+            0   submit 3 batch=k:1 device=1   | admit delay=100
             0   ready 1/0                     | start 1/0: 2 3
             """),
         arguments(
@@ -422,14 +422,14 @@ class SchedulerTest {
   static Stream<Arguments> devices() {
     return Stream.of(
         arguments(
-            "pinned tickets wait for their device, others go where a stream is",
+            "tickets wait for their device",
             """
             policy devices=2
             0   ready 1/0           |
             0   submit 1 device=0   | admit
-            0   submit 2            | admit; start 1/0: 2
+            0   submit 2 device=1   | admit; start 1/0: 2
             0   submit 3 device=0   | admit delay=100
-            0   submit 4            | admit delay=100
+            0   submit 4 device=1   | admit delay=100
             0   finished 1/0 100    | done 2
             0   ready 1/0           | start 1/0: 4
             0   ready 0/0           | start 0/0: 1
@@ -454,22 +454,23 @@ class SchedulerTest {
             is  first=0/0 quietest=none
             """),
         arguments(
-            "of devices with idle streams the one with the least to do gets a free ticket",
+            "of devices with idle streams the one with the least to do is the quietest",
             """
             policy devices=2 streams=2
-            0   ready 0/0           |
-            0   ready 0/1           |
-            0   ready 1/0           |
-            0   ready 1/1           |
-            0   submit 1 cost=500   | admit; start 0/0: 1
-            0   submit 2 cost=100   | admit; start 1/0: 2
-            0   submit 3 cost=100   | admit; start 1/1: 3
-            0   finished 1/0 100    | done 2
-            0   ready 1/0           |
-            450 submit 4            | admit; start 1/0: 4
+            0   ready 0/0                     |
+            0   ready 0/1                     |
+            0   ready 1/0                     |
+            0   ready 1/1                     |
+            is  quietest=0
+            0   submit 1 cost=500 device=0    | admit; start 0/0: 1
+            is  quietest=1
+            0   submit 2 cost=600 device=1    | admit; start 1/0: 2
+            is  quietest=0
+            0   submit 3 cost=200 device=0    | admit; start 0/1: 3
+            is  quietest=1
             """),
         arguments(
-            "a lost device fails what runs on it and what is pinned to it; the free go elsewhere",
+            "a lost device fails what runs on it and what waits for it",
             """
             policy devices=2
             0   ready 0/0                  |
@@ -477,7 +478,7 @@ class SchedulerTest {
             0   submit 1 cost=500          | admit; start 0/0: 1
             0   submit 2 device=1          | admit; start 1/0: 2
             0   submit 3 device=0          | admit delay=500
-            0   submit 4                   | admit delay=100
+            0   submit 4 device=1          | admit delay=100
             10  lost 0                     | fail 1 device-lost; fail 3 device-lost
             is  ready=true tickets=1 busy=1
             11  lost 0                     |
@@ -675,7 +676,7 @@ class SchedulerTest {
           submit 1 device=2  | there is no device 2; the last is 1
           submit 1 band=4    | there is no band 4; the last is 3
           submit 7           | ticket 7 is under way already; an id is for one ticket
-          submit 1 device=-2 | a ticket's device must be at least -1, got -2
+          submit 1 device=-1 | a ticket's device must be at least 0, got -1
           submit 1 cost=0    | a ticket's cost must be at least 1, got 0
           submit 1 batch=k:0 | a ticket's rows must be at least 1, got 0
           ready 2/0          | there is no device 2; the last is 1
@@ -704,7 +705,7 @@ class SchedulerTest {
   @Test
   void impossibleEventsLeaveNoTrace() {
     var scheduler = new Scheduler(Policy.DEFAULT, 1, 1);
-    var ticket = new Ticket(1, "a", Ticket.MIDDLE, 1000, "op", 10, 0, Ticket.ANY, false, null);
+    var ticket = new Ticket(1, "a", Ticket.MIDDLE, 1000, "op", 10, 0, 0, false, null);
     scheduler.on(0, new Event.Submit(ticket));
     assertThatThrownBy(() -> scheduler.on(2000, new Event.Faulted(0, 0)))
         .isInstanceOf(IllegalStateException.class);

@@ -73,7 +73,7 @@ class ApiKeysTest {
           0a1b2c3d lab ops:run, metrics HASH     | it has 5 fields; NAME TENANT SCOPES sha256:HASH are four
           alice lab ops:run HASH                 | a name has 8 hexadecimal digits
           0a1b2c3d a/b ops:run HASH              | a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
-          0a1b2c3d lab ops:walk HASH             | the scopes must be some of ops:run,tensors:read,tensors:write,metrics,admin, with commas between them
+          0a1b2c3d lab ops:walk HASH             | the scopes must be some of ops:run,tensors:read,tensors:write,metrics,priority,admin, with commas between them
           0a1b2c3d lab ops:run ath_secret        | a hash is sha256: and 64 hexadecimal digits
           0a1b2c3d lab ops:run HASHf             | a hash is sha256: and 64 hexadecimal digits
           00000000 lab ops:run HASH              | its name was there before

@@ -48,7 +48,7 @@ final class GrpcActions {
   private static final long LONGEST_SECONDS = 60;
   private static final int MOST = 256 << 10;
   private static final Set<String> BUSY =
-      Set.of("queue-full", "quota-exceeded", "draining", "device-lost");
+      Set.of("queue-full", "out-of-host-memory", "quota-exceeded", "draining", "device-lost");
   private static final Metadata.Key<String> KEY =
       Metadata.Key.of("x-api-key", Metadata.ASCII_STRING_MARSHALLER);
   private static final Metadata.Key<String> PRIORITY =

@@ -22,7 +22,7 @@ final class Rest implements AutoCloseable {
 
   /** These say when to come again. */
   private static final Set<String> BUSY =
-      Set.of("queue-full", "quota-exceeded", "draining", "device-lost");
+      Set.of("queue-full", "out-of-host-memory", "quota-exceeded", "draining", "device-lost");
 
   private final HttpClient http =
       HttpClient.newBuilder()

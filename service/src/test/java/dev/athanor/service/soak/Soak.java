@@ -186,7 +186,7 @@ final class Soak implements AutoCloseable {
   /** What a service that has too much to do may say. */
   private static boolean isAllowed(String kind, String code) {
     return switch (code) {
-      case "queue-full" -> true;
+      case "queue-full", "out-of-host-memory" -> true;
       case "deadline-exceeded" -> kind.endsWith("deadline");
       default -> false;
     };

@@ -112,7 +112,7 @@ class SoakTest {
             .matches(now -> now.isNear(before), "nothing has stayed");
       }
       assertThat(tally.byOutcome().keySet())
-          .isSubsetOf(Tally.OK, "queue-full", "deadline-exceeded");
+          .isSubsetOf(Tally.OK, "queue-full", "out-of-host-memory", "deadline-exceeded");
       assertThat(tally.counts())
           .allSatisfy((kind, outcomes) -> assertThat(outcomes).as(kind).containsKey(Tally.OK));
     } finally {

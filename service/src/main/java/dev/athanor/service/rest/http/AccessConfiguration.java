@@ -150,7 +150,7 @@ class AccessConfiguration {
     filter.setRequestMatcher(
         request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
     filter.setSuccessHandler((request, _, authentication) -> {
-      request.setAttribute(Requests.TENANT, ((Known) authentication).caller.tenant());
+      request.setAttribute(Requests.CALLER, ((Known) authentication).caller);
       Connections.enlargeBuffers();
     });
     filter.setFailureHandler(this::unauthenticated);

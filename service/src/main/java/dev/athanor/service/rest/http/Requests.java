@@ -8,6 +8,8 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.failure.Pace;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.security.Caller;
+import dev.athanor.service.security.Scope;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.ServletInputStream;
@@ -28,8 +30,10 @@ import org.jspecify.annotations.Nullable;
 /** What all requests have in common: deadline, query parameters, a body of bounded size. */
 public final class Requests {
 
-  /** The attribute that has the {@link Tenant} of a request, where the caller had to say. */
-  static final String TENANT = Requests.class.getName() + ".tenant";
+  /** The attribute with the {@link Caller} of a request, if it is authenticated. */
+  static final String CALLER = Requests.class.getName() + ".caller";
+
+  private static final String PRIORITY = "X-Priority";
 
   /** The protocol's: how many bytes of JSON come before the bytes of tensors. */
   public static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
@@ -50,19 +54,24 @@ public final class Requests {
 
   /** Whether the caller has shown who it is, by the rules of the security mode. */
   public static boolean isCallerKnown(HttpServletRequest request) {
-    return request.getAttribute(TENANT) instanceof Tenant;
+    return request.getAttribute(CALLER) instanceof Caller;
   }
 
   /** Whose request it is. */
   public static Tenant tenant(HttpServletRequest request) {
-    return request.getAttribute(TENANT) instanceof Tenant tenant ? tenant : Tenant.LOCAL;
+    return caller(request).tenant();
+  }
+
+  private static Caller caller(HttpServletRequest request) {
+    return request.getAttribute(CALLER) instanceof Caller caller ? caller : Caller.LOCAL;
   }
 
   /**
    * On which terms it is to be served.
    *
    * @throws Failure.Refused with {@code invalid-attribute} when X-Deadline-Ms is no positive
-   *     integer or X-Priority none of 1, the first, to 5
+   *     integer or X-Priority none of 1, the first, to 5; with {@code forbidden} when X-Priority
+   *     asks for more than the caller may
    */
   public static RequestContext terms(HttpServletRequest request) {
     return terms(request, RequestMemory.HEAP);
@@ -70,16 +79,20 @@ public final class Requests {
 
   /** The same for a request that tensors come and go with. */
   public static RequestContext terms(HttpServletRequest request, RequestMemory memory) {
-    var priority = request.getHeader("X-Priority");
-    return new RequestContext(
-        tenant(request),
-        (int)
-            (priority == null
-                ? Ticket.MIDDLE
-                : number("X-Priority", priority, 1, RequestContext.LAST_PRIORITY)),
-        deadline(request),
-        Connections.clientHasGone(),
-        memory);
+    var caller = caller(request);
+    var usual =
+        new RequestContext(
+            caller.tenant(),
+            Ticket.MIDDLE,
+            caller.has(Scope.PRIORITY),
+            deadline(request),
+            Connections.clientHasGone(),
+            memory);
+    var priority = request.getHeader(PRIORITY);
+    return priority == null
+        ? usual
+        : usual.withPriority(
+            PRIORITY, (int) number(PRIORITY, priority, 1, RequestContext.LAST_PRIORITY));
   }
 
   /**

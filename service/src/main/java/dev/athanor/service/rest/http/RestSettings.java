@@ -7,7 +7,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Limits of the REST interface.
  *
- * @param maxBodyBytes the largest request body, and the most data of one tensor in it
+ * @param maxBodyBytes Largest request body, in bytes; also the limit for each tensor in a body.
  */
 public record RestSettings(
     @Min(1024) @Max(Integer.MAX_VALUE - 1024) @DefaultValue("268435456") long maxBodyBytes) {}
