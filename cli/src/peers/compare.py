@@ -3,11 +3,12 @@
 
     cli/src/peers/compare.py [--rounds 3] [--seconds 3] [--json FILE] [--markdown FILE]
 
-All run on this machine, one after the other in turns (A B C D, A B C D, ...), so that what else the
-machine does hits them alike, after a shorter turn each that does not count; medians over the rounds
-are given, with the least and the greatest, and the ratio of the service's to each peer's. Needed: Java 25 as `java` or in JAVA_HOME, the program built
-(`./athanor version`), Python 3 with venv and pip. The peers' packages go into a virtual environment in
-a temporary folder; without them the peers are skipped, and the output says so.
+All peers run on this machine, alternating in rounds (A B C D, A B C D, ...), so that other load on the
+machine affects them equally, after a shorter warm-up of each. The output has the median, minimum and
+maximum over the rounds, and the ratio of the service to each peer. Requirements: Java 25 as `java` or
+in JAVA_HOME, the built program (`./athanor version`), Python 3 with venv and pip. The peers' packages
+are installed into a virtual environment in a temporary folder; if they are unavailable, the peers are
+skipped, and the output says so.
 """
 
 import argparse
@@ -198,7 +199,7 @@ def summary(turns):
 
 
 def markdown(report):
-    yield "| scenario | who | req/s | least to greatest | MB/s | p50 µs | p99 µs | Athanor is so many times |"
+    yield "| scenario | server | req/s | minimum to maximum | MB/s | p50 µs | p99 µs | ratio of Athanor |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for scenario, who in report["scenarios"].items():
         for name, figures in who.items():

@@ -147,7 +147,8 @@ class SettingsDocumentTest {
     if (Collection.class.isAssignableFrom(type)) {
       return "list";
     }
-    return Map.ofEntries(
+    var names =
+        Map.ofEntries(
             Map.entry(String.class, "text"),
             Map.entry(boolean.class, "boolean"),
             Map.entry(int.class, "integer"),
@@ -158,8 +159,8 @@ class SettingsDocumentTest {
             Map.entry(Double.class, "number"),
             Map.entry(Duration.class, "duration"),
             Map.entry(DataSize.class, "data size"),
-            Map.entry(Pattern.class, "regular expression"))
-        .get(type);
+            Map.entry(Pattern.class, "regular expression"));
+    return Objects.requireNonNull(names.get(type), type::getName);
   }
 
   private static String standard(@Nullable JsonNode property) {

@@ -24,7 +24,7 @@ final class OpenApi {
       SchemaRegistry.withDialect(Dialects.getOpenApi31());
 
   private final Map<?, ?> document;
-  private final Map<Map<?, ?>, Schema> schemas = new IdentityHashMap<>();
+  private final IdentityHashMap<Map<?, ?>, Schema> schemas = new IdentityHashMap<>();
 
   OpenApi() {
     try (var in = new ClassPathResource("openapi.yaml").getInputStream()) {
