@@ -143,7 +143,7 @@ class SoakTest {
       made.add(
           ApiKey.make(
               new Tenant(tenant),
-              EnumSet.of(Scope.OPS_RUN, Scope.TENSORS_READ, Scope.TENSORS_WRITE),
+              EnumSet.of(Scope.OPS_RUN, Scope.TENSORS_READ, Scope.TENSORS_WRITE, Scope.PRIORITY),
               random));
     }
     made.add(ApiKey.make(new Tenant("watch"), EnumSet.of(Scope.METRICS), random));
