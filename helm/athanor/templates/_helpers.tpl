@@ -62,6 +62,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- ternary "HTTPS" "HTTP" (ne .Values.security.tls.existingSecret "") -}}
 {{- end -}}
 
+{{/* Not empty if pods forward requests to each other. */}}
+{{- define "athanor.forwards" -}}
+{{- $several := or (gt (int .Values.replicas) 1) (include "athanor.autoscaled" .) -}}
+{{- if and $several .Values.forwarding.enabled (ne .Values.security.mode "mtls") (or .Values.forwarding.tls (not .Values.security.tls.existingSecret)) -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* The settings athanor.security and server.ssl, as environment variables that Spring Boot reads. */}}
 {{- define "athanor.securityEnv" -}}
 - name: ATHANOR_SECURITY_MODE

@@ -29,6 +29,16 @@ routes to the only port of a container and probes that one.
       valueFrom:
         fieldRef:
           fieldPath: metadata.name
+    {{- if and (include "athanor.forwards" .root) (not .kserve) }}
+    - name: ATHANOR_FORWARD_URL
+      value: {{ include "athanor.scheme" .root | lower }}://{{ include "athanor.fullname" .root }}-{replica}.{{ include "athanor.headless" .root }}.{{ .root.Release.Namespace }}.svc:{{ $values.port }}
+    {{- if $security.tls.existingSecret }}
+    - name: ATHANOR_FORWARD_SSLBUNDLE
+      value: pods
+    - name: SPRING_SSL_BUNDLE_PEM_PODS_TRUSTSTORE_CERTIFICATE
+      value: file:/etc/athanor-tls/ca.crt
+    {{- end }}
+    {{- end }}
     - name: ATHANOR_RUN_DRAINDELAY
       value: {{ $values.drainDelaySeconds }}s
     - name: ATHANOR_RUN_DRAINTIMEOUT

@@ -45,8 +45,10 @@ class FirstUseChartTest {
         .contains("starts with 1 × nvidia.com/gpu per pod")
         .contains("    curl http://127.0.0.1:8080/ops/matmul")
         .contains("Requests are not authenticated")
-        .contains("other replicas answer 421 wrong-replica. Set\nservice.sessionAffinity")
+        .contains("REST requests for a tensor are forwarded to the replica that has it")
         .doesNotContain("API key");
+    assertThat(Chart.notes("{replicas: 2, forwarding: {enabled: false}}"))
+        .contains("other replicas answer 421 wrong-replica. Set\nservice.sessionAffinity");
     assertThat(Chart.notes("security: {mode: mtls, tls: {existingSecret: pki}}"))
         .contains(
             "    curl --cert client.crt --key client.key --cacert ca.crt --connect-to"

@@ -14,6 +14,8 @@ import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The replicas of the chart: their names, their order, their spread and what each of them keeps.
@@ -44,6 +46,58 @@ class ReplicasChartTest {
   void theOrdinalOfAPodMarksItsHandles() throws IOException {
     assertThat(env(render("replicas: 3")))
         .containsEntry("ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
+  }
+
+  @Test
+  void severalPodsForwardRequestsToEachOther() throws IOException {
+    Map<String, Object> objects =
+        render("{replicas: 2, port: 8181, networkPolicy: {from: [{podSelector: {}}]}}");
+
+    assertThat(env(objects))
+        .containsEntry(
+            "ATHANOR_FORWARD_URL",
+            "http://kiln-athanor-{replica}.kiln-athanor-headless.lab.svc:8181")
+        .doesNotContainKey("ATHANOR_FORWARD_SSLBUNDLE");
+    Object policy = at(objects, "NetworkPolicy", "spec");
+    Map<String, Object> pods = Map.of("podSelector", Map.of("matchLabels", SELECTOR));
+    assertThat(at(policy, "ingress", "0", "from"))
+        .isEqualTo(List.of(Map.of("podSelector", Map.of()), pods));
+    assertThat(at(policy, "egress", "1"))
+        .isEqualTo(
+            Map.of(
+                "to", List.of(pods), "ports", List.of(Map.of("port", "http", "protocol", "TCP"))));
+    assertThat(at(policy, "egress", "0", "ports", "0", "port")).isEqualTo(53);
+    assertThat(env(render("autoscaling: {hpa: {enabled: true}}")))
+        .containsKey("ATHANOR_FORWARD_URL");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{}",
+        "{replicas: 2, forwarding: {enabled: false}}",
+        "{replicas: 2, security: {tls: {existingSecret: pki}}}",
+        "{replicas: 2, security: {mode: mtls, tls: {existingSecret: pki}}, forwarding: {tls: true}}"
+      })
+  void otherPodsDoNotReachEachOther(String values) throws IOException {
+    Map<String, Object> objects = render(values);
+
+    assertThat(env(objects)).doesNotContainKey("ATHANOR_FORWARD_URL");
+    assertThat(at(objects, "NetworkPolicy", "spec", "egress")).isEqualTo(List.of());
+  }
+
+  @Test
+  void podsVerifyTheCertificatesOfOthers() throws IOException {
+    assertThat(
+            env(
+                render(
+                    "{replicas: 2, security: {tls: {existingSecret: pki}}, forwarding: {tls: true}}")))
+        .containsEntry(
+            "ATHANOR_FORWARD_URL",
+            "https://kiln-athanor-{replica}.kiln-athanor-headless.lab.svc:8080")
+        .containsEntry("ATHANOR_FORWARD_SSLBUNDLE", "pods")
+        .containsEntry(
+            "SPRING_SSL_BUNDLE_PEM_PODS_TRUSTSTORE_CERTIFICATE", "file:/etc/athanor-tls/ca.crt");
   }
 
   @Test

@@ -15,6 +15,8 @@ import org.springframework.util.unit.DataSize;
  * @param url URL of the REST interface of a replica, where {replica} stands for the mark in its
  *     handles, such as http://athanor-{replica}.athanor-headless:8080. Part of the host must be
  *     fixed text. Empty disables forwarding.
+ * @param sslBundle Name of the Spring SSL bundle (spring.ssl.bundle) whose trust store verifies the
+ *     other replicas' certificates. Empty uses the JVM's trust store.
  * @param connectTimeout How long connecting to the owner may take.
  * @param answerTimeout How long the owner may take to begin its answer after it received the
  *     request.
@@ -35,6 +37,7 @@ public record ForwardSettings(
                 "must be http:// or https://, a host in which {replica} stands once beside fixed text, and perhaps a port: http://athanor-{replica}.athanor-headless:8080")
         @DefaultValue("")
         String url,
+    @NotNull @DefaultValue("") String sslBundle,
     @NotNull @DefaultValue("2s") Duration connectTimeout,
     @NotNull @DefaultValue("5m") Duration answerTimeout,
     @NotNull @DefaultValue("1m") Duration idleTimeout,

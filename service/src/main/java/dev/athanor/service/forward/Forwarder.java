@@ -30,6 +30,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -65,9 +67,10 @@ final class Forwarder implements AutoCloseable {
   private final HttpClient client;
 
   /**
+   * @param tls verifies the certificates of the other replicas
    * @param self the mark of this replica
    */
-  Forwarder(ForwardSettings settings, String self, Metrics metrics) {
+  Forwarder(ForwardSettings settings, SSLContext tls, String self, Metrics metrics) {
     this.settings = settings;
     this.self = self;
     this.metrics = metrics;
@@ -77,6 +80,7 @@ final class Forwarder implements AutoCloseable {
             .version(HttpClient.Version.HTTP_1_1)
             .followRedirects(HttpClient.Redirect.NEVER)
             .connectTimeout(settings.connectTimeout())
+            .sslContext(tls)
             .executor(Executors.newVirtualThreadPerTaskExecutor())
             .build();
   }
@@ -243,6 +247,11 @@ final class Forwarder implements AutoCloseable {
   }
 
   private static Failure unavailable(Outgoing outgoing, @Nullable Throwable cause) {
+    if (cause instanceof SSLHandshakeException) {
+      return Failure.Busy.replicaUnavailable(
+          outgoing.replica(),
+          "failed the TLS handshake, and nothing was sent to it (athanor.forward.ssl-bundle must trust its certificate, which must name its host)");
+    }
     boolean unsent =
         cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException;
     return Failure.Busy.replicaUnavailable(

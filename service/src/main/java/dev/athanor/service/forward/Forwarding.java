@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
@@ -53,10 +54,12 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   private final AtomicLong budget = new AtomicLong(Runtime.getRuntime().maxMemory() / SHARE);
 
   /**
+   * @param tls verifies the certificates of the other replicas
    * @param certificates whether callers show who they are by certificates, which cannot be sent on
    */
   public Forwarding(
       ForwardSettings settings,
+      SSLContext tls,
       Handles handles,
       RestSettings rest,
       Metrics metrics,
@@ -65,7 +68,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     this.handles = handles;
     this.certificates = certificates;
     maxBodyBytes = rest.maxBodyBytes();
-    forwarder = new Forwarder(settings, handles.replica(), metrics);
+    forwarder = new Forwarder(settings, tls, handles.replica(), metrics);
   }
 
   @Override

@@ -37,4 +37,41 @@ class AthanorPropertiesTest {
                 .hasStackTraceContaining(
                     "must be lower-case letters, digits, periods and hyphens, with 1 to 16 letters and digits after the last hyphen"));
   }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "http://athanor-{replica}.athanor-headless:8080",
+        "https://athanor-{replica}.athanor-headless.lab.svc",
+        "http://{replica}.athanor.internal"
+      })
+  void otherReplicasHaveUrls(String url) {
+    RUNNER
+        .withPropertyValues("athanor.replica=athanor-0", "athanor.forward.url=" + url)
+        .run(context ->
+            assertThat(context.getBean(AthanorProperties.class).forward().url()).isEqualTo(url));
+  }
+
+  /** Forwarded requests contain credentials: a handle must not choose the whole host. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "http://{replica}",
+        "http://{replica}:8080",
+        "http://athanor:8080",
+        "http://{replica}-{replica}.lab",
+        "athanor-{replica}:8080",
+        "ftp://athanor-{replica}",
+        "http://athanor-{replica}/path",
+        "http://user@athanor-{replica}"
+      })
+  void otherUrlsAreRefused(String url) {
+    RUNNER
+        .withPropertyValues("athanor.replica=athanor-0", "athanor.forward.url=" + url)
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining(
+                    "a host in which {replica} stands once beside fixed text"));
+  }
 }

@@ -11,6 +11,7 @@ import dev.athanor.service.tensor.Handles;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;
 import java.time.Duration;
+import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockFilterChain;
 import org.springframework.mock.web.MockHttpServletRequest;
@@ -34,7 +35,8 @@ class CertificatesTest {
             new MetricsSettings(false));
     try (var forwarding =
         new Forwarding(
-            new ForwardSettings(url, wait, wait, wait, DataSize.ofKilobytes(1), 1),
+            new ForwardSettings(url, "", wait, wait, wait, DataSize.ofKilobytes(1), 1),
+            SSLContext.getDefault(),
             new Handles("athanor-1", url),
             new RestSettings(1024),
             metrics,

@@ -46,7 +46,8 @@ import org.springframework.test.context.TestPropertySource;
       "athanor.security.mode=api-key",
       "athanor.forward.answer-timeout=4s",
       "athanor.forward.idle-timeout=4s",
-      "athanor.forward.replay-bytes=4KB"
+      "athanor.forward.replay-bytes=4KB",
+      "athanor.forward.max-requests=2"
     })
 @Timeout(120)
 class ForwardingTest extends RestTest {
@@ -329,6 +330,35 @@ class ForwardingTest extends RestTest {
         .contains("replica-unavailable");
     assertThat(exchange(head("GET /metrics"), ""))
         .containsPattern("athanor_forwarded_requests_total\\{.*outcome=\"replica-unavailable\"");
+  }
+
+  @Test
+  void moreRequestsThanMayBeForwardedAreRefused() throws Exception {
+    var busy = new CountDownLatch(2);
+    var release = new CountDownLatch(1);
+    answer =
+        exchange -> {
+          busy.countDown();
+          await(release);
+          send(exchange, 200, "{}");
+        };
+    String request = head("GET /tensors/" + handle("2"));
+    try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      var first = threads.submit(() -> exchange(request, ""));
+      var second = threads.submit(() -> exchange(request, ""));
+      assertThat(busy.await(60, TimeUnit.SECONDS)).isTrue();
+
+      assertThat(exchange(request, ""))
+          .startsWith("HTTP/1.1 429 ")
+          .contains(
+              "urn:athanor:problem:queue-full",
+              "Retry-After: 1",
+              "2 requests are being forwarded to other replicas (athanor.forward.max-requests); retry after 1 s");
+      release.countDown();
+      assertThat(first.get()).startsWith("HTTP/1.1 200 ");
+      assertThat(second.get()).startsWith("HTTP/1.1 200 ");
+    }
+    assertThat(exchange(request, "")).startsWith("HTTP/1.1 200 ");
   }
 
   @Test

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.service.ServiceProcess;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -35,6 +36,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.core.NestedExceptionUtils;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -51,6 +53,7 @@ class ReplicasTest {
   private static final String KILLED = "3";
   private static final String UNAVAILABLE = "replica-unavailable";
   private static final String WRONG = "wrong-replica";
+  private static final String CLOSED = "connection closed";
   private static final JsonMapper JSON = new JsonMapper();
 
   private final HttpClient client =
@@ -138,7 +141,7 @@ class ReplicasTest {
               "ReplicasTest: %d requests, answered by %s, %d tensors lost; outcomes %s"
                   .formatted(sent.get(), answered, lost, outcomes));
           assertThat(answered).contains("2", "3", "4", "5");
-          assertThat(outcomes.keySet()).isSubsetOf("ok", UNAVAILABLE, WRONG);
+          assertThat(outcomes.keySet()).isSubsetOf("ok", UNAVAILABLE, WRONG, CLOSED);
           assertThat(outcomes).containsKeys("ok", UNAVAILABLE, WRONG);
         }
       } finally {
@@ -216,14 +219,35 @@ class ReplicasTest {
     }
     request.method(
         method, body.length == 0 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
-    var response = client.send(request.build(), BodyHandlers.ofByteArray());
+    HttpResponse<byte[]> response;
+    try {
+      response = client.send(request.build(), BodyHandlers.ofByteArray());
+    } catch (IOException e) {
+      return closed(method + " " + path, e);
+    }
     sent.incrementAndGet();
     response.headers().firstValue("Athanor-Replica").ifPresent(answered::add);
     var code = response.statusCode() < 300 ? "" : code(method + " " + path, response);
-    synchronized (outcomes) {
-      outcomes.merge(code.isEmpty() ? "ok" : code, 1, Integer::sum);
-    }
+    count(code.isEmpty() ? "ok" : code);
     return new Answer(code, response.body());
+  }
+
+  /** If a replica dies during a request, HAProxy may close the client's connection, too. */
+  private Answer closed(String what, IOException failure) throws IOException {
+    if (!killing
+        || settled
+        || !(NestedExceptionUtils.getRootCause(failure) instanceof EOFException)) {
+      throw new IOException(what, failure);
+    }
+    sent.incrementAndGet();
+    count(CLOSED);
+    return new Answer(UNAVAILABLE, new byte[0]);
+  }
+
+  private void count(String outcome) {
+    synchronized (outcomes) {
+      outcomes.merge(outcome, 1, Integer::sum);
+    }
   }
 
   private String code(String what, HttpResponse<byte[]> response) {
