@@ -347,7 +347,7 @@ class CommandLineTest {
     var attributes = op.get("attributes");
     assertThat(attributes.get(0).toString())
         .isEqualTo(
-            "{\"name\":\"transposeA\",\"type\":\"boolean\",\"default\":false,"
+            "{\"name\":\"transposeA\",\"type\":\"boolean\",\"required\":false,\"default\":false,"
                 + "\"meaning\":\"a is stored as […, K, M]\"}");
     assertThat(attributes.get(4).get("default").isNull()).isTrue();
     assertThat(attributes.get(4).get("choices")).hasSize(4);
