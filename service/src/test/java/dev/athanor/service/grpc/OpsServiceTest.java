@@ -344,7 +344,7 @@ class OpsServiceTest extends GrpcTest {
         "missing-input",
         "steps[1].inputs.x",
         "steps[1].inputs.x is \"nothing\", which is no input of the pipeline, no output of an"
-            + " earlier step and no handle");
+            + " earlier step, no handle and no name of a stored tensor");
     assertThat(missing.metadata()).containsEntry("step", "1").containsEntry("op", "identity");
     var unknown =
         refusal(() ->

@@ -184,6 +184,7 @@ class TensorStoreModelTest {
       return new TensorInfo(
           handle,
           null,
+          null,
           scope,
           TensorType.of(DType.U8, memory.bytes),
           HOME.id(),
