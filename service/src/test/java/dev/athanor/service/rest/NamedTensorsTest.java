@@ -81,6 +81,7 @@ class NamedTensorsTest extends RestTest {
         .body("outputs.y.shape", contains(2, 1));
     given()
         .contentType("application/x-safetensors")
+        .accept("application/json")
         .body(new byte[] {2, 0, 0, 0, 0, 0, 0, 0, '{', '}'})
         .post("/ops/identity?x=w")
         .then()
