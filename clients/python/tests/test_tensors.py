@@ -59,7 +59,7 @@ class TensorsTest(unittest.TestCase):
         same = self.observer.tensor("w")
         self.assertEqual("w", same.handle)
         np.testing.assert_array_equal(-X, same.numpy())
-        np.testing.assert_array_equal(X, self.a.scale(same, alpha=-1.0).numpy())
+        np.testing.assert_array_equal(X, self.a.scale(same, factor=-1.0).numpy())
         steps: list[athanor.Step] = [{"op": "relu", "inputs": {"x": same}, "outputs": {"y": "w"}}]
         out = self.a.pipeline(inputs={}, steps=steps, outputs=["w"])
         np.testing.assert_array_equal(np.zeros_like(X), out["w"].numpy())

@@ -164,14 +164,12 @@ final class Session implements AutoCloseable {
               .formatted(name));
     }
     var kind = new Call(true, options.deadline, 0, null);
-    var stored =
-        call("tensors.store", kind, (to, terms) -> to.store(name, values, options, terms));
+    var stored = call("tensors.store", kind, (to, terms) -> to.store(name, values, options, terms));
     return Futures.map(stored, info -> new Tensor(this, info.withHandle(name), null));
   }
 
   CompletableFuture<Tensor> attach(String handle) {
-    return Futures.map(
-        describe(handle), info -> new Tensor(this, info.withHandle(handle), null));
+    return Futures.map(describe(handle), info -> new Tensor(this, info.withHandle(handle), null));
   }
 
   CompletableFuture<TensorInfo> describe(String handle) {

@@ -285,8 +285,7 @@ final class Forwarder implements AutoCloseable {
   private HttpResponse<ResponseBody> await(
       Outgoing outgoing, CompletableFuture<HttpResponse<ResponseBody>> answer)
       throws InterruptedException {
-    BooleanSupplier gone =
-        outgoing.isCancellable() ? Connections.clientHasGone() : () -> false;
+    BooleanSupplier gone = outgoing.isCancellable() ? Connections.clientHasGone() : () -> false;
     long since = System.nanoTime();
     while (true) {
       try {
@@ -390,9 +389,7 @@ final class Forwarder implements AutoCloseable {
       }
     }
     return new Reply(
-        answer.statusCode(),
-        text.toString(UTF_8),
-        answer.headers().firstValue("ETag").orElse(""));
+        answer.statusCode(), text.toString(UTF_8), answer.headers().firstValue("ETag").orElse(""));
   }
 
   @Override

@@ -42,7 +42,8 @@ class ProblemHandler implements ErrorController {
   void wrongReplica(
       Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    forward(failure, configured -> configured.answer(failure, request, response), request, response);
+    forward(
+        failure, configured -> configured.answer(failure, request, response), request, response);
   }
 
   /** A replica that has the tensor answers where that is configured. */
@@ -50,7 +51,8 @@ class ProblemHandler implements ErrorController {
   void unknownName(
       Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    forward(failure, configured -> configured.answer(failure, request, response), request, response);
+    forward(
+        failure, configured -> configured.answer(failure, request, response), request, response);
   }
 
   /** Has another replica answer. */

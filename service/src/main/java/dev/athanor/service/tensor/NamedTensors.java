@@ -13,9 +13,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names under which a tenant has stored tensors on this replica. The contents of a stored tensor
- * never change: storing another one under its name replaces it, and the old one is freed when the
- * work that reads it has finished.
+ * The names under which a tenant has stored tensors on this replica. The contents of a stored
+ * tensor never change: storing another one under its name replaces it, and the old one is freed
+ * when the work that reads it has finished.
  */
 public final class NamedTensors {
 
@@ -56,8 +56,8 @@ public final class NamedTensors {
   }
 
   /**
-   * Returns a greater version than the tensors that had the name before: milliseconds, and the place
-   * of the replica, so that no two replicas give the same.
+   * Returns a greater version than the tensors that had the name before: milliseconds, and the
+   * place of the replica, so that no two replicas give the same.
    *
    * @param place of this replica among all, from 0 to 255
    */

@@ -115,8 +115,7 @@ class NamedReplicasTest {
       ApiKey.Made key, String mark, String method, String path, byte[] body, String... headers)
       throws Exception {
     var request =
-        HttpRequest.newBuilder(
-                URI.create("http://127.0.0.%s:%d%s".formatted(mark, port, path)))
+        HttpRequest.newBuilder(URI.create("http://127.0.0.%s:%d%s".formatted(mark, port, path)))
             .timeout(Duration.ofMinutes(1))
             .header("X-API-Key", key.key())
             .method(
@@ -231,8 +230,7 @@ class NamedReplicasTest {
   void preconditionsSeeCopiesOfOtherReplicas() throws Exception {
     var version = put("2", "", 1).body().path("version").asLong();
 
-    assertThat(
-            send(LAB, "3", "PUT", "/tensors/w", tensor(2), "If-None-Match", "*").detail())
+    assertThat(send(LAB, "3", "PUT", "/tensors/w", tensor(2), "If-None-Match", "*").detail())
         .isEqualTo(
             "If-None-Match is *, but version %d of a tensor is stored under the name w"
                 .formatted(version));

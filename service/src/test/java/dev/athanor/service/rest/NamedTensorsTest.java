@@ -39,7 +39,10 @@ class NamedTensorsTest extends RestTest {
 
   private float[] data(String handle) {
     var bytes =
-        given().accept("application/octet-stream").get("/tensors/" + handle + "/data").asByteArray();
+        given()
+            .accept("application/octet-stream")
+            .get("/tensors/" + handle + "/data")
+            .asByteArray();
     var values = new float[bytes.length / 4];
     ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(values);
     return values;
@@ -88,7 +91,8 @@ class NamedTensorsTest extends RestTest {
         .statusCode(200)
         .body("outputs.y.data", contains(1f, 2f));
     json("""
-         {"steps": [{"op": "identity", "inputs": {"x": "w"}, "outputs": {"y": "h"}}]}""")
+    {"steps": [{"op": "identity", "inputs": {"x": "w"}, "outputs": {"y": "h"}}]}\
+    """)
         .post("/pipelines/run")
         .then()
         .statusCode(200)
@@ -101,7 +105,8 @@ class NamedTensorsTest extends RestTest {
     put("", 1, 2).then().statusCode(201);
 
     json("""
-         {"inputs": {"w": %s}, "steps": [{"op": "identity", "inputs": {"x": "w"}, "outputs": {"y": "h"}}]}"""
+    {"inputs": {"w": %s}, "steps": [{"op": "identity", "inputs": {"x": "w"}, "outputs": {"y": "h"}}]}\
+    """
             .formatted(text(7)))
         .post("/pipelines/run")
         .then()

@@ -39,8 +39,8 @@ import tools.jackson.core.JsonToken;
 
 /**
  * Stores tensors under names on several replicas, in two phases: the tensor is uploaded to each
- * without its name, and when all have it, each gives it the name. What fails before the second phase
- * has changed nothing (docs/decisions/018-named-tensors.md).
+ * without its name, and when all have it, each gives it the name. What fails before the second
+ * phase has changed nothing (docs/decisions/018-named-tensors.md).
  */
 @Component
 class Copies {
@@ -67,9 +67,7 @@ class Copies {
   /** The other replicas; empty where they are not known, or one of them has sent the request. */
   private Optional<Peers> peers(HttpServletRequest request) {
     var configured = forwarding.getIfAvailable();
-    return configured == null || Peers.isForwarded(request)
-        ? Optional.empty()
-        : configured.peers();
+    return configured == null || Peers.isForwarded(request) ? Optional.empty() : configured.peers();
   }
 
   /** How many replicas a tensor can be stored on. */
@@ -112,8 +110,8 @@ class Copies {
   record Stored(TensorInfo info, List<String> unreachable) {}
 
   /**
-   * Stores a tensor of this replica under a name, here and on other replicas, and drops older copies
-   * elsewhere.
+   * Stores a tensor of this replica under a name, here and on other replicas, and drops older
+   * copies elsewhere.
    *
    * @param staged its description, without a name yet; it is deleted if this fails
    * @throws Failure.Incomplete if not all copies could be made; it says what is where
@@ -181,7 +179,9 @@ class Copies {
       this.terms = terms;
     }
 
-    /** Uploads the tensor to as many replicas as needed; the next one stands in for one that fails. */
+    /**
+     * Uploads the tensor to as many replicas as needed; the next one stands in for one that fails.
+     */
     void stage() throws IOException {
       for (var mark : peers.marks()) {
         if (!order.isForAll() && staged.size() == order.copies - 1) {
@@ -203,8 +203,8 @@ class Copies {
         }
       }
       if (order.isForAll() ? !failed.isEmpty() : staged.size() < order.copies - 1) {
-        unreachable.forEach(mark ->
-            failed.put(mark, Failure.Busy.replicaUnavailable(mark, "has no address")));
+        unreachable.forEach(
+            mark -> failed.put(mark, Failure.Busy.replicaUnavailable(mark, "has no address")));
         throw incomplete(
             "no replica has stored the tensor under the name %s, since too few could take a copy"
                 .formatted(order.name),
@@ -276,7 +276,8 @@ class Copies {
       done.add(handles.replica());
       for (var mark : peers.marks()) {
         if (staged.containsKey(mark)) {
-          tell(mark, staged.get(mark)).ifPresentOrElse(e -> failed.put(mark, e), () -> done.add(mark));
+          tell(mark, staged.get(mark))
+              .ifPresentOrElse(e -> failed.put(mark, e), () -> done.add(mark));
         } else if (!unreachable.contains(mark)) {
           if (!peers.exists(mark) || tell(mark, "").isPresent()) {
             unreachable.add(mark);

@@ -33,7 +33,9 @@ final class ETags {
 
   /** Returns the version in the tag of the raw bytes; empty if it is none. */
   static OptionalLong version(String tag) {
-    return tag.length() < 2 ? OptionalLong.empty() : Tensors.integer(tag.substring(1, tag.length() - 1));
+    return tag.length() < 2
+        ? OptionalLong.empty()
+        : Tensors.integer(tag.substring(1, tag.length() - 1));
   }
 
   private static boolean matches(String header, Stream<ETag> tags, boolean strong) {

@@ -58,9 +58,7 @@ class NamedTensorController {
 
   @PutMapping("/tensors/{handle}")
   void put(
-      @PathVariable("handle") String name,
-      HttpServletRequest request,
-      HttpServletResponse response)
+      @PathVariable("handle") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     Names.check(name);
     var media = Media.ofBody(request, TensorBodies.FORMATS);
@@ -70,10 +68,7 @@ class NamedTensorController {
     var lease = Requests.lease(request);
     var options =
         new TensorOptions(
-            null,
-            Requests.label(request, "scope"),
-            Copies.STAGED,
-            request.getParameter("device"));
+            null, Requests.label(request, "scope"), Copies.STAGED, request.getParameter("device"));
     int replicas = replicas(request);
     health.admit();
     var before = store.of(terms.tenant()).named().version(name);
@@ -145,8 +140,7 @@ class NamedTensorController {
           "If-None-Match is *, but version %d of a tensor is stored under the name %s"
               .formatted(version.getAsLong(), name));
     }
-    if (ifMatch != null
-        && (version.isEmpty() || !ETags.allows(ifMatch, version.getAsLong()))) {
+    if (ifMatch != null && (version.isEmpty() || !ETags.allows(ifMatch, version.getAsLong()))) {
       throw new Failure.Refused(
           Code.VERSION_MISMATCH,
           "If-Match",
@@ -188,8 +182,7 @@ class NamedTensorController {
           "Athanor-Forwarded",
           "Athanor-Forwarded is missing; replicas send this request to each other, and clients send PUT /tensors/{name}");
     }
-    var notice =
-        Json.read(Requests.body(request, LONGEST_COPY), NamedTensorController::notice);
+    var notice = Json.read(Requests.body(request, LONGEST_COPY), NamedTensorController::notice);
     var named = store.of(Requests.tenant(request)).named();
     if (notice.handle == null) {
       named.remove(name, notice.copy.version());

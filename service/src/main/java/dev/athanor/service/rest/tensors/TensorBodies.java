@@ -41,8 +41,7 @@ class TensorBodies {
   private final RestSettings settings;
   private final InlineMemory inline;
 
-  TensorBodies(
-      TensorStore store, Transfers transfers, RestSettings settings, InlineMemory inline) {
+  TensorBodies(TensorStore store, Transfers transfers, RestSettings settings, InlineMemory inline) {
     this.store = store;
     this.transfers = transfers;
     this.settings = settings;
