@@ -24,7 +24,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -88,6 +90,10 @@ class NamedReplicasTest {
                 "athanor.tuning.cache=" + folder.resolve(mark + ".json"))));
   }
 
+  private static ServiceProcess replica(String mark) {
+    return Objects.requireNonNull(REPLICAS.get(mark));
+  }
+
   @AfterAll
   static void stop() {
     REPLICAS.values().forEach(ServiceProcess::close);
@@ -112,7 +118,12 @@ class NamedReplicasTest {
   }
 
   private static Answer send(
-      ApiKey.Made key, String mark, String method, String path, byte[] body, String... headers)
+      ApiKey.Made key,
+      String mark,
+      String method,
+      String path,
+      byte @Nullable [] body,
+      String... headers)
       throws Exception {
     var request =
         HttpRequest.newBuilder(URI.create("http://127.0.0.%s:%d%s".formatted(mark, port, path)))
@@ -345,14 +356,14 @@ class NamedReplicasTest {
   void theLossOfAReplicaLosesNothing() throws Exception {
     put("2", "?replicas=3", 1);
 
-    REPLICAS.get("4").kill();
+    replica("4").kill();
     try {
       for (var mark : List.of("2", "3")) {
         assertThat(first(relu(mark))).isEqualTo(1);
       }
     } finally {
       launch("4");
-      REPLICAS.get("4").awaitReady();
+      replica("4").awaitReady();
     }
     assertThat(first(relu("4"))).as("which the new replica forwards").isEqualTo(1);
     put("4", "?replicas=3", 2);

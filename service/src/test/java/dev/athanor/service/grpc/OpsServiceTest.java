@@ -20,6 +20,9 @@ import dev.athanor.api.v1.TensorData;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
+import dev.athanor.service.tensor.NamedTensors.Copy;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorStore;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.stub.MetadataUtils;
@@ -35,6 +38,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 class OpsServiceTest extends GrpcTest {
 
   @Autowired private InlineMemory inline;
+  @Autowired private TensorStore store;
 
   @Autowired MeterRegistry registry;
 
@@ -255,6 +259,25 @@ class OpsServiceTest extends GrpcTest {
 
   private static RunRequest.Builder inline(TensorData.Builder x) {
     return identity(1).putInputs("x", InputTensor.newBuilder().setInline(x).build());
+  }
+
+  /** They are stored over REST. */
+  @Test
+  void aNameStandsForAHandle() {
+    var handle = put(3, 4);
+    store.of(Tenant.LOCAL).named().put("w", handle, new Copy(5, List.of(), Duration.ZERO), _ -> {});
+    try {
+      assertThat(run(identity().putInputs("x", resident("w"))).getOutputsOrThrow("y").getInline())
+          .isEqualTo(data(3, 4));
+    } finally {
+      store.of(Tenant.LOCAL).named().remove("w", Long.MAX_VALUE);
+    }
+    refused(identity().putInputs("x", resident("w")))
+        .is(
+            Status.Code.NOT_FOUND,
+            "unknown-handle",
+            "inputs.x.handle",
+            "no tensor is stored under the name w; PUT /tensors/w stores one, and handles look like t_…");
   }
 
   @Test

@@ -3,7 +3,6 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.contains;
-import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.empty;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
@@ -18,6 +17,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tensors that are stored under names, on a replica that knows no others. */
@@ -343,21 +343,15 @@ class NamedTensorsTest extends RestTest {
   }
 
   @ParameterizedTest
-  @ValueSource(
-      strings = {
-        "{} | version is missing; it orders what is stored",
-        "{\"version\": 0} | version is 0; it must be an integer 1 to 4503599627370496",
-        "{\"version\": 1, \"replicas\": 2} | replicas must be a list of marks, got a number"
-      })
-  void wrongNoticesAreRefused(String row) {
-    var parts = row.split(" \\| ");
-    given()
-        .contentType("application/json")
-        .header("Athanor-Forwarded", "x")
-        .body(parts[0].getBytes(UTF_8))
-        .put("/tensors/w/copy")
-        .then()
-        .statusCode(400)
-        .body("detail", containsString(parts[1]));
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          {} | version is missing; it orders what is stored
+          {"version": 0} | version is 0; it must be an integer 1 to 4503599627370496
+          {"version": 1, "replicas": 2} | replicas must be a list of marks, got a number
+          """)
+  void wrongNoticesAreRefused(String notice, String sentence) {
+    copy(notice).then().statusCode(400).body("detail", equalTo(sentence));
   }
 }

@@ -249,7 +249,11 @@ class Copies {
         if (reply.status() != 201) {
           throw refusal(mark, reply);
         }
-        return members(reply).getOrDefault("handle", "");
+        var handle = members(reply).getOrDefault("handle", "");
+        if (!Handles.isHandle(handle)) {
+          throw Failure.Busy.replicaUnavailable(mark, "took the tensor but answered no handle");
+        }
+        return handle;
       }
     }
 
