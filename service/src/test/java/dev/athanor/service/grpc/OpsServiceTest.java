@@ -22,7 +22,6 @@ import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.tensor.NamedTensors.Copy;
 import dev.athanor.service.tensor.Tenant;
-import dev.athanor.service.tensor.TensorStore;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.stub.MetadataUtils;
@@ -38,7 +37,6 @@ import org.springframework.beans.factory.annotation.Autowired;
 class OpsServiceTest extends GrpcTest {
 
   @Autowired private InlineMemory inline;
-  @Autowired private TensorStore store;
 
   @Autowired MeterRegistry registry;
 
