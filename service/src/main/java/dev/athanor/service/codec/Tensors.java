@@ -29,7 +29,7 @@ public final class Tensors {
   private static final Pattern INTEGER = Pattern.compile("-?[0-9]{1,19}");
 
   /** The most characters of a name or a scope. */
-  public static final int LONGEST_LABEL = 128;
+  public static final int MAX_LABEL_LENGTH = 128;
 
   /** ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words and emoji. */
   private static final Set<Integer> JOINERS = Set.of(0x200C, 0x200D);
@@ -224,7 +224,7 @@ public final class Tensors {
           Code.INVALID_ATTRIBUTE,
           field,
           "%s is \"%s\"; it must have 1 to %d printable characters"
-              .formatted(field, excerpt(text), LONGEST_LABEL));
+              .formatted(field, excerpt(text), MAX_LABEL_LENGTH));
     }
     return text;
   }
@@ -232,7 +232,7 @@ public final class Tensors {
   /** Whether a text has 1 to 128 characters, all of them printable and some of them not blank. */
   public static boolean isLabel(String text) {
     return !text.isBlank()
-        && text.codePointCount(0, text.length()) <= LONGEST_LABEL
+        && text.codePointCount(0, text.length()) <= MAX_LABEL_LENGTH
         && text.codePoints().allMatch(Tensors::isPrintable);
   }
 

@@ -150,31 +150,31 @@ class DeviceConfiguration {
   }
 
   @Bean
-  DeviceRuntimes places(
+  DeviceRuntimes runtimes(
       Opened opened,
       DeviceHealth health,
       TuningCache tuned,
       Metrics metrics,
       AthanorProperties properties) {
-    var places = new ArrayList<DeviceRuntime>();
+    var runtimes = new ArrayList<DeviceRuntime>();
     for (var device : opened.devices()) {
       var ofDevice = metrics.of(device.capability().id());
-      places.add(
+      runtimes.add(
           new DeviceRuntime(
               device,
-              new DeviceMemory(places.size(), device, health, properties.run()),
+              new DeviceMemory(runtimes.size(), device, health, properties.run()),
               new Planner(device.capability(), tuned),
               new KernelCache(device, ofDevice::kernelLoad),
               ofDevice,
               properties.run()));
     }
-    return new DeviceRuntimes(places);
+    return new DeviceRuntimes(runtimes);
   }
 
   @Bean
-  StreamPool streamPool(DeviceRuntimes places, DeviceHealth health, AthanorProperties properties) {
+  StreamPool streamPool(DeviceRuntimes runtimes, DeviceHealth health, AthanorProperties properties) {
     return new StreamPool(
-        places.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
+        runtimes.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
   }
 
   @Bean
@@ -184,20 +184,20 @@ class DeviceConfiguration {
 
   @Bean
   TensorStore tensorStore(
-      Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes places) {
+      Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes runtimes) {
     var store = new TensorStore(handles, properties.tensors(), properties.quota(), clock);
-    places.onShortage(store::makeRoom);
+    runtimes.onShortage(store::makeRoom);
     return store;
   }
 
   @Bean
-  InlineMemory inlineMemory(DeviceRuntimes places, AthanorProperties properties) {
-    return new InlineMemory(places, properties.run(), properties.quota());
+  InlineMemory inlineMemory(DeviceRuntimes runtimes, AthanorProperties properties) {
+    return new InlineMemory(runtimes, properties.run(), properties.quota());
   }
 
   @Bean
-  Placement placement(DeviceRuntimes places, TensorStore store, StreamPool streams) {
-    return new Placement(places, store, streams);
+  Placement placement(DeviceRuntimes runtimes, TensorStore store, StreamPool streams) {
+    return new Placement(runtimes, store, streams);
   }
 
   @Bean
@@ -213,16 +213,16 @@ class DeviceConfiguration {
 
   @Bean
   OpRunner opRunner(
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       Placement placement,
       ObjectProvider<Tuners> tuners,
       TensorStore store,
       StreamPool streams,
       AthanorProperties properties) {
     return new OpRunner(
-        places,
+        runtimes,
         placement,
-        (place, problem) -> tuners.ifAvailable(all -> all.of(place).offer(problem)),
+        (runtime, problem) -> tuners.ifAvailable(all -> all.of(runtime).offer(problem)),
         store,
         streams,
         properties.run());
@@ -232,23 +232,23 @@ class DeviceConfiguration {
   @Bean(destroyMethod = "close")
   @Lazy
   @ConditionalOnBooleanProperty("athanor.tuning.background")
-  Tuners tuners(DeviceRuntimes places, TuningCache tuned, StreamPool streams, Clock clock) {
+  Tuners tuners(DeviceRuntimes runtimes, TuningCache tuned, StreamPool streams, Clock clock) {
     return new Tuners(
-        places.all().stream()
-            .map(place ->
+        runtimes.all().stream()
+            .map(runtime ->
                 new BackgroundTuner(
-                    new Tuner(place.device(), tuned, BACKGROUND_EFFORT, clock),
+                    new Tuner(runtime.device(), tuned, BACKGROUND_EFFORT, clock),
                     tuned,
-                    place.device().capability(),
+                    runtime.device().capability(),
                     () -> streams.busy() == 0 && streams.waiting() == 0,
-                    _ -> places.all().forEach(DeviceRuntime::forgetPlans)))
+                    _ -> runtimes.all().forEach(DeviceRuntime::forgetPlans)))
             .toList());
   }
 
   /** Those that tune in the background, by the number of their device. */
   record Tuners(List<BackgroundTuner> all) implements AutoCloseable {
-    BackgroundTuner of(DeviceRuntime place) {
-      return all.get(place.number());
+    BackgroundTuner of(DeviceRuntime runtime) {
+      return all.get(runtime.number());
     }
 
     @Override
@@ -269,8 +269,8 @@ class DeviceConfiguration {
 
   @Bean
   ApplicationRunner selfTest(
-      Catalogue catalogue, OpRunner runner, DeviceRuntimes places, DeviceHealth health) {
-    var test = new SelfTest(catalogue, runner, places, health);
+      Catalogue catalogue, OpRunner runner, DeviceRuntimes runtimes, DeviceHealth health) {
+    var test = new SelfTest(catalogue, runner, runtimes, health);
     return _ -> test.run();
   }
 
@@ -335,7 +335,7 @@ class DeviceConfiguration {
 
   @Bean
   Gauges gauges(
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       StreamPool streams,
       TensorStore store,
       InlineMemory inline,
@@ -343,18 +343,18 @@ class DeviceConfiguration {
       Metrics all) {
     all.gauge(Meters.INLINE_BYTES, inline::used);
     all.gauge(Meters.READY, () -> health.isReady() ? 1 : 0);
-    for (var place : places.all()) {
-      var metrics = place.metrics();
-      var device = place.device();
-      metrics.gauge(Meters.DEVICE_LOST, () -> health.isLost(place.number()) ? 1 : 0);
-      metrics.gauge(Meters.TENSORS, () -> store.count(place.memory()));
-      metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(place.memory()));
-      metrics.gauge(Meters.TENSOR_SPILLED_BYTES, () -> store.spilled(place.memory()));
+    for (var runtime : runtimes.all()) {
+      var metrics = runtime.metrics();
+      var device = runtime.device();
+      metrics.gauge(Meters.DEVICE_LOST, () -> health.isLost(runtime.number()) ? 1 : 0);
+      metrics.gauge(Meters.TENSORS, () -> store.count(runtime.memory()));
+      metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(runtime.memory()));
+      metrics.gauge(Meters.TENSOR_SPILLED_BYTES, () -> store.spilled(runtime.memory()));
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().used(), "used");
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().free(), "free");
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");
-      metrics.gauge(Meters.QUEUE_DEPTH, () -> streams.waiting(place.number()));
-      metrics.gauge(Meters.STREAMS_BUSY, () -> streams.busy(place.number()));
+      metrics.gauge(Meters.QUEUE_DEPTH, () -> streams.waiting(runtime.number()));
+      metrics.gauge(Meters.STREAMS_BUSY, () -> streams.busy(runtime.number()));
       device.busId().flatMap(Gpu::at).ifPresent(gpu -> metrics.gpu(gpu.uuid(), gpu::read));
     }
     return new Gauges();

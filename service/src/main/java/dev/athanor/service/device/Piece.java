@@ -2,7 +2,7 @@ package dev.athanor.service.device;
 
 import java.lang.foreign.MemorySegment;
 
-/** Some host memory that a device reaches itself, in use until it is closed. */
+/** A piece of pinned host memory, in use until it is closed. */
 public final class Piece implements AutoCloseable {
   private final MemorySegment bytes;
   private final Runnable giveBack;
@@ -13,12 +13,12 @@ public final class Piece implements AutoCloseable {
     this.giveBack = giveBack;
   }
 
-  /** The memory; what it holds is undefined until it is written. */
+  /** Returns the memory, whose contents are undefined until written. */
   public MemorySegment bytes() {
     return bytes;
   }
 
-  /** Gives it to the next; no work may use it any more. */
+  /** Returns the memory to its pool; no work may still use it. */
   @Override
   public void close() {
     if (!closed) {

@@ -144,7 +144,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
           var op = models.find(name, request.getModelVersion());
           var inference =
               models.infer(
-                  op, InferenceMessages.request(op.description(), request), Requests.terms(memory));
+                  op, InferenceMessages.request(op.description(), request), Requests.context(memory));
           return InferenceMessages.response(request, inference);
         });
   }

@@ -64,7 +64,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
   }
 
   private RunResponse run(RunRequest request, RequestMemory memory) {
-    var call = RunMessages.call(catalogue, request, Requests.terms(memory));
+    var call = RunMessages.call(catalogue, request, Requests.context(memory));
     var result = runner.run(call);
     var answer =
         RunResponse.newBuilder()
@@ -83,7 +83,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
   }
 
   private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {
-    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.terms(memory)));
+    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.context(memory)));
     var answer =
         RunPipelineResponse.newBuilder()
             .setDevice(result.device())

@@ -34,12 +34,12 @@ final class Requests {
   }
 
   /** On which terms the call at hand is to be served. */
-  public static RequestContext terms() {
-    return terms(RequestMemory.HEAP);
+  public static RequestContext context() {
+    return context(RequestMemory.HEAP);
   }
 
   /** The same of a call whose tensors come and go in some memory. */
-  public static RequestContext terms(RequestMemory memory) {
+  public static RequestContext context(RequestMemory memory) {
     var context = Context.current();
     var given = context.getDeadline();
     var deadline =

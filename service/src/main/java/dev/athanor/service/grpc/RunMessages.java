@@ -43,7 +43,7 @@ final class RunMessages {
                     .formatted(Tensors.excerpt(name))));
   }
 
-  static Call call(Catalogue catalogue, RunRequest request, RequestContext terms) {
+  static Call call(Catalogue catalogue, RunRequest request, RequestContext context) {
     var op = find(catalogue, request.getOp(), "op");
     var description = op.description();
     request
@@ -84,16 +84,16 @@ final class RunMessages {
         inputs(request.getInputsMap()),
         attributes(request.getAttributesMap(), "attributes."),
         outputs(request.getOutputsMap()),
-        terms);
+        context);
   }
 
-  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, RequestContext terms) {
-    if (request.getStepsCount() > Pipeline.MOST_STEPS) {
+  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, RequestContext context) {
+    if (request.getStepsCount() > Pipeline.MAX_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "steps",
           "there are %d steps; a pipeline has 1 to %d"
-              .formatted(request.getStepsCount(), Pipeline.MOST_STEPS));
+              .formatted(request.getStepsCount(), Pipeline.MAX_STEPS));
     }
     var steps = new ArrayList<Pipeline.Step>();
     for (var step : request.getStepsList()) {
@@ -105,7 +105,7 @@ final class RunMessages {
       }
     }
     return new Pipeline(
-        inputs(request.getInputsMap()), steps, outputs(request.getOutputsMap()), terms);
+        inputs(request.getInputsMap()), steps, outputs(request.getOutputsMap()), context);
   }
 
   private static Pipeline.Step step(Catalogue catalogue, PipelineStep step, String path) {

@@ -77,7 +77,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     Requests.start(
         answer,
         () -> {
-          var info = put(upload, Requests.terms());
+          var info = put(upload, Requests.context());
           answer.onNext(PutResponse.newBuilder().setTensor(tensor(info)).build());
           answer.onCompleted();
         });
@@ -190,7 +190,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public void get(GetRequest request, StreamObserver<GetResponse> answer) {
-    var terms = Requests.terms();
+    var terms = Requests.context();
     var outflow =
         new Outflow<>(
             (ServerCallStreamObserver<GetResponse>) answer,

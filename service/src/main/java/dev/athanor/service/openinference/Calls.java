@@ -44,13 +44,13 @@ final class Calls {
    *
    * @param tensors of the tenant whose request it is
    */
-  static Call of(Op op, InferenceRequest request, TenantTensors tensors, RequestContext terms) {
+  static Call of(Op op, InferenceRequest request, TenantTensors tensors, RequestContext context) {
     var description = op.description();
     var attributes = new HashMap<>(request.parameters());
     long priority = whole(attributes, PRIORITY, RequestContext.LAST_PRIORITY);
     var prioritized =
-        priority == 0 ? terms : terms.withPriority("parameters." + PRIORITY, (int) priority);
-    var within = prioritized.withDeadline(deadline(attributes, terms.deadline()));
+        priority == 0 ? context : context.withPriority("parameters." + PRIORITY, (int) priority);
+    var within = prioritized.withDeadline(deadline(attributes, context.deadline()));
     dropSequence(attributes);
     checkAttributes(description, attributes);
     return new Call(

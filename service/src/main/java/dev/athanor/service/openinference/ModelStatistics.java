@@ -57,9 +57,9 @@ public record ModelStatistics(
   ModelStatistics succeeded(long now, Result result) {
     var timing = result.timing();
     var launches = new TreeMap<>(batches);
-    if (result.company() > 0) {
+    if (result.batchSize() > 0) {
       launches.put(
-          result.company(), launches.getOrDefault(result.company(), Compute.NONE).plus(timing));
+          result.batchSize(), launches.getOrDefault(result.batchSize(), Compute.NONE).plus(timing));
     }
     return new ModelStatistics(
         name,

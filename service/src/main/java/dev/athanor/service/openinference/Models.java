@@ -122,11 +122,11 @@ public final class Models {
   /**
    * Runs a model and waits for it.
    *
-   * @param terms which the request's parameters may narrow
+   * @param context which the request's parameters may narrow
    * @throws Failure when the request is wrong, cannot be served now, or fails
    */
-  public Inference infer(Op op, InferenceRequest request, RequestContext terms) {
-    var call = Calls.of(op, request, store.of(terms.tenant()), terms);
+  public Inference infer(Op op, InferenceRequest request, RequestContext context) {
+    var call = Calls.of(op, request, store.of(context.tenant()), context);
     var name = op.description().name();
     long asked = System.nanoTime();
     try {

@@ -72,14 +72,14 @@ class InferController {
     request.setAttribute(Problems.OP, name);
     Media.ofAnswer(request, Media.JSON, Media.OCTET_STREAM);
     Requests.checkNoQuery(request);
-    var terms = Requests.terms(request, memory);
+    var context = Requests.context(request, memory);
     long limit = settings.maxBodyBytes();
     var header = Requests.inferenceHeader(request, limit);
     InferRequest asked;
     try (var body = Requests.unpacked(request, limit)) {
       asked = InferRequest.read(op, body, header, new DecodeBudget(memory, limit));
     }
-    var inference = models.infer(op, asked.request(), terms);
+    var inference = models.infer(op, asked.request(), context);
     RunAnswers.timing(response, inference.result().timing());
     InferAnswer.send(response, name, asked, inference);
   }

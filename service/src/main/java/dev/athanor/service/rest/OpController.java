@@ -39,7 +39,7 @@ class OpController {
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
-  private final DeviceRuntimes places;
+  private final DeviceRuntimes runtimes;
   private final InlineMemory inline;
 
   OpController(
@@ -47,13 +47,13 @@ class OpController {
       OpRunner runner,
       Metrics metrics,
       RestSettings settings,
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
-    this.places = places;
+    this.runtimes = runtimes;
     this.inline = inline;
   }
 
@@ -88,7 +88,7 @@ class OpController {
           "the query parameter problem is missing; it says inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
     }
     answer(
-        PlanView.of(name, places.first().id(), problem, runner.plan(op, problem)),
+        PlanView.of(name, runtimes.first().id(), problem, runner.plan(op, problem)),
         request,
         response);
   }
@@ -116,16 +116,16 @@ class OpController {
     // where the client has no wish, it is answered as it asks
     var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
     var wanted = Media.ofAnswer(request, media, other);
-    var terms = Requests.terms(request, memory);
+    var context = Requests.context(request, memory);
     long limit = settings.maxBodyBytes();
     var body = Requests.body(request, limit);
     var sayable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
       Requests.checkQuery(request, List.of());
-      asked = OpRequest.read(op, body, limit, sayable, terms);
+      asked = OpRequest.read(op, body, limit, sayable, context);
     } else {
-      asked = OpRequest.ofSafetensors(op, request, body, limit, sayable, terms);
+      asked = OpRequest.ofSafetensors(op, request, body, limit, sayable, context);
     }
     var result = runner.run(asked.call());
     RunAnswers.timing(response, result.timing());

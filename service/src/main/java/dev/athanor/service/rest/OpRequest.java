@@ -44,11 +44,11 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    * @param sayable the dtypes that the answer can say
    */
   static OpRequest read(
-      Op op, InputStream body, long limit, Set<DType> sayable, RequestContext terms)
+      Op op, InputStream body, long limit, Set<DType> sayable, RequestContext context)
       throws IOException {
-    var room = new DecodeBudget(terms.memory(), limit);
+    var room = new DecodeBudget(context.memory(), limit);
     return Json.read(
-        body, parser -> new Reader(op.description(), parser, room).read(op, sayable, terms));
+        body, parser -> new Reader(op.description(), parser, room).read(op, sayable, context));
   }
 
   /**
@@ -64,7 +64,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       ByteSource body,
       long limit,
       Set<DType> sayable,
-      RequestContext terms)
+      RequestContext context)
       throws IOException {
     var description = op.description();
     var inputs = new HashMap<String, Call.Input>();
@@ -95,9 +95,9 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
                 .formatted(name));
       }
     }
-    file.read(terms.memory())
+    file.read(context.memory())
         .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    return new OpRequest(call(op, inputs, attributes, outputs, sayable, terms), Map.of());
+    return new OpRequest(call(op, inputs, attributes, outputs, sayable, context), Map.of());
   }
 
   /** A call whose inline outputs have dtypes that the answer can say. */
@@ -107,14 +107,14 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       Map<String, ?> attributes,
       Map<String, Target> outputs,
       Set<DType> sayable,
-      RequestContext terms) {
+      RequestContext context) {
     var inline = new Destination.Inline(sayable);
     var targets = new HashMap<>(outputs);
     targets.replaceAll((_, target) ->
         target.destination() instanceof Destination.Inline
             ? new Target(inline, target.dtype())
             : target);
-    return new Call(op, inputs, attributes, targets, new Target(inline, null), terms);
+    return new Call(op, inputs, attributes, targets, new Target(inline, null), context);
   }
 
   private static List<String> names(OpDescription op) {
@@ -161,7 +161,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       this.room = room;
     }
 
-    OpRequest read(Op runnable, Set<DType> sayable, RequestContext terms) {
+    OpRequest read(Op runnable, Set<DType> sayable, RequestContext context) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -174,7 +174,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      var call = call(runnable, inputs, attributes, outputs, sayable, terms);
+      var call = call(runnable, inputs, attributes, outputs, sayable, context);
       return new OpRequest(call, encodings);
     }
 

@@ -36,9 +36,9 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
    * @param limit how many bytes a tensor may have
    */
   static PipelineRequest read(
-      Catalogue catalogue, InputStream body, long limit, RequestContext terms) throws IOException {
-    var room = new DecodeBudget(terms.memory(), limit);
-    return Json.read(body, parser -> new Reader(catalogue, parser, room).read(terms));
+      Catalogue catalogue, InputStream body, long limit, RequestContext context) throws IOException {
+    var room = new DecodeBudget(context.memory(), limit);
+    return Json.read(body, parser -> new Reader(catalogue, parser, room).read(context));
   }
 
   private static final class Reader {
@@ -56,7 +56,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
       this.room = room;
     }
 
-    PipelineRequest read(RequestContext terms) {
+    PipelineRequest read(RequestContext context) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -73,7 +73,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      return new PipelineRequest(new Pipeline(inputs, steps, outputs, terms), encodings);
+      return new PipelineRequest(new Pipeline(inputs, steps, outputs, context), encodings);
     }
 
     private void output(String name) {
@@ -90,11 +90,11 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
             "steps must be a list of objects, got " + Json.name(parser.currentToken()));
       }
       while (parser.nextToken() != JsonToken.END_ARRAY) {
-        if (steps.size() == Pipeline.MOST_STEPS) {
+        if (steps.size() == Pipeline.MAX_STEPS) {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               "steps",
-              "steps has more than %d members, which are the most".formatted(Pipeline.MOST_STEPS));
+              "steps has more than %d members, which are the most".formatted(Pipeline.MAX_STEPS));
         }
         try {
           steps.add(step("steps[" + steps.size() + "]"));

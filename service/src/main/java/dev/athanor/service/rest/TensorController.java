@@ -94,7 +94,7 @@ class TensorController {
         media == Media.OCTET_STREAM
             ? List.of("dtype", "shape", "ttlSeconds", "name", "scope", "device")
             : List.of("ttlSeconds", "name", "scope", "device"));
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     var options =
         new TensorOptions(
             Requests.label(request, "name"),
@@ -350,7 +350,7 @@ class TensorController {
     var media = Media.ofBody(request, CONTENTS);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
     var body = Requests.body(request, settings.maxBodyBytes());

@@ -68,7 +68,7 @@ class TensorDataController {
       throws IOException {
     Requests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     var info = store.of(terms.tenant()).describe(handle);
     if (ETags.has(request.getHeader("If-None-Match"), info.version(), media)) {
       TensorAnswers.headers(response, info, media);

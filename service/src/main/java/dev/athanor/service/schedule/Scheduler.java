@@ -254,7 +254,7 @@ public final class Scheduler {
   }
 
   private void submit(Ticket ticket) {
-    if (phase == Phase.DRAINED || (phase == Phase.REFUSING && !ticket.goesOn())) {
+    if (phase == Phase.DRAINED || (phase == Phase.REFUSING && !ticket.isContinuation())) {
       refuse(ticket, Reason.DRAINING, seconds(untilDrained()));
       return;
     }
@@ -270,7 +270,7 @@ public final class Scheduler {
       return;
     }
     var idle = devices.idle(ticket.device());
-    if (idle.isEmpty() && !ticket.goesOn() && !waiting.fits(entry)) {
+    if (idle.isEmpty() && !ticket.isContinuation() && !waiting.fits(entry)) {
       long room = devices.delay(waiting.excess(entry), now);
       refuse(ticket, Reason.QUEUE_FULL, seconds(room));
       return;

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param cost the estimate of how long it keeps a stream, in nanoseconds; at least 1
  * @param hostBytes the host memory that it holds while it waits
  * @param device the device on which it runs, since its tensors lie there; from 0
- * @param goesOn whether it goes on with something of which a part is done, and so is refused
+ * @param isContinuation whether it goes on with something of which a part is done, and so is refused
  *     neither for want of room nor because the service is about to end
  * @param batch with whom it can be run as one launch; null if only alone
  */
@@ -29,7 +29,7 @@ public record Ticket(
     long cost,
     long hostBytes,
     int device,
-    boolean goesOn,
+    boolean isContinuation,
     @Nullable Batch batch) {
 
   /** The band in the middle. */

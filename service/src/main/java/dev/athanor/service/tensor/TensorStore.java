@@ -296,15 +296,15 @@ public final class TensorStore {
   public void makeRoom(DeviceStorage home, long bytes) {
     sweep();
     long needed = bytes - home.free();
-    boolean goesOn = true;
+    boolean isContinuation = true;
     for (var entry : idle(home, needed)) {
       try {
-        if (goesOn) {
+        if (isContinuation) {
           spill(entry);
         }
       } catch (Failure e) {
         LOG.warn("no tensor is moved to the host now: {}", e.getMessage());
-        goesOn = false;
+        isContinuation = false;
       } finally {
         letGo(entry); // which is no use of it: its lease goes on
       }

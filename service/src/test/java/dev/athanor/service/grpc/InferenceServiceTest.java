@@ -328,8 +328,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "shape-mismatch",
             "inputs.a.shape",
-            "inputs.a.shape is [3], but the tensor of its handle has [2]; both must have as many"
-                + " elements");
+            "inputs.a.shape is [3], but the tensor has shape [2]; both must have the same number of elements");
     refused(
             request
                 .clone()

@@ -284,7 +284,7 @@ class OpsServiceTest extends GrpcTest {
             "outputs.y.into",
             "outputs.y.into is "
                 + handle
-                + ", which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor");
+                + ", which is also the input \"x\"; identity cannot run in place, so name another tensor");
     clock.advance(Duration.ofMinutes(61));
     refused(identity().putInputs("x", resident(handle)))
         .is(
@@ -343,8 +343,7 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.INVALID_ARGUMENT,
         "missing-input",
         "steps[1].inputs.x",
-        "steps[1].inputs.x is \"nothing\", which is no input of the pipeline, no output of an"
-            + " earlier step and no handle");
+        "steps[1].inputs.x is \"nothing\", which is neither a pipeline input, nor an output of an earlier step, nor a handle");
     assertThat(missing.metadata()).containsEntry("step", "1").containsEntry("op", "identity");
     var unknown =
         refusal(() ->
@@ -360,7 +359,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "steps",
-            "there are 0 steps; a pipeline has 1 to 256");
+            "steps has 0 entries; a pipeline has 1 to 256");
     var many = RunPipelineRequest.newBuilder();
     for (int i = 0; i < 257; i++) {
       many.addSteps(PipelineStep.getDefaultInstance());
@@ -370,7 +369,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "steps",
-            "there are 257 steps; a pipeline has 1 to 256");
+            "steps has 257 entries; a pipeline has 1 to 256");
     // a text of the client is never repeated at length
     var tedious =
         refusal(() ->
@@ -423,7 +422,7 @@ class OpsServiceTest extends GrpcTest {
     assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(full.reason()).isEqualTo("queue-full");
     assertThat(full.message())
-        .isEqualTo("2 jobs wait for the device already, as much work as may; try again");
+         .isEqualTo("Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
     assertThat(full.mayRetry()).isTrue();
     calls.forEach(call -> call.cancel(true));
     await().until(() -> streams.waiting() == 0);

@@ -234,7 +234,7 @@ class ApiKeyTest extends RestTest {
           403,
           "forbidden",
           "X-Priority",
-          "X-Priority is %s; a priority above the normal 3 needs the scope priority, which the caller lacks"
+          "X-Priority is %s; a priority higher than 3 requires the scope \"priority\", which the caller lacks"
               .formatted(priority));
       as(URGENT, inputs)
           .header("X-Priority", priority)
@@ -252,7 +252,7 @@ class ApiKeyTest extends RestTest {
         403,
         "forbidden",
         "parameters.priority",
-        "parameters.priority is 1; a priority above the normal 3 needs the scope priority, which the caller lacks");
+        "parameters.priority is 1; a priority higher than 3 requires the scope \"priority\", which the caller lacks");
   }
 
   @Test

@@ -114,7 +114,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "steps[0].outputs.y",
-        "steps[0].outputs.y has the name \"?\"; a name has 1 to 128 printable characters and is no handle");
+        "steps[0].outputs.y has the name \"?\"; a name must have 1 to 128 printable characters and must not look like a handle");
   }
 
   @Test
@@ -196,7 +196,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "steps[0].outputs.y",
-        "steps[0].outputs.y has the name \"a?b\"; a name has 1 to 128 printable characters and is no handle");
+        "steps[0].outputs.y has the name \"a?b\"; a name must have 1 to 128 printable characters and must not look like a handle");
   }
 
   @Test

@@ -320,7 +320,7 @@ class OpenInferenceTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor of its handle has [2]; both must have as many elements
+          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor has shape [2]; both must have the same number of elements
           "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor of its handle is FP32
           "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has a tensor_handle and data; it must have one of them
           """)
@@ -369,7 +369,7 @@ class OpenInferenceTest extends RestTest {
         406,
         "not-acceptable",
         "outputs.y",
-        "output \"y\" is bf16, for which the form of the answer has no dtype; ask for another form or keep it as a handle");
+        "output \"y\" is bf16, which the response format cannot encode; accept another format or keep the output as a handle");
     assertThat(
             infer("identity", json.formatted("BF16", 4, "\"tensor_store\":true"), bf16)
                 .<String>path("outputs[0].datatype"))

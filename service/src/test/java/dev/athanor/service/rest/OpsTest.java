@@ -181,7 +181,7 @@ class OpsTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.y.into",
-        "outputs.y.into is %s, which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor"
+        "outputs.y.into is %s, which is also the input \"x\"; identity cannot run in place, so name another tensor"
             .formatted(x));
     var longer = tensor(1, 2, 3);
     problem(
@@ -191,7 +191,7 @@ class OpsTest extends RestTest {
         400,
         "shape-mismatch",
         "outputs.y.into",
-        "outputs.y.into is f32[3], but output \"y\" is f32[2]; they must be equal");
+        "outputs.y.into has type f32[3], but output \"y\" has type f32[2]; they must be equal");
   }
 
   @Test
@@ -204,7 +204,7 @@ class OpsTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.zeros.into",
-        "outputs.zeros.into is %s, which another output of the same call goes to; name another tensor"
+        "outputs.zeros.into is %s, which another output of the same call already writes; name another tensor"
             .formatted(target));
   }
 
@@ -225,7 +225,7 @@ class OpsTest extends RestTest {
         400,
         "shape-mismatch",
         "inputs.x.shape",
-        "inputs.x.shape is [4, 2], but the tensor of its handle has [6]; both must have as many elements");
+        "inputs.x.shape is [4, 2], but the tensor has shape [6]; both must have the same number of elements");
     problem(
         json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [-6]}}}".formatted(x))
             .post("/ops/identity"),
@@ -325,7 +325,7 @@ class OpsTest extends RestTest {
             429,
             "queue-full",
             null,
-            "2 jobs wait for the device already, as much work as may; try again")
+             "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.")
         .header("Retry-After", "1");
     given()
         .get("/actuator/prometheus")

@@ -193,8 +193,7 @@ class SafetensorsBodyTest extends RestTest {
         406,
         "not-acceptable",
         "outputs.zeros",
-        "output \"zeros\" is q4_0, for which the form of the answer has no dtype; ask for another form"
-            + " or keep it as a handle");
+        "output \"zeros\" is q4_0, which the response format cannot encode; accept another format or keep the output as a handle");
     given().get("/tensors").then().body("tensors.size()", equalTo(before));
   }
 

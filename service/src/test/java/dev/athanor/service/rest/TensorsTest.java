@@ -329,7 +329,7 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "If-Match does not match version 1 of the tensor; read the tensor again");
+        "If-Match does not match the current version 1 of the tensor; read the tensor again");
     given()
         .contentType("application/octet-stream")
         .header("If-Match", "\"1-json\"")
@@ -374,7 +374,7 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "If-Match does not match version 31 of the tensor; read the tensor again");
+        "If-Match does not match the current version 31 of the tensor; read the tensor again");
   }
 
   @Test
@@ -398,13 +398,13 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "If-Match does not match version 2 of the tensor; read the tensor again");
+        "If-Match does not match the current version 2 of the tensor; read the tensor again");
     problem(
         json("{\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [1, 2]}").put(path + "/data"),
         400,
         "shape-mismatch",
         null,
-        "the tensor is f32[2], the new contents are f32[1, 2]; they must be equal");
+        "the tensor has type f32[2], but the new contents have type f32[1, 2]; they must be equal");
     problem(
         given().contentType("application/octet-stream").body(f32Bytes(1)).put(path + "/data"),
         400,

@@ -73,12 +73,12 @@ public final class Requests {
    *     integer or X-Priority none of 1, the first, to 5; with {@code forbidden} when X-Priority
    *     asks for more than the caller may
    */
-  public static RequestContext terms(HttpServletRequest request) {
-    return terms(request, RequestMemory.HEAP);
+  public static RequestContext context(HttpServletRequest request) {
+    return context(request, RequestMemory.HEAP);
   }
 
   /** The same for a request that tensors come and go with. */
-  public static RequestContext terms(HttpServletRequest request, RequestMemory memory) {
+  public static RequestContext context(HttpServletRequest request, RequestMemory memory) {
     var caller = caller(request);
     var usual =
         new RequestContext(
