@@ -6,12 +6,11 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Why a request failed. The message is for the client: a sentence that names what was given and
- * what would be right. Each protocol maps codes to its own statuses in one place.
+ * The failure of a request. The message is for the client: it names what was given and what to do. Each protocol maps codes to its own statuses.
  */
 public abstract sealed class Failure extends RuntimeException {
 
-  /** What kind of failure it is; clients decide on it. */
+  /** The error code, on which clients decide. */
   public enum Code {
     MALFORMED_BODY,
     INVALID_TENSOR,
@@ -48,7 +47,7 @@ public abstract sealed class Failure extends RuntimeException {
     OUT_OF_HOST_MEMORY,
     INTERNAL;
 
-    /** {@code malformed-body}. */
+    /** Returns the code in the form {@code malformed-body}. */
     public String text() {
       return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
@@ -57,8 +56,8 @@ public abstract sealed class Failure extends RuntimeException {
   /**
    * The step of a pipeline that failed.
    *
-   * @param index from 0
-   * @param op null where it is not known yet
+   * @param index the index, from 0
+   * @param op the op; null if not known yet
    */
   public record Step(int index, @Nullable String op) {}
 
@@ -77,22 +76,22 @@ public abstract sealed class Failure extends RuntimeException {
     return code;
   }
 
-  /** The path of the part of the request that is at fault: {@code inputs.a.data[3]}. */
+  /** Returns the path of the invalid part of the request, such as {@code inputs.a.data[3]}. */
   public @Nullable String field() {
     return field;
   }
 
-  /** The step of a pipeline that failed; null where that is none's fault. */
+  /** Returns the failed step of a pipeline; null if no step is to blame. */
   public @Nullable Step step() {
     return step;
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Returns the failure of a call whose client has disconnected. */
   public static Failure clientGone() {
-    return new Refused(Code.CANCELLED, "the client has gone; nothing was stored");
+    return new Refused(Code.CANCELLED, "the client disconnected; nothing was stored");
   }
 
-  /** This failure, as that of a step; of the first that says so. */
+  /** Attributes this failure to a step, unless it already has one, and returns it. */
   public Failure in(Step failed) {
     if (step == null) {
       step = failed;
@@ -100,7 +99,7 @@ public abstract sealed class Failure extends RuntimeException {
     return this;
   }
 
-  /** A request that is wrong, or that cannot be served whenever it is sent again. */
+  /** An invalid request, or one that will fail again when retried. */
   public static sealed class Refused extends Failure permits WrongReplica {
     public Refused(Code code, @Nullable String field, String message) {
       super(code, field, message, null);
@@ -111,7 +110,7 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
-  /** A request that another replica can serve, since it has the tensor. */
+  /** A request that only the replica with the tensor can serve. */
   public static final class WrongReplica extends Refused {
     private static final String ONE_REPLICA =
         "all handles of a request must belong to one replica: read the other tensors, create them there, and use the new handles";
@@ -126,38 +125,36 @@ public abstract sealed class Failure extends RuntimeException {
       this.url = url;
     }
 
-    /**
-     * A request with a handle of another replica.
+    /** Returns the failure of a request with a handle of another replica.
      *
-     * @param replica the mark of the replica that owns the tensor
-     * @param url its REST interface; null where it is not configured
+     * @param replica the id of the replica that owns the tensor
+     * @param url the URL of its REST interface; null if not configured
      */
     public static WrongReplica of(
         String field, String handle, String replica, @Nullable String url) {
       return new WrongReplica(
           field,
-          "%s is a tensor of the replica %s; send the request there".formatted(handle, replica),
+          "%s belongs to replica %s; send the request there".formatted(handle, replica),
           replica,
           url);
     }
 
-    /**
-     * A request with handles of several replicas.
+    /** Returns the failure of a request with handles of several replicas.
      *
-     * @param replicas their marks
-     * @param owner one of them, which is not this replica
+     * @param replicas the ids of the replicas
+     * @param owner one of them, not this replica
      */
     public static WrongReplica several(
         Collection<String> replicas, String owner, @Nullable String url) {
       return new WrongReplica(
           null,
-          "the request names tensors of the replicas %s; %s"
+          "the request uses tensors of the replicas %s; %s"
               .formatted(String.join(", ", replicas), ONE_REPLICA),
           owner,
           url);
     }
 
-    /** This failure, of a request that another replica has forwarded already. */
+    /** Returns this failure for a request that was already forwarded once. */
     public WrongReplica afterForwarding() {
       return new WrongReplica(
           field(),
@@ -167,18 +164,18 @@ public abstract sealed class Failure extends RuntimeException {
           url);
     }
 
-    /** The mark of the replica. */
+    /** Returns the id of the replica. */
     public String replica() {
       return replica;
     }
 
-    /** The address of the replica's REST interface; null where it is not configured. */
+    /** Returns the URL of the replica's REST interface; null if not configured. */
     public @Nullable String url() {
       return url;
     }
   }
 
-  /** A request that may be served later. */
+  /** A temporary failure; the request can be retried. */
   public static final class Busy extends Failure {
     private static final Duration RETRY_ELSEWHERE = Duration.ofSeconds(5);
 
@@ -189,16 +186,15 @@ public abstract sealed class Failure extends RuntimeException {
       this.retryAfter = retryAfter;
     }
 
-    /** A device is gone, and all that lay on it. */
+    /** Returns the failure of a request for a lost device. */
     public static Busy deviceLost() {
       return new Busy(
           Code.DEVICE_LOST,
-          "the device no longer answers, and the tensors it held are gone",
+          "the device is lost, and so are the tensors on it",
           RETRY_ELSEWHERE);
     }
 
-    /**
-     * Another replica, which owns the tensors of the request, does not answer.
+    /** Returns the failure of a request whose tensors belong to an unavailable replica.
      *
      * @param what what happened, and whether the request may have been carried out
      */
@@ -210,19 +206,19 @@ public abstract sealed class Failure extends RuntimeException {
           RETRY_ELSEWHERE);
     }
 
-    /** The service is about to end. */
+    /** Returns the failure of a request during shutdown. */
     public static Busy draining() {
       return new Busy(
-          Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
+          Code.DRAINING, "the service is shutting down and accepts no new work", RETRY_ELSEWHERE);
     }
 
-    /** When to try again. */
+    /** Returns how long to wait before a retry. */
     public Duration retryAfter() {
       return retryAfter;
     }
   }
 
-  /** The time that the client gave has passed. */
+  /** The client's deadline has passed. */
   public static final class TooLate extends Failure {
     public TooLate(Deadline deadline) {
       super(
@@ -234,7 +230,7 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
-  /** The device cannot hold what the request needs. */
+  /** Device memory does not suffice for the request. */
   public static final class OutOfDeviceMemory extends Failure {
     private final long requestedBytes;
     private final long freeBytes;
@@ -243,7 +239,7 @@ public abstract sealed class Failure extends RuntimeException {
       super(
           Code.OUT_OF_DEVICE_MEMORY,
           null,
-          "%d bytes of device memory were asked for, %d are free; delete tensors or send less"
+          "Out of device memory: %d bytes requested, %d bytes free. Delete tensors or use smaller ones."
               .formatted(requestedBytes, freeBytes),
           null);
       this.requestedBytes = requestedBytes;
@@ -259,12 +255,12 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
-  /** A fault of ours. What happened is in the log, under the id, and nowhere else. */
+  /** An internal error. Only the log contains the details, under the id. */
   public static final class Internal extends Failure {
     private final String id;
 
     public Internal(String id, RuntimeException cause) {
-      super(Code.INTERNAL, null, "the service failed; its log says more under the id " + id, cause);
+      super(Code.INTERNAL, null, "Internal error; see the log of the service for id " + id, cause);
       this.id = id;
     }
 

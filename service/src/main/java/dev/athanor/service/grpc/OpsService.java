@@ -20,7 +20,7 @@ import dev.athanor.service.run.Result;
 import io.grpc.stub.StreamObserver;
 import org.springframework.grpc.server.service.GrpcService;
 
-/** The catalogue, and calls of its ops. */
+/** Lists, describes and runs ops. */
 @GrpcService
 class OpsService extends OpsGrpc.OpsImplBase {
 

@@ -21,8 +21,7 @@ import org.springframework.boot.ssl.SslBundles;
 import org.springframework.boot.ssl.SslManagerBundle;
 
 /**
- * TLS credentials of the gRPC server that follow updates of an SSL bundle. gRPC reads the managers
- * of a bundle once, at startup, so they must be replaceable from within.
+ * TLS credentials of the gRPC server that follow updates of an SSL bundle. gRPC reads the managers of a bundle only once, at startup, so these managers have replaceable contents.
  */
 final class ReloadableTls {
 
@@ -36,8 +35,7 @@ final class ReloadableTls {
     trust = AdvancedTlsX509TrustManager.newBuilder().build();
   }
 
-  /**
-   * Registers a bundle with the credentials of another, which follow its updates.
+  /** Registers a bundle whose credentials follow the updates of another bundle.
    *
    * @return the name of the new bundle
    */

@@ -21,15 +21,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Requests to run ops. */
+/** Converts run requests from messages. */
 final class RunMessages {
 
   private RunMessages() {}
 
-  /**
-   * The op of a name.
+  /** Returns the op with a name.
    *
-   * @param field where the name stands in the request
+   * @param field the path of the name in the request
    * @throws Failure.Refused with {@code unknown-op}
    */
   static Op find(Catalogue catalogue, String name, String field) {
@@ -39,7 +38,7 @@ final class RunMessages {
             new Failure.Refused(
                 Code.UNKNOWN_OP,
                 field,
-                "there is no op \"%s\"; athanor.v1.Ops/List lists them"
+                "Unknown op \"%s\". athanor.v1.Ops/List lists all ops."
                     .formatted(Tensors.excerpt(name))));
   }
 
@@ -92,7 +91,7 @@ final class RunMessages {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "steps",
-          "there are %d steps; a pipeline has 1 to %d"
+          "steps has %d entries; a pipeline has 1 to %d"
               .formatted(request.getStepsCount(), Pipeline.MAX_STEPS));
     }
     var steps = new ArrayList<Pipeline.Step>();
@@ -130,7 +129,7 @@ final class RunMessages {
           throw new Failure.Refused(
               Code.INVALID_TENSOR,
               field + ".shape",
-              "%s.shape is given beside inline, which has a shape of its own; leave it out"
+              "%s.shape is given, but inline has its own shape; remove %1$s.shape"
                   .formatted(field));
         }
         yield new Call.Input.Inline(Messages.tensor(input.getInline(), field + ".inline"));

@@ -14,7 +14,7 @@ import java.util.List;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What the service runs on. */
+/** Endpoint {@code GET /devices}, which describes all devices. */
 @RestController
 class DeviceController {
 

@@ -17,7 +17,7 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Calls of models. */
+/** Inference endpoints of the Open Inference Protocol. */
 @RestController
 class InferController {
 
@@ -57,9 +57,7 @@ class InferController {
         });
   }
 
-  /**
-   * What the body is follows from {@code Inference-Header-Content-Length} alone, as in Triton: its
-   * clients name no media type, or any.
+  /** Runs a model. As in Triton, only {@code Inference-Header-Content-Length} determines the format of the body, since clients send no media type or an arbitrary one.
    */
   private void run(
       String name,

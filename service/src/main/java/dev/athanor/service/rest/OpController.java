@@ -31,7 +31,7 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The catalogue, and calls of its ops. */
+/** Endpoints to list, describe and run ops. */
 @RestController
 class OpController {
 
@@ -72,7 +72,7 @@ class OpController {
     answer(OpView.of(find(name).description()), request, response);
   }
 
-  /** The kernels that would run. */
+  /** Returns the PTX of the kernels that a problem would run. */
   @GetMapping("/ops/{op}/ptx")
   void ptx(
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
@@ -85,7 +85,7 @@ class OpController {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "problem",
-          "the query parameter problem is missing; it says inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
+          "the query parameter problem is missing; give the inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
     }
     answer(
         PlanView.of(name, runtimes.first().id(), problem, runner.plan(op, problem)),
@@ -113,19 +113,19 @@ class OpController {
       throws IOException {
     request.setAttribute(Problems.OP, op.description().name());
     var media = Media.ofBody(request, Media.JSON, Media.SAFETENSORS);
-    // where the client has no wish, it is answered as it asks
+    // without a preference, the response has the format of the request
     var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
     var wanted = Media.ofAnswer(request, media, other);
     var context = Requests.context(request, memory);
     long limit = settings.maxBodyBytes();
     var body = Requests.body(request, limit);
-    var sayable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
+    var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
       Requests.checkQuery(request, List.of());
-      asked = OpRequest.read(op, body, limit, sayable, context);
+      asked = OpRequest.read(op, body, limit, encodable, context);
     } else {
-      asked = OpRequest.ofSafetensors(op, request, body, limit, sayable, context);
+      asked = OpRequest.ofSafetensors(op, request, body, limit, encodable, context);
     }
     var result = runner.run(asked.call());
     RunAnswers.timing(response, result.timing());
@@ -155,10 +155,9 @@ class OpController {
     return find(catalogue, name, null);
   }
 
-  /**
-   * The op of a name.
+  /** Returns the op with a name.
    *
-   * @param field where the name stands in the request; null where that is the path
+   * @param field the path of the name in the request; null for the URL path
    * @throws Failure.Refused with {@code unknown-op}
    */
   static Op find(Catalogue catalogue, String name, @Nullable String field) {
@@ -168,7 +167,7 @@ class OpController {
             new Failure.Refused(
                 Code.UNKNOWN_OP,
                 field,
-                "there is no op \"%s\"; GET /ops lists them".formatted(Tensors.excerpt(name))));
+                "Unknown op \"%s\". GET /ops lists all ops.".formatted(Tensors.excerpt(name))));
   }
 
   private static void answer(Object value, HttpServletRequest request, HttpServletResponse response)

@@ -28,10 +28,9 @@ import java.util.stream.Stream;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/**
- * A request to run an op, as JSON has it, or a safetensors file and query parameters.
+/** A request to run an op, in JSON or as a safetensors file with query parameters.
  *
- * @param encodings how outputs are to be written
+ * @param encodings the encodings of outputs
  */
 record OpRequest(Call call, Map<String, Encoding> encodings) {
 
@@ -40,30 +39,29 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   /**
    * Reads the body of {@code POST /ops/{op}}.
    *
-   * @param limit how many bytes a tensor may have
-   * @param sayable the dtypes that the answer can say
+   * @param limit maximum size of a tensor in bytes
+   * @param encodable the dtypes that the response format can encode
    */
   static OpRequest read(
-      Op op, InputStream body, long limit, Set<DType> sayable, RequestContext context)
+      Op op, InputStream body, long limit, Set<DType> encodable, RequestContext context)
       throws IOException {
     var room = new DecodeBudget(context.memory(), limit);
     return Json.read(
-        body, parser -> new Reader(op.description(), parser, room).read(op, sayable, context));
+        body, parser -> new Reader(op.description(), parser, room).read(op, encodable, context));
   }
 
   /**
-   * Reads a body whose tensors are called as inputs are. Query parameters are attributes, inputs
-   * that are resident ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
+   * Reads a safetensors body whose tensors are named like inputs. Query parameters give attributes, resident inputs ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
    *
-   * @param limit how many bytes of data the file may have
-   * @param sayable the dtypes that the answer can say
+   * @param limit maximum size of the file's data in bytes
+   * @param encodable the dtypes that the response format can encode
    */
   static OpRequest ofSafetensors(
       Op op,
       HttpServletRequest request,
       ByteSource body,
       long limit,
-      Set<DType> sayable,
+      Set<DType> encodable,
       RequestContext context)
       throws IOException {
     var description = op.description();
@@ -91,24 +89,24 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         throw new Failure.Refused(
             Code.INVALID_TENSOR,
             "inputs." + name,
-            "inputs.%1$s is in the body, and a handle too as ?%1$s=; it may be one of them"
+            "inputs.%1$s is given in the body and as the query parameter %1$s; give only one"
                 .formatted(name));
       }
     }
     file.read(context.memory())
         .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    return new OpRequest(call(op, inputs, attributes, outputs, sayable, context), Map.of());
+    return new OpRequest(call(op, inputs, attributes, outputs, encodable, context), Map.of());
   }
 
-  /** A call whose inline outputs have dtypes that the answer can say. */
+  /** Creates a call whose inline outputs are limited to dtypes that the response can encode. */
   private static Call call(
       Op op,
       Map<String, Call.Input> inputs,
       Map<String, ?> attributes,
       Map<String, Target> outputs,
-      Set<DType> sayable,
+      Set<DType> encodable,
       RequestContext context) {
-    var inline = new Destination.Inline(sayable);
+    var inline = new Destination.Inline(encodable);
     var targets = new HashMap<>(outputs);
     targets.replaceAll((_, target) ->
         target.destination() instanceof Destination.Inline
@@ -137,7 +135,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               "outputs." + output,
-              "%s is \"%s\"; an output is inline, handle, or the handle t_… of a tensor to write to"
+              "%s is \"%s\"; it must be inline, handle, or the handle t_… of a tensor to overwrite"
                   .formatted(output, Tensors.excerpt(text)));
     };
   }
@@ -161,7 +159,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       this.room = room;
     }
 
-    OpRequest read(Op runnable, Set<DType> sayable, RequestContext context) {
+    OpRequest read(Op runnable, Set<DType> encodable, RequestContext context) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -174,7 +172,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      var call = call(runnable, inputs, attributes, outputs, sayable, context);
+      var call = call(runnable, inputs, attributes, outputs, encodable, context);
       return new OpRequest(call, encodings);
     }
 

@@ -18,7 +18,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 import tools.jackson.core.JsonGenerator;
 
-/** Several ops in one request. */
+/** Endpoint {@code POST /pipelines/run}. */
 @RestController
 class PipelineController {
 

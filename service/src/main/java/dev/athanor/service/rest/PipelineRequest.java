@@ -20,10 +20,9 @@ import java.util.Map;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/**
- * A request to run a pipeline, as JSON has it.
+/** A request to run a pipeline, in JSON.
  *
- * @param encodings how outputs are to be written
+ * @param encodings the encodings of outputs
  */
 record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
 
@@ -33,7 +32,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
   /**
    * Reads the body of {@code POST /pipelines/run}.
    *
-   * @param limit how many bytes a tensor may have
+   * @param limit maximum size of a tensor in bytes
    */
   static PipelineRequest read(
       Catalogue catalogue, InputStream body, long limit, RequestContext context) throws IOException {
@@ -94,7 +93,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               "steps",
-              "steps has more than %d members, which are the most".formatted(Pipeline.MAX_STEPS));
+              "steps has more than %d entries, which is the limit".formatted(Pipeline.MAX_STEPS));
         }
         try {
           steps.add(step("steps[" + steps.size() + "]"));
@@ -130,7 +129,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
           });
       if (op[0] == null) {
         throw new Failure.Refused(
-            Code.UNKNOWN_OP, path + ".op", "%s has no op; it says what runs".formatted(path));
+            Code.UNKNOWN_OP, path + ".op", "%s.op is missing; it names the op to run".formatted(path));
       }
       var found = OpController.find(catalogue, op[0], path + ".op");
       return new Pipeline.Step(found, from, attributes, to);

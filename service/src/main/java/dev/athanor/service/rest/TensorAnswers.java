@@ -10,7 +10,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
 
-/** Descriptions of resident tensors. */
+/** Writes descriptions of resident tensors. */
 final class TensorAnswers {
 
   private TensorAnswers() {}
@@ -37,7 +37,7 @@ final class TensorAnswers {
     }
   }
 
-  /** Answers with a description. */
+  /** Sends a description as JSON. */
   static void send(HttpServletResponse response, int status, TensorInfo info) throws IOException {
     response.setStatus(status);
     headers(response, info);
@@ -47,7 +47,7 @@ final class TensorAnswers {
     }
   }
 
-  /** Answers with the handle alone, on a line of its own: for shells. */
+  /** Sends only the handle as a line of text, for shell scripts. */
   static void sendHandle(HttpServletResponse response, int status, TensorInfo info)
       throws IOException {
     response.setStatus(status);
@@ -61,8 +61,7 @@ final class TensorAnswers {
     headers(response, info, Media.OCTET_STREAM);
   }
 
-  /**
-   * Sets the headers of {@code HEAD} and of every answer with a tensor's contents.
+  /** Sets the headers that describe a tensor.
    *
    * @param media the format of the contents
    */

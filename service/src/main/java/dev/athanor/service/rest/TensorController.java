@@ -49,7 +49,7 @@ import org.springframework.web.bind.annotation.RestController;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/** Resident tensors but for reading their contents, which is {@link TensorDataController}'s. */
+/** Endpoints for resident tensors. {@link TensorDataController} reads their contents. */
 @RestController
 class TensorController {
 
@@ -58,7 +58,7 @@ class TensorController {
   };
 
   private static final int PAGE = 100;
-  private static final int LARGEST_PAGE = 1000;
+  private static final int MAX_PAGE = 1000;
 
   private final TensorStore store;
   private final Transfers transfers;
@@ -122,7 +122,7 @@ class TensorController {
     return store.of(Requests.tenant(request));
   }
 
-  /** The share of the quota is taken once the size is known, before the elements are read. */
+  /** Creates a tensor. The quota is charged once the size is known, before the elements are read. */
   private TensorInfo create(
       HttpServletRequest request,
       Media media,
@@ -145,7 +145,7 @@ class TensorController {
       RequestContext terms)
       throws IOException {
     var declared = media == Media.OCTET_STREAM ? declared(request) : null;
-    // not a resource of a try: it belongs to the tensor in the end
+    // no try-with-resources, since the tensor takes over the charge
     var charge = store.of(terms.tenant()).charge(0);
     Elements elements;
     try {
@@ -158,11 +158,10 @@ class TensorController {
     return transfers.create(elements, charge, options, terms);
   }
 
-  /**
-   * The elements in a body.
+  /** Returns the elements of a body.
    *
-   * @param type what a body has that does not say it itself
-   * @param room for what has to be read as a whole
+   * @param type the type of a body that does not contain its own
+   * @param room the budget for bodies that are read as a whole
    */
   private Elements elements(
       HttpServletRequest request,
@@ -256,7 +255,7 @@ class TensorController {
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of("limit", "after", "scope"));
-    int limit = (int) Requests.number(request, "limit", 1, LARGEST_PAGE, PAGE);
+    int limit = (int) Requests.number(request, "limit", 1, MAX_PAGE, PAGE);
     var page =
         tensors(request)
             .list(limit, request.getParameter("after"), Requests.label(request, "scope"));

@@ -227,9 +227,7 @@ class InferenceServiceTest extends GrpcTest {
               Status.Code.INVALID_ARGUMENT,
               "invalid-tensor",
               "inputs.x",
-              "inputs.x: the protocol has no numbers for "
-                  + raw
-                  + "; send its bytes, little-endian and row-major");
+              "inputs.x: " + raw + " cannot be sent as numbers; send raw bytes, little-endian and row-major");
     }
     assertThat(refused(with("COMPLEX", contents())).reason()).isEqualTo("unsupported-dtype");
     refused(identity(1).addRawInputContents(bytes(2)))
@@ -237,7 +235,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "raw_input_contents",
-            "raw_input_contents has 2 members, but 1 of the inputs take one");
+            "raw_input_contents has 2 entries, but 1 inputs need one");
     refused(
             identity(1)
                 .setModelName("concat")
@@ -247,15 +245,13 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "raw_input_contents",
-            "raw_input_contents has nothing for inputs.b; every input without a tensor_handle"
-                + " takes one");
+            "raw_input_contents has no entry for inputs.b; every input without a tensor_handle needs one");
     refused(identity(1).setInputs(0, tensor("x", "FP32", 1).setContents(contents())))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has contents, but the request has raw_input_contents; it must have one of"
-                + " them");
+            "inputs.x has contents, but the request has raw_input_contents; give only one");
     refused(identity(1).setInputs(0, tensor("x", "FP32", 2)))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -267,7 +263,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x is there twice; each may be there once");
+            "inputs.x is given twice; give it once");
   }
 
   @Test
@@ -341,7 +337,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.a",
-            "inputs.a has a tensor_handle and data; it must have one of them");
+            "inputs.a has both a tensor_handle and data; give only one");
     refused(
             request
                 .clone()
@@ -387,7 +383,7 @@ class InferenceServiceTest extends GrpcTest {
             "parameters.mode",
             "parameters.mode is empty; it must be a bool, an integer, a double or a string");
     assertThat(refused(identity(1).setId("i".repeat(2000))).message())
-        .isEqualTo("id has 2000 characters; 1024 are the most");
+        .isEqualTo("id has 2000 characters; the limit is 1024");
   }
 
   // -- many on one stream
@@ -430,7 +426,7 @@ class InferenceServiceTest extends GrpcTest {
     }
     var wrong = answers.taken.take();
     assertThat(wrong.getErrorMessage())
-        .isEqualTo("there is no model \"sing\"; GET /v2/models lists them");
+        .isEqualTo("Unknown model \"sing\". GET /v2/models lists all models.");
     assertThat(wrong.getInferResponse().getId()).isEqualTo("wrong");
     assertThat(answers.taken.take().getInferResponse().getRawOutputContents(0)).isEqualTo(bytes(5));
     assertThat(answers.ended.join().status()).isEqualTo(Status.Code.OK);

@@ -149,7 +149,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.NOT_FOUND,
             "unknown-op",
             "op",
-            "there is no op \"sing\"; athanor.v1.Ops/List lists them");
+            "Unknown op \"sing\". athanor.v1.Ops/List lists all ops.");
     refused(identity(1).putInputs("z", input(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -271,7 +271,7 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.FAILED_PRECONDITION,
         "wrong-replica",
         "inputs.x.handle",
-        other + " is a tensor of the replica other; send the request there");
+        other + " belongs to replica other; send the request there");
     assertThat(misdirected.metadata()).containsEntry("replica", "other");
     var handle = put(1, 2);
     refused(
@@ -352,7 +352,7 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.NOT_FOUND,
         "unknown-op",
         "steps[1].op",
-        "there is no op \"sing\"; athanor.v1.Ops/List lists them");
+        "Unknown op \"sing\". athanor.v1.Ops/List lists all ops.");
     assertThat(unknown.metadata()).containsEntry("step", "1").doesNotContainKey("op");
     refusal(() -> ops().runPipeline(RunPipelineRequest.getDefaultInstance()))
         .is(
@@ -395,7 +395,7 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.INTERNAL,
         "internal",
         null,
-        "the service failed; its log says more under the id " + broken.metadata().get("id"));
+        "Internal error; see the log of the service for id " + broken.metadata().get("id"));
   }
 
   @Test

@@ -186,7 +186,7 @@ class ProtocolClientsTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has a tensor_handle and data; it must have one of them");
+            "inputs.x has both a tensor_handle and data; give only one");
   }
 
   private static Message triton() {

@@ -450,7 +450,7 @@ class ApiKeyTest extends RestTest {
         400,
         "unknown-field",
         "name",
-        "there is no query parameter \"name\" here; none are known");
+        "Unknown query parameter \"name\"; this path has none");
   }
 
   @Test

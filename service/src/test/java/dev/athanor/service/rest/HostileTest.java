@@ -363,7 +363,7 @@ class HostileTest extends RestTest {
     assertThat(answer)
         .startsWith("HTTP/1.1 413 ")
         .contains("urn:athanor:problem:too-large")
-        .contains("the body has 99999999999 bytes; 33554432 bytes are the most");
+        .contains("the body has 99999999999 bytes; the limit is 33554432 bytes");
   }
 
   @Test
@@ -375,7 +375,7 @@ class HostileTest extends RestTest {
                 + chunk.repeat(1025));
     assertThat(answer)
         .startsWith("HTTP/1.1 413 ")
-        .contains("the body has more; 33554432 bytes are the most");
+        .contains("the body has more bytes; the limit is 33554432 bytes");
   }
 
   @ParameterizedTest
@@ -421,7 +421,7 @@ class HostileTest extends RestTest {
         404,
         "unknown-op",
         null,
-        "there is no op \"a??[31m\"; GET /ops lists them");
+        "Unknown op \"a??[31m\". GET /ops lists all ops.");
   }
 
   @Test

@@ -14,7 +14,7 @@ import org.springframework.test.context.TestPropertySource;
 class LostDeviceTest extends RestTest {
 
   private static final String DETAIL =
-      "the device no longer answers, and the tensors it held are gone";
+      "the device is lost, and so are the tensors on it";
 
   @Test
   void itsTensorsAnswerThatItIsLost() {

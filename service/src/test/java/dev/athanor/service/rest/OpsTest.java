@@ -62,7 +62,7 @@ class OpsTest extends RestTest {
         404,
         "unknown-op",
         null,
-        "there is no op \"nope\"; GET /ops lists them");
+        "Unknown op \"nope\". GET /ops lists all ops.");
   }
 
   @Test
@@ -149,7 +149,7 @@ class OpsTest extends RestTest {
           identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is not known; keys here are as, into, dtype, encoding
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "x"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "x"; it must be inline or handle
           identity | {"inputs": {"x": X}, "outputs": {"y": {"dtype": "f16"}}} | unsupported-dtype | outputs.y.dtype | output "y" is f32, got f16
-          identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle, or left out, where into is given
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle or absent if into is given
           identity | {"inputs": {"x": X}, "attributes": {"gate": 1}} | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
           identity | {"inputs": {"x": X}, "attributes": {"factor": 1e400}} | invalid-attribute | attributes.factor | attribute "factor" must be a finite number, got Infinity
           identity | {"inputs": {"x": X}, "attributes": {"mode": "c"}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
@@ -242,19 +242,19 @@ class OpsTest extends RestTest {
         415,
         "unsupported-media-type",
         "Content-Type",
-        "Content-Type is application/octet-stream; it may be application/json, application/x-safetensors");
+        "Content-Type is application/octet-stream; it must be one of application/json, application/x-safetensors");
     problem(
         json("{}").accept("image/png").post("/ops/identity"),
         406,
         "not-acceptable",
         "Accept",
-        "Accept is image/png; it may be application/json, application/x-safetensors");
+        "Accept is image/png; it must be one of application/json, application/x-safetensors");
     problem(
         json("{}").header("Content-Encoding", "gzip").post("/ops/identity"),
         415,
         "unsupported-media-type",
         "Content-Encoding",
-        "Content-Encoding is gzip; bodies are taken as they are");
+        "Content-Encoding is gzip; compressed bodies are not supported here");
   }
 
   private CompletableFuture<Response> held(String deadline) {
@@ -371,7 +371,7 @@ class OpsTest extends RestTest {
         .body("id", notNullValue())
         .body(
             "detail",
-            matchesPattern("the service failed; its log says more under the id [0-9a-f-]+"));
+            matchesPattern("Internal error; see the log of the service for id [0-9a-f-]+"));
     assertThat(device.openBuffers()).isEqualTo(buffers);
   }
 

@@ -149,8 +149,8 @@ class PipelineTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          {"op": "nope"}                                            | 404 | unknown-op        | steps[1].op         | there is no op "nope"; GET /ops lists them
-          {"inputs": {}}                                            | 404 | unknown-op        | steps[1].op         | steps[1] has no op; it says what runs
+          {"op": "nope"}                                            | 404 | unknown-op        | steps[1].op         | Unknown op "nope". GET /ops lists all ops.
+          {"inputs": {}}                                            | 404 | unknown-op        | steps[1].op         | steps[1].op is missing; it names the op to run
           {"op": "identity", "input": {}}                           | 400 | unknown-field     | steps[1].input      | steps[1].input is not known; keys here are op, inputs, attributes, outputs
           {"op": "identity"}                                        | 400 | missing-input     | steps[1].inputs.x   | input "x" […] is missing; identity takes x
           {"op": "identity", "inputs": {"q": "h"}}                  | 400 | unknown-field     | steps[1].inputs.q   | identity has no input "q"; its inputs are x
@@ -204,7 +204,7 @@ class PipelineTest extends RestTest {
         400,
         "invalid-attribute",
         "steps",
-        "steps has more than 256 members, which are the most");
+        "steps has more than 256 entries, which is the limit");
     problem(
         run(body("\"x\": X, \"idle\": X", "", identity("x", "h"))),
         400,

@@ -267,19 +267,19 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "unknown-field",
         "z",
-        "there is no query parameter \"z\" here; known are x, gate, factor, mode, y");
+        "Unknown query parameter \"z\"; known parameters are x, gate, factor, mode, y");
     problem(
         file("x", x).queryParam("x", tensor(1)).post("/ops/identity"),
         400,
         "invalid-tensor",
         "inputs.x",
-        "inputs.x is in the body, and a handle too as ?x=; it may be one of them");
+        "inputs.x is given in the body and as the query parameter x; give only one");
     problem(
         file("x", x).queryParam("y", "kept").post("/ops/identity"),
         400,
         "invalid-attribute",
         "outputs.y",
-        "y is \"kept\"; an output is inline, handle, or the handle t_… of a tensor to write to");
+        "y is \"kept\"; it must be inline, handle, or the handle t_… of a tensor to overwrite");
     problem(
         file("x", x).queryParam("gate", "maybe").post("/ops/identity"),
         400,
@@ -291,7 +291,7 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "unknown-field",
         "gate",
-        "there is no query parameter \"gate\" here; none are known");
+        "Unknown query parameter \"gate\"; this path has none");
     problem(
         given().contentType(TYPE).body(new byte[3]).post("/ops/identity"),
         400,

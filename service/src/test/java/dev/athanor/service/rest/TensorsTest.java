@@ -152,7 +152,7 @@ class TensorsTest extends RestTest {
         406,
         "not-acceptable",
         "Accept",
-        "Accept is text/html; it may be application/octet-stream, application/x-npy,"
+        "Accept is text/html; it must be one of application/octet-stream, application/x-npy,"
             + " application/x-safetensors, application/json");
   }
 
@@ -496,7 +496,7 @@ class TensorsTest extends RestTest {
         400,
         "unknown-field",
         "page",
-        "there is no query parameter \"page\" here; known are limit, after, scope");
+        "Unknown query parameter \"page\"; known parameters are limit, after, scope");
     problem(
         given().delete("/tensors"),
         400,
@@ -508,7 +508,7 @@ class TensorsTest extends RestTest {
   @Test
   void anotherReplicaIsNamed() {
     var elsewhere = "t_00000000000000000000000000000000_other";
-    var detail = elsewhere + " is a tensor of the replica other; send the request there";
+    var detail = elsewhere + " belongs to replica other; send the request there";
     for (var answer :
         List.of(
             given().get("/tensors/" + elsewhere),

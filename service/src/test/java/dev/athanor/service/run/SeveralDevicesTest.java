@@ -264,13 +264,13 @@ class SeveralDevicesTest {
     assertThat(tensors.list(10, null, null).tensors())
         .containsExactly(tensors.describe(b.handle()));
     assertThatThrownBy(() -> tensors.describe(a.handle()))
-        .hasMessage("the device no longer answers, and the tensors it held are gone");
+        .hasMessage("the device is lost, and so are the tensors on it");
     var rest = rig.runner.run(identity(new Input.Resident(b.handle()), KEEP));
     assertThat(rest.device()).isEqualTo("fake:1");
     assertThat(rig.runner.run(identity(inline(1), Target.INLINE)).device()).isEqualTo("fake:1");
     assertThat(create(null, 5).device()).isEqualTo("fake:1");
     assertThatThrownBy(() -> rig.runner.run(concat(a.handle(), b.handle(), Target.INLINE)))
-        .hasMessage("the device no longer answers, and the tensors it held are gone");
+        .hasMessage("the device is lost, and so are the tensors on it");
     second.failWith(new DeviceException.Lost("so did the other"));
     assertThatThrownBy(() -> create(null, 6)).isInstanceOf(Failure.Busy.class);
     assertThatThrownBy(rig.health::admit).isInstanceOf(Failure.Busy.class);

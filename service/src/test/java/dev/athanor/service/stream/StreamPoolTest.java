@@ -213,7 +213,7 @@ class StreamPoolTest {
     var second = start(new Held("second"), context(Deadline.none(), gone));
     await().until(() -> pool.waiting() == 1);
     gone.set(true);
-    assertThat(failure(second)).hasMessage("the client has gone; nothing was stored");
+    assertThat(failure(second)).hasMessage("the client disconnected; nothing was stored");
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.CANCELLED);
     assertThat(log).containsExactly("close second");
     first.gate.countDown();
