@@ -16,8 +16,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.SimpleCommandLinePropertySource;
 
 /**
- * The service as a Spring application. The security of gRPC calls is the service's own, not
- * Spring's.
+ * The Spring Boot application. The service secures gRPC calls itself, so Spring's gRPC security is excluded.
  */
 @SpringBootApplication(
     proxyBeanMethods = false,
@@ -34,7 +33,7 @@ public class AthanorApplication {
    * @param arguments settings: {@code --server.port=8081}
    */
   public static void main(String[] arguments) {
-    // numbers are written alike on every machine
+    // format numbers independently of the machine's locale
     Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT);
     var log = LoggerFactory.getLogger(AthanorApplication.class);
     try {

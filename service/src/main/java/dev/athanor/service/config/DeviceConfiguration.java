@@ -52,7 +52,7 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
 
-/** The devices and all that works on them. Nothing in here knows a protocol. */
+/** Beans for devices and execution, independent of protocols. */
 @Configuration(proxyBeanMethods = false)
 @EnableScheduling
 @EnableConfigurationProperties(AthanorProperties.class)
@@ -60,7 +60,7 @@ class DeviceConfiguration {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceConfiguration.class);
 
-  /** Few samples of a millisecond or so in all, since requests may come any time. */
+  /** Few samples, about a millisecond in total, since requests may arrive at any time. */
   private static final Effort BACKGROUND_EFFORT = new Effort(2, 5, 1);
 
   @Bean
@@ -75,7 +75,7 @@ class DeviceConfiguration {
       return Catalogue.load();
     }
     var catalogue = Catalogue.load(Plugins.of(Path.of(folder)));
-    LOG.info("{} ops, with those of the jars in {}", catalogue.all().size(), folder);
+    LOG.info("{} ops, including plugins in {}", catalogue.all().size(), folder);
     return catalogue;
   }
 
@@ -84,7 +84,7 @@ class DeviceConfiguration {
     return Devices::openAll;
   }
 
-  /** The devices that are open, by number; closed with their {@link DeviceRuntimes}. */
+  /** The open devices by number; closed with their {@link DeviceRuntimes}. */
   record Opened(List<Devices.Opened> all) {
     List<Device> devices() {
       return all.stream().map(Devices.Opened::device).toList();
@@ -98,16 +98,16 @@ class DeviceConfiguration {
   @Bean
   Opened devices(DeviceFactory factory, AthanorProperties properties) {
     var opened = factory.open(properties.device());
-    for (var one : opened) {
-      var capability = one.device().capability();
+    for (var each : opened) {
+      var capability = each.device().capability();
       LOG.debug(
-          "device {}: {}, {}, driver {}, {} MiB; {}",
+          "Device {}: {}, {}, driver {}, {} MiB; {}",
           capability.id(),
           capability.name(),
           capability.target(),
           capability.driver(),
           capability.memoryBytes() >> 20,
-          one.reason());
+          each.reason());
     }
     return new Opened(opened);
   }
@@ -133,10 +133,10 @@ class DeviceConfiguration {
     return properties.grpc();
   }
 
-  /** The label of what concerns no one device, where there are several. */
+  /** The device label of metrics that do not concern a single device. */
   private static final String ALL_DEVICES = "all";
 
-  /** What requests are counted with, of which one that is refused has no device. */
+  /** The metrics of requests, which may be rejected before a device is chosen. */
   @Bean
   Metrics metrics(
       MeterRegistry registry, Tracer tracer, Opened opened, AthanorProperties properties) {
@@ -228,7 +228,7 @@ class DeviceConfiguration {
         properties.run());
   }
 
-  /** Made when it is first asked for, which the runner does. */
+  /** Created lazily, when the runner first uses it. */
   @Bean(destroyMethod = "close")
   @Lazy
   @ConditionalOnBooleanProperty("athanor.tuning.background")
@@ -245,7 +245,7 @@ class DeviceConfiguration {
             .toList());
   }
 
-  /** Those that tune in the background, by the number of their device. */
+  /** The background tuners by device number. */
   record Tuners(List<BackgroundTuner> all) implements AutoCloseable {
     BackgroundTuner of(DeviceRuntime runtime) {
       return all.get(runtime.number());
@@ -274,13 +274,13 @@ class DeviceConfiguration {
     return _ -> test.run();
   }
 
-  /** Part of readiness: see the group in application.yaml. */
+  /** Part of the readiness group in application.yaml. */
   @Bean
   HealthIndicator deviceHealthIndicator(DeviceHealth health) {
     return () -> (health.isReady() ? Health.up() : Health.outOfService()).build();
   }
 
-  /** Part of liveness: a device that is lost comes back with a new process only. */
+  /** Part of the liveness group, since a lost device recovers only with a new process. */
   @Bean
   HealthIndicator processHealthIndicator(DeviceHealth health, AthanorProperties properties) {
     return () ->
@@ -298,7 +298,7 @@ class DeviceConfiguration {
             .withDetail("driver", capability.driver());
   }
 
-  /** Ends leases in time, so that memory does not wait for the next request. */
+  /** Removes expired tensors periodically, so that their memory is freed without a request. */
   @Bean
   Housekeeping housekeeping(TensorStore store, IdempotencyKeys keys) {
     return new Housekeeping(() -> {
@@ -308,8 +308,7 @@ class DeviceConfiguration {
   }
 
   /**
-   * Sweeps in a thread of its own: giving memory back waits for a device, which may hang, and all
-   * scheduled tasks share one thread.
+   * Sweeps on a separate thread: freeing memory waits for a device, which may hang, and all scheduled tasks share one thread.
    */
   static final class Housekeeping {
     private final Runnable sweep;
@@ -360,6 +359,6 @@ class DeviceConfiguration {
     return new Gauges();
   }
 
-  /** Says that the gauges are registered. */
+  /** Marks that the gauges are registered. */
   record Gauges() {}
 }

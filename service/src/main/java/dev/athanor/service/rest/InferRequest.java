@@ -62,13 +62,13 @@ record InferRequest(
    *
    * @param header the length of the JSON header in bytes; null if the whole body is JSON, 0 if the body is the raw data of the only input
    */
-  static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget room)
+  static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget budget)
       throws IOException {
     if (header == null) {
-      return Json.read(body, parser -> new Reader(op.description(), parser, room).read()).finish();
+      return Json.read(body, parser -> new Reader(op.description(), parser, budget).read()).finish();
     }
     if (header == 0) {
-      return raw(op.description(), body, room);
+      return raw(op.description(), body, budget);
     }
     var json = body.readNBytes(Math.toIntExact(header));
     if (json.length < header) {
@@ -81,12 +81,12 @@ record InferRequest(
     var reader =
         Json.read(
             new ByteArrayInputStream(json),
-            parser -> new Reader(op.description(), parser, room).read());
+            parser -> new Reader(op.description(), parser, budget).read());
     return reader.finish(body);
   }
 
   /** Reads a body that is the raw data of the only input; its variable dimension follows from the length. */
-  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget room)
+  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget budget)
       throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
@@ -103,7 +103,7 @@ record InferRequest(
                       ? "an input with %d variable dimensions".formatted(free)
                       : "%d inputs".formatted(model.inputs().size())));
     }
-    var data = Tensors.readAll(body, room);
+    var data = Tensors.readAll(body, budget);
     long bytes = data.byteSize();
     long row =
         input.shape().stream().filter(extent -> extent != Model.ANY).reduce(1L, Math::multiplyExact)
@@ -183,7 +183,7 @@ record InferRequest(
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final DecodeBudget room;
+    private final DecodeBudget budget;
 
     private @Nullable String id;
     private Map<String, Object> parameters = Map.of();
@@ -191,10 +191,10 @@ record InferRequest(
     private final Map<String, Map<String, Object>> outputs = new HashMap<>();
     private final Set<String> names = new HashSet<>();
 
-    Reader(OpDescription op, JsonParser parser, DecodeBudget room) {
+    Reader(OpDescription op, JsonParser parser, DecodeBudget budget) {
       this.op = op;
       this.parser = parser;
-      this.room = room;
+      this.budget = budget;
     }
 
     Reader read() {
@@ -263,7 +263,7 @@ record InferRequest(
                       at + ".datatype");
           case "shape" -> shape = TensorJson.shape(parser, at + ".shape");
           case "parameters" -> given = parameters(at + ".parameters");
-          case "data" -> data = JsonElements.read(parser, at, dtype, room);
+          case "data" -> data = JsonElements.read(parser, at, dtype, budget);
           default -> throw Json.unknown(at, key, INPUT_KEYS);
         }
       }
@@ -363,7 +363,7 @@ record InferRequest(
           parts.add(input.part(input.size()));
         }
       }
-      var data = Tensors.read(parts, body, room).iterator();
+      var data = Tensors.read(parts, body, budget).iterator();
       var tensors = new ArrayList<Input>();
       for (var input : inputs) {
         tensors.add(

@@ -45,9 +45,9 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   static OpRequest read(
       Op op, InputStream body, long limit, Set<DType> encodable, RequestContext context)
       throws IOException {
-    var room = new DecodeBudget(context.memory(), limit);
+    var budget = new DecodeBudget(context.memory(), limit);
     return Json.read(
-        body, parser -> new Reader(op.description(), parser, room).read(op, encodable, context));
+        body, parser -> new Reader(op.description(), parser, budget).read(op, encodable, context));
   }
 
   /**
@@ -147,16 +147,16 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final DecodeBudget room;
+    private final DecodeBudget budget;
     private final Map<String, Call.Input> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
     private final Map<String, Target> outputs = new HashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(OpDescription op, JsonParser parser, DecodeBudget room) {
+    Reader(OpDescription op, JsonParser parser, DecodeBudget budget) {
       this.op = op;
       this.parser = parser;
-      this.room = room;
+      this.budget = budget;
     }
 
     OpRequest read(Op runnable, Set<DType> encodable, RequestContext context) {
@@ -180,7 +180,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       if (op.input(name).isEmpty()) {
         throw Json.unknown("inputs", name, inputNames(op));
       }
-      inputs.put(name, RequestJson.input(parser, "inputs." + name, room));
+      inputs.put(name, RequestJson.input(parser, "inputs." + name, budget));
     }
 
     private void attribute(String name) {

@@ -36,23 +36,23 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
    */
   static PipelineRequest read(
       Catalogue catalogue, InputStream body, long limit, RequestContext context) throws IOException {
-    var room = new DecodeBudget(context.memory(), limit);
-    return Json.read(body, parser -> new Reader(catalogue, parser, room).read(context));
+    var budget = new DecodeBudget(context.memory(), limit);
+    return Json.read(body, parser -> new Reader(catalogue, parser, budget).read(context));
   }
 
   private static final class Reader {
     private final Catalogue catalogue;
     private final JsonParser parser;
-    private final DecodeBudget room;
+    private final DecodeBudget budget;
     private final Map<String, Call.Input> inputs = new LinkedHashMap<>();
     private final List<Pipeline.Step> steps = new ArrayList<>();
     private final Map<String, Target> outputs = new LinkedHashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(Catalogue catalogue, JsonParser parser, DecodeBudget room) {
+    Reader(Catalogue catalogue, JsonParser parser, DecodeBudget budget) {
       this.catalogue = catalogue;
       this.parser = parser;
-      this.room = room;
+      this.budget = budget;
     }
 
     PipelineRequest read(RequestContext context) {
@@ -65,7 +65,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
                   parser,
                   "inputs",
                   Code.INVALID_TENSOR,
-                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, room)));
+                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, budget)));
           case "steps" -> steps();
           case "outputs" ->
               RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);

@@ -35,8 +35,8 @@ final class RequestJson {
   }
 
   /** Reads a tensor. */
-  static Call.Input input(JsonParser parser, String path, DecodeBudget room) {
-    return switch (TensorJson.read(parser, path, room)) {
+  static Call.Input input(JsonParser parser, String path, DecodeBudget budget) {
+    return switch (TensorJson.read(parser, path, budget)) {
       case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
       case TensorJson.Source.Handle(var handle, var shape) ->
           new Call.Input.Resident(handle, shape);

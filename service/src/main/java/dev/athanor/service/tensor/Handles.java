@@ -7,8 +7,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes handles: {@code t_}, 128 random bits in hexadecimal, and the mark of the replica that owns
- * the tensor.
+ * Creates handles: {@code t_}, 128 random bits in hexadecimal, and the id of the replica that owns the tensor.
  */
 public final class Handles {
 
@@ -41,18 +40,18 @@ public final class Handles {
     return "t_" + hex(16) + "_" + replica;
   }
 
-  /** Whether a text could be a handle. */
+  /** Whether a text has the format of a handle. */
   public static boolean isHandle(String text) {
     return FORM.matcher(text).matches();
   }
 
-  /** The replica that a handle names, if that is another one. */
+  /** Returns the replica in a handle, if it is not this one. */
   public Optional<String> otherReplica(String handle) {
     var named = handle.substring(handle.lastIndexOf('_') + 1);
     return several && !named.equals(replica) ? Optional.of(named) : Optional.empty();
   }
 
-  /** The mark of this replica, which its handles end with. */
+  /** Returns the id of this replica, with which its handles end. */
   public String replica() {
     return replica;
   }

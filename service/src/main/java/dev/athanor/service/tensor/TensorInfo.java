@@ -4,12 +4,11 @@ import dev.athanor.ops.TensorType;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A resident tensor as it was when asked for.
+/** The description of a resident tensor at one point in time.
  *
- * @param device on which it lies
- * @param version counts the writes in place; 1 at first
- * @param expiresAt when it goes if nobody uses it; null when it stays until it is deleted
+ * @param device the id of its device
+ * @param version starts at 1 and increases with every write
+ * @param expiresAt when it expires unless it is used; null if it stays until it is deleted
  */
 public record TensorInfo(
     String handle,

@@ -105,7 +105,7 @@ class SafetensorsTest {
           {"a":T[0,99999999999999999999]}}      | 8 | body.a.data_offsets must be a list of at most 2 integers
           {"a":T[0,8,16]}}                      | 8 | body.a.data_offsets must be a list of at most 2 integers
           {"a":T[0]}}                           | 8 | body.a must have dtype, shape and data_offsets, which are two
-          {"a":T[0,8],"x":1}}                   | 8 | body.a.x is not known; keys here are dtype, shape, data_offsets
+          {"a":T[0,8],"x":1}}                   | 8 | body.a.x is unknown; known keys are dtype, shape, data_offsets
           {"a":{"dtype":"F32","shape":[2]}}     | 8 | body.a must have dtype, shape and data_offsets, which are two
           {"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}} | 8 | body.a.shape is [-2]; every extent must be at least 1
           {"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}} | 8 | body.a.shape is [4294967296, 4294967296], which is beyond 2^63 bytes

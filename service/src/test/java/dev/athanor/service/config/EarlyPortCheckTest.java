@@ -45,7 +45,7 @@ class EarlyPortCheckTest {
   void aPortInUseIsRefused() {
     assertThatThrownBy(() -> Listening.checkEarly(options(), folder))
         .hasMessage(
-            "port %d is in use; stop the program that listens on it or choose another port with --grpc-port",
+            "port %d is in use; stop the program that uses it or choose another port with --grpc-port",
             taken.getLocalPort());
   }
 
@@ -72,6 +72,6 @@ class EarlyPortCheckTest {
   @Test
   void addressesOfOptionsAreThoseOfGrpcToo() {
     assertThatThrownBy(() -> Listening.checkEarly(options("server.address", "192.0.2.1"), folder))
-        .hasMessage("--bind 192.0.2.1: this machine does not have that address");
+        .hasMessage("--bind 192.0.2.1: not an address of this machine");
   }
 }

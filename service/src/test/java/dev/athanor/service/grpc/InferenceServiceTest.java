@@ -208,19 +208,19 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has 200, which is no INT8");
+            "inputs.x contains 200, which is out of range for INT8");
     refused(with("UINT8", contents().addUintContents(256)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has 256, which is no UINT8");
+            "inputs.x contains 256, which is out of range for UINT8");
     refused(with("FP32", contents().addFp64Contents(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x takes 1 numbers in fp32_contents, got 0");
+            "inputs.x must have 1 numbers in fp32_contents, got 0");
     for (var raw : List.of("FP16", "BF16", "FP8_E4M3", "FP8_E5M2")) {
       refused(with(raw, contents().addFp32Contents(1)))
           .is(

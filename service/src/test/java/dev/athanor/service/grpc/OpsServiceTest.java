@@ -155,7 +155,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "inputs.z",
-            "inputs.z is not known; keys here are x");
+            "inputs.z is unknown; known keys are x");
     refused(RunRequest.newBuilder().setOp("concat").putInputs("b", input(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -209,7 +209,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "attributes.tune",
-            "attributes.tune is not known; keys here are gate, factor, mode");
+            "attributes.tune is unknown; known keys are gate, factor, mode");
     refused(identity(1).putAttributes("mode", AttributeValue.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -227,7 +227,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "outputs.z",
-            "outputs.z is not known; keys here are y");
+            "outputs.z is unknown; known keys are y");
     refused(identity(1).putOutputs("y", OutputTarget.newBuilder().setDtype("f16").build()))
         .is(
             Status.Code.INVALID_ARGUMENT,

@@ -135,7 +135,7 @@ class ApiKeyTest extends RestTest {
             401,
             "unauthenticated",
             null,
-            "this needs an API key, as Authorization: Bearer … or X-API-Key")
+            "API key required; send it as Authorization: Bearer … or X-API-Key")
         .header("WWW-Authenticate", "Bearer realm=\"athanor\"")
         .header("X-Content-Type-Options", "nosniff")
         .header("Set-Cookie", nullValue());
@@ -162,7 +162,7 @@ class ApiKeyTest extends RestTest {
 
   @Test
   void wrongKeysAreRefused() {
-    var unknown = "the API key is not known here";
+    var unknown = "Unknown API key.";
     var own = ALICE.key();
     refused(given().header("X-API-Key", "x"), unknown);
     refused(given().header("X-API-Key", own + "x"), unknown);
@@ -173,11 +173,11 @@ class ApiKeyTest extends RestTest {
     refused(given().header("X-API-Key", key("alice", "admin").key()), unknown);
     // what the file has is no key
     refused(given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
-    var form = "Authorization must be there once, as Bearer and a token";
+    var form = "Authorization must be given once, as Bearer followed by a token";
     refused(given().header("Authorization", own), form);
     refused(given().header("Authorization", "Basic " + own), form);
     refused(given().header("Authorization", "Bearer " + own + " x"), form);
-    var one = "give one key, in Authorization or in X-API-Key";
+    var one = "give one API key, in Authorization or in X-API-Key";
     refused(as(ALICE).header("Authorization", "Bearer " + own), one);
     refused(as(ALICE).header("X-API-Key", BOB.key()), one);
   }

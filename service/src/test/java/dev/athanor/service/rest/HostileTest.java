@@ -251,7 +251,7 @@ class HostileTest extends RestTest {
         400,
         "unknown-field",
         "inputs.k0",
-        "inputs.k0 is not known; keys here are x");
+        "inputs.k0 is unknown; known keys are x");
   }
 
   @Test
@@ -353,7 +353,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "name",
-        "the query parameter name is given 2 times");
+        "the query parameter name is given 2 times; give it once");
   }
 
   @Test

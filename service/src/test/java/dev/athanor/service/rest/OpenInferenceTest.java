@@ -507,7 +507,7 @@ class OpenInferenceTest extends RestTest {
         400,
         "invalid-attribute",
         HEADER,
-        HEADER + " is given 2 times");
+        HEADER + " is given 2 times; give it once");
   }
 
   /** The JSON, how many bytes follow it, and what is wrong. */
@@ -533,7 +533,7 @@ class OpenInferenceTest extends RestTest {
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32"}]} | 0 | invalid-tensor | inputs.x | inputs.x has no data; give data, binary_data_size or tensor_handle
           {"inputs":[{"name":"x","shape":[2],"parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.datatype | inputs.x.datatype is missing
           {"inputs":[{"name":"x","datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is missing
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"strides":[1]}]} | 0 | unknown-field | inputs.x.strides | inputs.x.strides is not known; keys here are name, shape, datatype, parameters, data
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"strides":[1]}]} | 0 | unknown-field | inputs.x.strides | inputs.x.strides is unknown; known keys are name, shape, datatype, parameters, data
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]},{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs.x | inputs.x is given twice; give it once
           {"inputs":[{"name":"z","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | unknown-field | inputs.z | inputs.z is unknown; the inputs are x
           {"inputs":[{"shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs[0].name | inputs[0].name is missing
@@ -551,7 +551,7 @@ class OpenInferenceTest extends RestTest {
           {"inputs":["x"]} | 0 | invalid-tensor | inputs[0] | inputs[0] must be an object, got a string
           {"inputs":[]} | 0 | missing-input | inputs.x | input "x" […] is missing; identity takes x
           {"id":42,"inputs":[]} | 0 | invalid-attribute | id | id must be a string, got a number
-          {"model":"x"} | 0 | unknown-field | model | model is not known; keys here are id, model_name, model_version, parameters, inputs, outputs
+          {"model":"x"} | 0 | unknown-field | model | model is unknown; known keys are id, model_name, model_version, parameters, inputs, outputs
           {"model_name":"concat"} | 0 | invalid-attribute | model_name | model_name is "concat"; it must be "identity" as in the path, or absent
           {"model_version":"2"} | 0 | invalid-attribute | model_version | model_version is "2"; it must be "1" as in the path, or absent
           {"model_name":null} | 0 | invalid-attribute | model_name | model_name must be a string, got null

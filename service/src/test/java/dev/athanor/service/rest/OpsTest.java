@@ -142,11 +142,11 @@ class OpsTest extends RestTest {
       textBlock =
           """
           identity | {}                                        | missing-input     | inputs.x             | input "x" […] is missing; identity takes x
-          identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is not known; keys here are x
-          identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is not known; keys here are inputs, attributes, outputs
-          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is not known; keys here are dtype, shape, data, base64, handle
-          identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is not known; keys here are y
-          identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is not known; keys here are as, into, dtype, encoding
+          identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is unknown; known keys are x
+          identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is unknown; known keys are inputs, attributes, outputs
+          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is unknown; known keys are dtype, shape, data, base64, handle
+          identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is unknown; known keys are y
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is unknown; known keys are as, into, dtype, encoding
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "x"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "x"; it must be inline or handle
           identity | {"inputs": {"x": X}, "outputs": {"y": {"dtype": "f16"}}} | unsupported-dtype | outputs.y.dtype | output "y" is f32, got f16
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle or absent if into is given
@@ -154,7 +154,7 @@ class OpsTest extends RestTest {
           identity | {"inputs": {"x": X}, "attributes": {"factor": 1e400}} | invalid-attribute | attributes.factor | attribute "factor" must be a finite number, got Infinity
           identity | {"inputs": {"x": X}, "attributes": {"mode": "c"}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
           identity | {"inputs": {"x": X}, "attributes": {"mode": []}} | invalid-attribute | attributes.mode | attributes.mode must be true, false, a number or a string
-          identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is not known; keys here are gate, factor, mode
+          identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is unknown; known keys are gate, factor, mode
           identity | {"inputs": []}                            | invalid-tensor    | inputs               | inputs must be an object, got a list
           identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is no handle; handles look like t_… and come from POST /tensors
           concat   | {"inputs": {"a": {"dtype": "f32", "shape": [1, 1], "data": [1]}}} | shape-mismatch | inputs.a | a must have rank 1, got [1, 1]

@@ -151,7 +151,7 @@ class PipelineTest extends RestTest {
           """
           {"op": "nope"}                                            | 404 | unknown-op        | steps[1].op         | Unknown op "nope". GET /ops lists all ops.
           {"inputs": {}}                                            | 404 | unknown-op        | steps[1].op         | steps[1].op is missing; it names the op to run
-          {"op": "identity", "input": {}}                           | 400 | unknown-field     | steps[1].input      | steps[1].input is not known; keys here are op, inputs, attributes, outputs
+          {"op": "identity", "input": {}}                           | 400 | unknown-field     | steps[1].input      | steps[1].input is unknown; known keys are op, inputs, attributes, outputs
           {"op": "identity"}                                        | 400 | missing-input     | steps[1].inputs.x   | input "x" […] is missing; identity takes x
           {"op": "identity", "inputs": {"q": "h"}}                  | 400 | unknown-field     | steps[1].inputs.q   | identity has no input "q"; its inputs are x
           {"op": "identity", "inputs": {"x": 1}}                    | 400 | invalid-tensor    | steps[1].inputs.x   | steps[1].inputs.x must be a string, got a number

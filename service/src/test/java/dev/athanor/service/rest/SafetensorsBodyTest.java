@@ -261,7 +261,7 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "unknown-field",
         "inputs.z",
-        "inputs.z is not known; keys here are x");
+        "inputs.z is unknown; known keys are x");
     problem(
         file("x", x).queryParam("z", "1").post("/ops/identity"),
         400,

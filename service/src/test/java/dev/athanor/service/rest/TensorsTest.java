@@ -460,7 +460,7 @@ class TensorsTest extends RestTest {
         400,
         "unknown-field",
         "ttl",
-        "ttl is not known; keys here are ttlSeconds");
+        "ttl is unknown; known keys are ttlSeconds");
   }
 
   @Test
