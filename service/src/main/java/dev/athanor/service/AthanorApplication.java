@@ -1,6 +1,6 @@
 package dev.athanor.service;
 
-import dev.athanor.service.config.Listening;
+import dev.athanor.service.config.PortCheck;
 import dev.athanor.service.config.StartupFailure;
 import dev.athanor.service.config.StartupReport;
 import java.nio.file.Path;
@@ -16,7 +16,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.SimpleCommandLinePropertySource;
 
 /**
- * The Spring Boot application. The service secures gRPC calls itself, so Spring's gRPC security is excluded.
+ * The Spring Boot application. The service secures gRPC calls itself, so Spring's gRPC security is
+ * excluded.
  */
 @SpringBootApplication(
     proxyBeanMethods = false,
@@ -75,9 +76,9 @@ public class AthanorApplication {
     for (var name : options.getPropertyNames()) {
       settings.put(name, String.valueOf(options.getProperty(name)));
     }
-    Listening.checkEarly(settings, Path.of(""));
+    PortCheck.checkEarly(settings, Path.of(""));
     var application = new SpringApplication(AthanorApplication.class);
-    application.addListeners(new Listening());
+    application.addListeners(new PortCheck());
     return application.run(arguments);
   }
 }

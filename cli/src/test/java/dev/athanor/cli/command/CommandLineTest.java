@@ -75,7 +75,7 @@ class CommandLineTest {
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
           serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
-          api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
+          api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores
           api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
           api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: no line can be added to it
           ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them

@@ -23,7 +23,8 @@ final class ByteSink extends OutputStream {
   private long capacity;
   private long size;
 
-  /** Creates an empty sink for an unknown number of bytes.
+  /**
+   * Creates an empty sink for an unknown number of bytes.
    *
    * @param budget the memory and the maximum number of bytes
    * @param onOverflow throws the failure for too many bytes
@@ -41,7 +42,8 @@ final class ByteSink extends OutputStream {
   }
 
   /**
-   * Reads bytes until the end or the announced size. The first MiB is allocated at once; then the buffer grows by a factor of eight.
+   * Reads bytes until the end or the announced size. The first MiB is allocated at once; then the
+   * buffer grows by a factor of eight.
    *
    * @param memory allocates the result
    */
@@ -109,7 +111,7 @@ final class ByteSink extends OutputStream {
     var larger = memory.allocate(capacity, Double.BYTES);
     if (size > 0) {
       MemorySegment.copy(segment, 0, larger, 0, size);
-      memory.giveBack(segment);
+      memory.release(segment);
     }
     segment = larger;
   }

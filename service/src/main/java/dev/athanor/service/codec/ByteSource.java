@@ -22,7 +22,8 @@ public abstract class ByteSource extends InputStream {
   @Override
   public abstract int read(byte[] target, int offset, int length) throws IOException;
 
-  /** Reads bytes into {@code target} and advances its position.
+  /**
+   * Reads bytes into {@code target} and advances its position.
    *
    * @param target has space for at least one byte
    * @return the number of bytes; -1 at the end

@@ -3,7 +3,9 @@ package dev.athanor.service.codec;
 import java.math.BigInteger;
 
 /**
- * Converts decimal numbers of up to 19 digits to correctly rounded binary numbers, without allocation. Rare cases return NaN and are left to the caller: subnormal numbers, numbers near the overflow threshold, and midpoints between two floats.
+ * Converts decimal numbers of up to 19 digits to correctly rounded binary numbers, without
+ * allocation. Rare cases return NaN and are left to the caller: subnormal numbers, numbers near the
+ * overflow threshold, and midpoints between two floats.
  */
 final class Decimals {
 
@@ -18,7 +20,8 @@ final class Decimals {
   private static final int MAX_EXPONENT = 308;
 
   /**
-   * The most significant 128 bits of each power of five, as two longs, high first. Negative powers are rounded up.
+   * The most significant 128 bits of each power of five, as two longs, high first. Negative powers
+   * are rounded up.
    */
   private static final long[] FIVES = new long[2 * (MAX_EXPONENT - MIN_EXPONENT + 1)];
 
@@ -50,7 +53,9 @@ final class Decimals {
   private Decimals() {}
 
   /**
-   * Returns the double nearest to {@code digits * 10^exponent}, or NaN for rare cases. The fast path multiplies or divides two exact doubles, which rounds once (Clinger, How to read floating point numbers accurately, 1990).
+   * Returns the double nearest to {@code digits * 10^exponent}, or NaN for rare cases. The fast
+   * path multiplies or divides two exact doubles, which rounds once (Clinger, How to read floating
+   * point numbers accurately, 1990).
    *
    * @param digits without a sign
    */
@@ -62,7 +67,8 @@ final class Decimals {
   }
 
   /**
-   * Returns the float nearest to {@code digits * 10^exponent}, or NaN for rare cases. Rounding through double is correct unless the double is a midpoint between two floats.
+   * Returns the float nearest to {@code digits * 10^exponent}, or NaN for rare cases. Rounding
+   * through double is correct unless the double is a midpoint between two floats.
    *
    * @param digits without a sign
    */
@@ -74,7 +80,9 @@ final class Decimals {
   }
 
   /**
-   * Multiplies the digits by the most significant 128 bits of a power of five, which suffices for correct rounding (Lemire, Number parsing at a gigabyte per second, 2021, algorithm 1; Mushtak and Lemire, Fast number parsing without fallback, 2023).
+   * Multiplies the digits by the most significant 128 bits of a power of five, which suffices for
+   * correct rounding (Lemire, Number parsing at a gigabyte per second, 2021, algorithm 1; Mushtak
+   * and Lemire, Fast number parsing without fallback, 2023).
    */
   private static double product(long digits, int exponent) {
     if (exponent < MIN_EXPONENT || exponent > MAX_EXPONENT) {

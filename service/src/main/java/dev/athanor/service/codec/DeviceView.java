@@ -2,10 +2,12 @@ package dev.athanor.service.codec;
 
 import java.util.List;
 
-/** The JSON view of a device and its load.
+/**
+ * The JSON view of a device and its load.
  *
  * @param target the newest PTX target that it supports
- * @param health {@code ready}, {@code lost}, or {@code not-ready} before the self-test passes and during shutdown
+ * @param health {@code ready}, {@code lost}, or {@code not-ready} before the self-test passes and
+ *     during shutdown
  * @param queueDepth jobs that wait for a stream
  */
 public record DeviceView(

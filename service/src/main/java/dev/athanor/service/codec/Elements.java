@@ -12,7 +12,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The elements of a tensor from a client, little-endian and row-major. They are read in pieces, so that at most one piece is in memory.
+ * The elements of a tensor from a client, little-endian and row-major. They are read in pieces, so
+ * that at most one piece is in memory.
  */
 public abstract class Elements {
 
@@ -48,7 +49,8 @@ public abstract class Elements {
     };
   }
 
-  /** Returns the elements of a stream that must end after them.
+  /**
+   * Returns the elements of a stream that must end after them.
    *
    * @param bigEndian whether elements are big-endian
    * @param limit maximum number of bytes
@@ -98,7 +100,9 @@ public abstract class Elements {
                 JAVA_INT_UNALIGNED, at, Integer.reverseBytes(data.get(JAVA_INT_UNALIGNED, at)));
         case 8 ->
             data.set(JAVA_LONG_UNALIGNED, at, Long.reverseBytes(data.get(JAVA_LONG_UNALIGNED, at)));
-        default -> throw new IllegalArgumentException("unsupported element size of %d bytes".formatted(width));
+        default ->
+            throw new IllegalArgumentException(
+                "unsupported element size of %d bytes".formatted(width));
       }
     }
   }
@@ -117,11 +121,14 @@ public abstract class Elements {
     return type.bytes() - at;
   }
 
-  /** Reads as many elements as fit into {@code target}, or all that are left.
+  /**
+   * Reads as many elements as fit into {@code target}, or all that are left.
    *
-   * @param target at most 2 GiB; its size is a multiple of the element size or covers all that is left
+   * @param target at most 2 GiB; its size is a multiple of the element size or covers all that is
+   *     left
    * @return the part of {@code target} that was filled
-   * @throws Failure with {@code invalid-tensor} if the number of bytes does not match the type, or a bool is neither 0 nor 1
+   * @throws Failure with {@code invalid-tensor} if the number of bytes does not match the type, or
+   *     a bool is neither 0 nor 1
    */
   public final MemorySegment read(MemorySegment target) throws IOException {
     var filled = target.asSlice(0, Math.min(target.byteSize(), left()));

@@ -9,8 +9,6 @@ public interface HostAllocator extends SegmentAllocator {
   /** Allocates heap arrays. */
   HostAllocator HEAP = (bytes, _) -> MemorySegment.ofArray(new byte[Math.toIntExact(bytes)]);
 
-  /**
-   * Releases an allocation early, before the allocator closes.
-   */
-  default void giveBack(MemorySegment unused) {}
+  /** Releases an allocation early, before the allocator closes. */
+  default void release(MemorySegment unused) {}
 }

@@ -122,7 +122,8 @@ public final class Json {
             .formatted(
                 field,
                 known.isEmpty()
-                    ? "no keys are allowed here" : "known keys are " + String.join(", ", known)));
+                    ? "no keys are allowed here"
+                    : "known keys are " + String.join(", ", known)));
   }
 
   static Failure malformed(String message) {

@@ -66,9 +66,11 @@ public final class JsonElements {
     }
   }
 
-  /** Returns the tensor with these numbers.
+  /**
+   * Returns the tensor with these numbers.
    *
-   * @throws Failure.Refused with {@code invalid-tensor} if count or nesting does not match the shape, or a number is out of range
+   * @throws Failure.Refused with {@code invalid-tensor} if count or nesting does not match the
+   *     shape, or a number is out of range
    */
   public HostTensor toTensor(TensorType type) {
     if (type.dtype().isBlock()) {
@@ -79,7 +81,7 @@ public final class JsonElements {
     }
     if (deferred != null) {
       elements = replay(deferred, type.dtype());
-      budget.memory().giveBack(deferred);
+      budget.memory().release(deferred);
       deferred = null;
     }
     var read = Objects.requireNonNull(elements);

@@ -6,7 +6,8 @@ import tools.jackson.core.exc.StreamConstraintsException;
 import tools.jackson.core.exc.UnexpectedEndOfInputException;
 
 /**
- * Describes syntax errors for clients. The parser's messages mention its own classes and settings, so they are only used to classify the error.
+ * Describes syntax errors for clients. The parser's messages mention its own classes and settings,
+ * so they are only used to classify the error.
  */
 final class JsonSyntax {
 

@@ -9,7 +9,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** The JSON view of a kernel: its PTX and static properties.
+/**
+ * The JSON view of a kernel: its PTX and static properties.
  *
  * @param registersLive maximum number of live 32-bit registers per thread
  * @param predicatesLive maximum number of live predicates per thread

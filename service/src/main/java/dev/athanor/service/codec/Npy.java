@@ -22,7 +22,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * NumPy's file format, versions 1 to 3 (numpy.lib.format). Both byte orders are supported; arrays in Fortran order are transposed to row-major. Pickled objects are rejected. npy has no type for bf16, fp8 and block formats.
+ * NumPy's file format, versions 1 to 3 (numpy.lib.format). Both byte orders are supported; arrays
+ * in Fortran order are transposed to row-major. Pickled objects are rejected. npy has no type for
+ * bf16, fp8 and block formats.
  */
 public final class Npy {
 
@@ -39,7 +41,8 @@ public final class Npy {
 
   private Npy() {}
 
-  /** Reads the header of a file and returns its elements; the file must end after them.
+  /**
+   * Reads the header of a file and returns its elements; the file must end after them.
    *
    * @param budget the memory for transposing an array, and the maximum size
    * @param field the path of the tensor in errors
@@ -52,7 +55,8 @@ public final class Npy {
     }
     int version = start[6];
     if (version < 1 || version > 3) {
-      throw invalid(field, "npy version %d is not supported; supported are 1, 2 and 3".formatted(version));
+      throw invalid(
+          field, "npy version %d is not supported; supported are 1, 2 and 3".formatted(version));
     }
     var length = in.readNBytes(version == 1 ? 2 : 4);
     long headerBytes = 0;
@@ -61,7 +65,8 @@ public final class Npy {
     }
     if (headerBytes > MAX_HEADER) {
       throw invalid(
-          field, "the npy header has %d bytes; the limit is %d bytes".formatted(headerBytes, MAX_HEADER));
+          field,
+          "the npy header has %d bytes; the limit is %d bytes".formatted(headerBytes, MAX_HEADER));
     }
     var text = in.readNBytes((int) headerBytes);
     if (text.length < headerBytes || length.length < (version == 1 ? 2 : 4)) {
@@ -75,7 +80,8 @@ public final class Npy {
         : Elements.of(type, in, header.bigEndian, budget.limit(), field);
   }
 
-  /** Returns the file header of a tensor.
+  /**
+   * Returns the file header of a tensor.
    *
    * @return empty if npy has no such dtype
    */
@@ -202,7 +208,10 @@ public final class Npy {
     }
   }
 
-  /** Reads an array in Fortran order, which is row-major with reversed dimensions, and transposes it. */
+  /**
+   * Reads an array in Fortran order, which is row-major with reversed dimensions, and transposes
+   * it.
+   */
   private static HostTensor transposed(
       Header header, ByteSource in, DecodeBudget budget, String field) throws IOException {
     var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
@@ -231,7 +240,7 @@ public final class Npy {
         index[d] = 0;
       }
     }
-    budget.memory().giveBack(stored.data());
+    budget.memory().release(stored.data());
     return result;
   }
 }

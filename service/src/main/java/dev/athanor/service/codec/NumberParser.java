@@ -18,7 +18,9 @@ import tools.jackson.core.json.UTF8StreamJsonParser;
 import tools.jackson.core.sym.ByteQuadsCanonicalizer;
 
 /**
- * A Jackson parser with a fast path for lists of numbers. It reads plain numbers, which have few digits and are followed by another or by the end of the list, directly from the buffer without creating tokens. Everything else, including errors, is handled by the regular parser.
+ * A Jackson parser with a fast path for lists of numbers. It reads plain numbers, which have few
+ * digits and are followed by another or by the end of the list, directly from the buffer without
+ * creating tokens. Everything else, including errors, is handled by the regular parser.
  */
 final class NumberParser extends UTF8StreamJsonParser {
 
@@ -97,7 +99,8 @@ final class NumberParser extends UTF8StreamJsonParser {
   /** Receives numbers. */
   @FunctionalInterface
   interface Sink {
-    /** Receives one number.
+    /**
+     * Receives one number.
      *
      * @param digits without a sign
      * @param exponent the power of ten by which the digits are multiplied
@@ -107,7 +110,8 @@ final class NumberParser extends UTF8StreamJsonParser {
   }
 
   /**
-   * Reads the plain numbers that follow the current list start or element. Then {@link #nextToken()} continues.
+   * Reads the plain numbers that follow the current list start or element. Then {@link
+   * #nextToken()} continues.
    *
    * @return how many were accepted
    */
@@ -186,7 +190,8 @@ final class NumberParser extends UTF8StreamJsonParser {
     return at == start ? -1 : at;
   }
 
-  /** Moves the remaining bytes to the start of the buffer and reads more.
+  /**
+   * Moves the remaining bytes to the start of the buffer and reads more.
    *
    * @return whether enough bytes are buffered
    */
@@ -212,7 +217,10 @@ final class NumberParser extends UTF8StreamJsonParser {
     return _inputEnd >= AHEAD;
   }
 
-  /** Loads eight characters as digit values, the first in the lowest byte; 10 or more for other characters. */
+  /**
+   * Loads eight characters as digit values, the first in the lowest byte; 10 or more for other
+   * characters.
+   */
   private static long eight(byte[] text, int at) {
     return (long) EIGHT.get(text, at) ^ 0x3030_3030_3030_3030L;
   }
@@ -225,7 +233,8 @@ final class NumberParser extends UTF8StreamJsonParser {
   }
 
   /**
-   * Appends the following digits to {@code digits}. It processes sixteen at a time without a branch for shorter numbers, since their lengths vary and branches would be mispredicted.
+   * Appends the following digits to {@code digits}. It processes sixteen at a time without a branch
+   * for shorter numbers, since their lengths vary and branches would be mispredicted.
    *
    * @return the end of the digits
    */
@@ -245,7 +254,8 @@ final class NumberParser extends UTF8StreamJsonParser {
       int some = count(high);
       more = count(low) & -(some >>> 3);
       digits =
-          (digits * POWERS[some] + number(first(high, some))) * POWERS[more] + number(first(low, more));
+          (digits * POWERS[some] + number(first(high, some))) * POWERS[more]
+              + number(first(low, more));
       at += some + more;
     }
     return at;

@@ -3,7 +3,8 @@ package dev.athanor.service.codec;
 import dev.athanor.ops.Plan;
 import java.util.List;
 
-/** The JSON view of a launch plan.
+/**
+ * The JSON view of a launch plan.
  *
  * @param problem the planned inputs and attributes
  * @param explanation the candidates, and why each was rejected or chosen

@@ -29,7 +29,9 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * The safetensors format: the header length in eight bytes, a JSON header with dtype, shape and offsets of each tensor, and the data, little-endian and row-major, without gaps. Block formats have no safetensors dtype.
+ * The safetensors format: the header length in eight bytes, a JSON header with dtype, shape and
+ * offsets of each tensor, and the data, little-endian and row-major, without gaps. Block formats
+ * have no safetensors dtype.
  *
  * <p>{@link #open} reads and checks the header; tensors are then read in the order of their data.
  */
@@ -96,7 +98,8 @@ public final class Safetensors {
     return types;
   }
 
-  /** Reads the data of all tensors; the file must end after them.
+  /**
+   * Reads the data of all tensors; the file must end after them.
    *
    * @param memory allocates the tensors
    * @throws Failure with {@code invalid-tensor}
@@ -113,21 +116,27 @@ public final class Safetensors {
     return tensors;
   }
 
-  /** Reads the header of a file with one tensor of any name.
+  /**
+   * Reads the header of a file with one tensor of any name.
    *
-   * @throws Failure as {@link #open}, or with {@code invalid-tensor} unless the file has exactly one tensor
+   * @throws Failure as {@link #open}, or with {@code invalid-tensor} unless the file has exactly
+   *     one tensor
    */
   public static Elements openOne(ByteSource in, long limit, String field) throws IOException {
     var types = open(in, limit, field).types;
     if (types.size() != 1) {
       throw invalid(
           field,
-          "the safetensors file has %d tensors; it must have exactly one here".formatted(types.size()));
+          "the safetensors file has %d tensors; it must have exactly one here"
+              .formatted(types.size()));
     }
     return Elements.of(types.values().iterator().next(), in, limit, field);
   }
 
-  /** A tensor in the header; its data are the bytes from {@code begin} (inclusive) to {@code end} (exclusive). */
+  /**
+   * A tensor in the header; its data are the bytes from {@code begin} (inclusive) to {@code end}
+   * (exclusive).
+   */
   private record Entry(String name, TensorType type, long begin, long end) {}
 
   private static List<Entry> entries(JsonParser parser, String field) {
@@ -171,8 +180,7 @@ public final class Safetensors {
       }
     }
     if (dtype == null || shape == null || offsets == null || offsets.size() != 2) {
-      throw invalid(
-          path, "%s must have dtype, shape and two data_offsets".formatted(path));
+      throw invalid(path, "%s must have dtype, shape and two data_offsets".formatted(path));
     }
     var type = Tensors.type(dtype, shape, path + ".shape");
     long begin = offsets.getFirst();
@@ -186,24 +194,24 @@ public final class Safetensors {
     return new Entry(name, type, begin, end);
   }
 
-  private static List<Long> integers(JsonParser parser, String path, int most) {
+  private static List<Long> integers(JsonParser parser, String path, int maxCount) {
     if (parser.currentToken() != JsonToken.START_ARRAY) {
-      throw notIntegers(path, most);
+      throw notIntegers(path, maxCount);
     }
     var values = new ArrayList<Long>();
     while (parser.nextToken() != JsonToken.END_ARRAY) {
       if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT
           || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
-          || values.size() == most) {
-        throw notIntegers(path, most);
+          || values.size() == maxCount) {
+        throw notIntegers(path, maxCount);
       }
       values.add(parser.getLongValue());
     }
     return values;
   }
 
-  private static Failure notIntegers(String path, int most) {
-    return invalid(path, "%s must be a list of at most %d integers".formatted(path, most));
+  private static Failure notIntegers(String path, int maxCount) {
+    return invalid(path, "%s must be a list of at most %d integers".formatted(path, maxCount));
   }
 
   private static Map<String, TensorType> inOrder(List<Entry> entries, long limit, String field) {
@@ -243,8 +251,7 @@ public final class Safetensors {
     throw new Failure.Refused(
         Code.UNSUPPORTED_DTYPE,
         path,
-        "%s is \"%s\"; supported safetensors dtypes are %s"
-            .formatted(path, excerpt(text), known));
+        "%s is \"%s\"; supported safetensors dtypes are %s".formatted(path, excerpt(text), known));
   }
 
   // -- writing
@@ -256,7 +263,8 @@ public final class Safetensors {
         .collect(Collectors.toUnmodifiableSet());
   }
 
-  /** Returns the file header. The data must follow without gaps, in the order of the map.
+  /**
+   * Returns the file header. The data must follow without gaps, in the order of the map.
    *
    * @param metadata the metadata
    * @return empty if the format does not support the dtype of a tensor

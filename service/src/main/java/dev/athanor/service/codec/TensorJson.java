@@ -27,7 +27,8 @@ public final class TensorJson {
     /** Inline data. */
     record Inline(HostTensor tensor) implements Source {}
 
-    /** A resident tensor.
+    /**
+     * A resident tensor.
      *
      * @param shape the shape to reinterpret it as; null for its own
      */
@@ -52,7 +53,8 @@ public final class TensorJson {
     this.budget = budget;
   }
 
-  /** Reads a tensor. Numbers are converted directly into its bytes.
+  /**
+   * Reads a tensor. Numbers are converted directly into its bytes.
    *
    * @param parser at the object's start
    * @param path its path in the request, for errors; may be empty
@@ -87,13 +89,15 @@ public final class TensorJson {
       if (dtype != null || hasData || base64 != null) {
         throw invalid(
             subject(),
-            "%s has a handle together with dtype or data; a handle allows only a shape".formatted(what()));
+            "%s has a handle together with dtype or data; a handle allows only a shape"
+                .formatted(what()));
       }
       return new Source.Handle(handle, shape);
     }
     if (hasData == (base64 != null)) {
       throw invalid(
-          subject(), "%s must have data, base64 or a handle, and only one of them".formatted(what()));
+          subject(),
+          "%s must have data, base64 or a handle, and only one of them".formatted(what()));
     }
     if (dtype == null || shape == null) {
       throw invalid(

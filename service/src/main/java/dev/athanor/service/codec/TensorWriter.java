@@ -50,8 +50,7 @@ public final class TensorWriter {
     out.writeEndArray();
   }
 
-  /** Writes elements as list items, each as the shortest decimal that parses to the same number.
-   */
+  /** Writes elements as list items, each as the shortest decimal that parses to the same number. */
   public static void writeElements(JsonGenerator out, DType dtype, MemorySegment data) {
     long count = data.byteSize() / dtype.bytes();
     for (long i = 0; i < count; i++) {

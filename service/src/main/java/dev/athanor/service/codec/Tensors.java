@@ -48,13 +48,16 @@ public final class Tensors {
             new Failure.Refused(
                 Code.UNSUPPORTED_DTYPE,
                 field,
-                "%s is \"%s\"; it must be one of %s".formatted(field, excerpt(text), DType.names())));
+                "%s is \"%s\"; it must be one of %s"
+                    .formatted(field, excerpt(text), DType.names())));
   }
 
-  /** Checks a dtype and a shape from a client.
+  /**
+   * Checks a dtype and a shape from a client.
    *
    * @param field the path of the shape in the request
-   * @throws Failure with {@code invalid-tensor} if an extent is below 1, the rank is too high or the size overflows
+   * @throws Failure with {@code invalid-tensor} if an extent is below 1, the rank is too high or
+   *     the size overflows
    */
   public static TensorType type(DType dtype, List<Long> extents, String field) {
     if (extents.size() > MAX_RANK) {
@@ -80,7 +83,9 @@ public final class Tensors {
   }
 
   /**
-   * Parses an integer of ASCII digits with an optional minus sign; empty if the text is invalid or does not fit into 64 bits. {@link Long#parseLong} would also accept a plus sign and digits of other scripts.
+   * Parses an integer of ASCII digits with an optional minus sign; empty if the text is invalid or
+   * does not fit into 64 bits. {@link Long#parseLong} would also accept a plus sign and digits of
+   * other scripts.
    */
   public static OptionalLong integer(String text) {
     if (!INTEGER.matcher(text).matches()) {
@@ -92,7 +97,8 @@ public final class Tensors {
         : OptionalLong.empty();
   }
 
-  /** Parses a shape such as {@code 2,3}; the empty text is the shape of a scalar.
+  /**
+   * Parses a shape such as {@code 2,3}; the empty text is the shape of a scalar.
    *
    * @throws Failure with {@code invalid-tensor}
    */
@@ -112,11 +118,13 @@ public final class Tensors {
     return extents;
   }
 
-  /** Reads the elements of consecutive tensors, little-endian and row-major. More data may follow.
+  /**
+   * Reads the elements of consecutive tensors, little-endian and row-major. More data may follow.
    *
    * @param parts the tensors, in the order of their data
    * @return the tensors in the same order
-   * @throws Failure with {@code invalid-tensor} if the data is too short, or with {@code too-large} if a tensor exceeds the limit
+   * @throws Failure with {@code invalid-tensor} if the data is too short, or with {@code too-large}
+   *     if a tensor exceeds the limit
    */
   public static List<HostTensor> read(List<Part> parts, ByteSource in, DecodeBudget budget)
       throws IOException {
@@ -141,15 +149,18 @@ public final class Tensors {
     return ByteSink.readAll(body, budget.memory(), budget.limit() + 1);
   }
 
-  /** A tensor of a sequence.
+  /**
+   * A tensor of a sequence.
    *
    * @param field its path in the request
    */
   public record Part(String field, TensorType type) {}
 
-  /** Wraps bytes as a tensor.
+  /**
+   * Wraps bytes as a tensor.
    *
-   * @throws Failure with {@code invalid-tensor} if the number of bytes is wrong, or a bool is neither 0 nor 1
+   * @throws Failure with {@code invalid-tensor} if the number of bytes is wrong, or a bool is
+   *     neither 0 nor 1
    */
   public static HostTensor checked(TensorType type, MemorySegment data, String field) {
     if (data.byteSize() != type.bytes()) {
@@ -159,7 +170,8 @@ public final class Tensors {
     return new HostTensor(type, data);
   }
 
-  /** Checks the elements of a part of a tensor.
+  /**
+   * Checks the elements of a part of a tensor.
    *
    * @param from the byte offset of the part
    * @throws Failure with {@code invalid-tensor} if a bool is neither 0 nor 1
@@ -178,7 +190,8 @@ public final class Tensors {
     }
   }
 
-  /** Checks the size of a tensor.
+  /**
+   * Checks the size of a tensor.
    *
    * @throws Failure with {@code too-large}
    */
@@ -200,7 +213,8 @@ public final class Tensors {
     return invalid(field, "%s needs %d bytes of data, got more".formatted(type, type.bytes()));
   }
 
-  /** Checks a name or a scope.
+  /**
+   * Checks a name or a scope.
    *
    * @param field its path in the request
    * @throws Failure with {@code invalid-attribute} unless it {@linkplain #isLabel is a label}
@@ -223,7 +237,8 @@ public final class Tensors {
         && text.codePoints().allMatch(Tensors::isPrintable);
   }
 
-  /** Returns the failure for a tensor that is too large.
+  /**
+   * Returns the failure for a tensor that is too large.
    *
    * @param tensor its path in the request; may be empty
    */
@@ -239,7 +254,10 @@ public final class Tensors {
     return new Failure.Refused(Code.INVALID_TENSOR, field, message);
   }
 
-  /** Returns the beginning of a client's text for error messages, with unprintable characters replaced. */
+  /**
+   * Returns the beginning of a client's text for error messages, with unprintable characters
+   * replaced.
+   */
   public static String excerpt(String text) {
     var line = text.codePoints().limit(60).map(c -> isPrintable(c) ? c : '?');
     var start =
@@ -249,7 +267,8 @@ public final class Tensors {
   }
 
   /**
-   * Whether a character is printable. Characters that reorder, hide or break the surrounding text are not, and neither are unpaired surrogates, which cannot be encoded in a response.
+   * Whether a character is printable. Characters that reorder, hide or break the surrounding text
+   * are not, and neither are unpaired surrogates, which cannot be encoded in a response.
    */
   private static boolean isPrintable(int codePoint) {
     return switch (Character.getType(codePoint)) {

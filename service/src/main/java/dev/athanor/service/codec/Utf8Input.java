@@ -8,7 +8,9 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * A stream that rejects malformed UTF-8 (RFC 3629): overlong forms, surrogates, truncated sequences. It also rejects NUL, which never occurs unescaped in JSON but in every JSON text in UTF-16 or UTF-32.
+ * A stream that rejects malformed UTF-8 (RFC 3629): overlong forms, surrogates, truncated
+ * sequences. It also rejects NUL, which never occurs unescaped in JSON but in every JSON text in
+ * UTF-16 or UTF-32.
  */
 final class Utf8Input extends InputStream {
 
@@ -30,7 +32,8 @@ final class Utf8Input extends InputStream {
 
   private int max;
 
-  /** Wraps a stream.
+  /**
+   * Wraps a stream.
    *
    * @param what the name of the text in errors, such as {@code the body}
    */
@@ -62,7 +65,10 @@ final class Utf8Input extends InputStream {
     return n;
   }
 
-  /** Returns the number of ASCII bytes other than NUL from here on, rounded down to a multiple of eight. */
+  /**
+   * Returns the number of ASCII bytes other than NUL from here on, rounded down to a multiple of
+   * eight.
+   */
   private static int ascii(byte[] text, int from, int end) {
     int at = from;
     while (at <= end - 8) {

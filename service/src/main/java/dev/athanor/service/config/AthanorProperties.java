@@ -21,9 +21,11 @@ import org.springframework.validation.annotation.Validated;
  * All settings under {@code athanor}. The descriptions of the parameters, here and in the nested
  * records, become docs/settings.md.
  *
- * @param device Devices to use: auto (the first GPU, or the emulator if there is none), all
- *     (every GPU), or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas.
- * @param replica Name of this process among several replicas, such as its pod's name. The text after the last hyphen is part of its handles. If empty, that part is random and handles of other replicas are unknown.
+ * @param device Devices to use: auto (the first GPU, or the emulator if there is none), all (every
+ *     GPU), or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas.
+ * @param replica Name of this process among several replicas, such as its pod's name. The text
+ *     after the last hyphen is part of its handles. If empty, that part is random and handles of
+ *     other replicas are unknown.
  * @param plugins Folder with jars of additional ops. Empty for none.
  */
 @Validated
@@ -49,9 +51,7 @@ public record AthanorProperties(
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue SecuritySettings security) {
 
   /** Requires a name for forwarding, which distinguishes the handles of replicas. */
-  @AssertTrue(
-      message =
-          "athanor.forward.url requires athanor.replica, the name of this replica")
+  @AssertTrue(message = "athanor.forward.url requires athanor.replica, the name of this replica")
   public boolean isReplicaNamedForForwarding() {
     return forward.url().isEmpty() || !replica.isEmpty();
   }

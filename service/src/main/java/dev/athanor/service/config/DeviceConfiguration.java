@@ -172,7 +172,8 @@ class DeviceConfiguration {
   }
 
   @Bean
-  StreamPool streamPool(DeviceRuntimes runtimes, DeviceHealth health, AthanorProperties properties) {
+  StreamPool streamPool(
+      DeviceRuntimes runtimes, DeviceHealth health, AthanorProperties properties) {
     return new StreamPool(
         runtimes.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
   }
@@ -308,7 +309,8 @@ class DeviceConfiguration {
   }
 
   /**
-   * Sweeps on a separate thread: freeing memory waits for a device, which may hang, and all scheduled tasks share one thread.
+   * Sweeps on a separate thread: freeing memory waits for a device, which may hang, and all
+   * scheduled tasks share one thread.
    */
   static final class Housekeeping {
     private final Runnable sweep;

@@ -13,7 +13,8 @@ final class Plugins {
 
   private Plugins() {}
 
-  /** Returns a class loader for the application and all jars in a folder.
+  /**
+   * Returns a class loader for the application and all jars in a folder.
    *
    * @throws UncheckedIOException if the folder cannot be read
    */
@@ -24,7 +25,8 @@ final class Plugins {
         jars.add(file.toUri().toURL());
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot read the plugin folder %s (athanor.plugins)".formatted(folder), e);
+      throw new UncheckedIOException(
+          "cannot read the plugin folder %s (athanor.plugins)".formatted(folder), e);
     }
     return new URLClassLoader("plugins", jars.toArray(URL[]::new), Plugins.class.getClassLoader());
   }

@@ -59,8 +59,7 @@ class SecurityConfiguration {
   private static JwtDecoder decoder(Environment environment, ObjectProvider<JwtDecoder> decoder) {
     if (!Binder.get(environment).bind(JWT + "audiences", String[].class).isBound()) {
       throw new SecurityMisconfigured(
-          "athanor.security.mode is jwt, but %saudiences is not set"
-              .formatted(JWT));
+          "athanor.security.mode is jwt, but %saudiences is not set".formatted(JWT));
     }
     var found = decoder.getIfAvailable();
     if (found == null) {
@@ -80,7 +79,9 @@ class SecurityConfiguration {
     return new CertificateCallers(security.mtls());
   }
 
-  /** Binds management to the address of REST by default; Spring Boot would bind to all addresses. */
+  /**
+   * Binds management to the address of REST by default; Spring Boot would bind to all addresses.
+   */
   @Bean
   static BeanPostProcessor managementAddress(Environment environment) {
     return new BeanPostProcessor() {

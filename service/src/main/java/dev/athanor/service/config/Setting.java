@@ -16,7 +16,8 @@ import org.springframework.boot.context.properties.source.ConfigurationPropertyN
  * A setting of the service. The components of {@link AthanorProperties} and of the records inside
  * it define all settings.
  *
- * @param key its canonical key, such as {@code athanor.run.inline-bytes}; {@code *} matches any one name, as in {@code athanor.quota.tenants.*.max-bytes}
+ * @param key its canonical key, such as {@code athanor.run.inline-bytes}; {@code *} matches any one
+ *     name, as in {@code athanor.quota.tenants.*.max-bytes}
  * @param component the component that receives its value
  */
 record Setting(String key, RecordComponent component) {
@@ -56,7 +57,10 @@ record Setting(String key, RecordComponent component) {
     return CAPITAL.matcher(name).replaceAll("-").toLowerCase(Locale.ROOT);
   }
 
-  /** Returns the part of the key after the prefix and before the last period; empty if there is none. */
+  /**
+   * Returns the part of the key after the prefix and before the last period; empty if there is
+   * none.
+   */
   String group() {
     int end = key.lastIndexOf('.');
     return end == PREFIX.length() ? "" : key.substring(PREFIX.length() + 1, end);

@@ -17,7 +17,9 @@ final class Spelling {
         .min(comparingInt(name -> edits(given, name)));
   }
 
-  /** Returns the optimal string alignment distance: insertions, deletions, replacements and swaps. */
+  /**
+   * Returns the optimal string alignment distance: insertions, deletions, replacements and swaps.
+   */
   static int edits(String a, String b) {
     var distance = new int[a.length() + 1][b.length() + 1];
     for (int i = 0; i <= a.length(); i++) {

@@ -9,7 +9,8 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.yaml.snakeyaml.error.YAMLException;
 
-/** A startup failure that one sentence explains.
+/**
+ * A startup failure that one sentence explains.
  *
  * @param sentence what is wrong and what to do
  * @param misuse whether options or settings are invalid, as opposed to the state of the machine
@@ -31,12 +32,12 @@ public record StartupFailure(String sentence, boolean misuse) {
                       + sentence.strip().replaceAll("\\s+", " "),
                   true));
         }
-        case Listening.NotPossible refused -> {
+        case PortCheck.PortUnavailable refused -> {
           return Optional.of(new StartupFailure(sentence, refused.misuse()));
         }
         // the port was taken after the check
         case PortInUseException taken -> {
-          return Optional.of(new StartupFailure(Listening.inUse(taken.getPort()), false));
+          return Optional.of(new StartupFailure(PortCheck.inUse(taken.getPort()), false));
         }
         default -> {}
       }

@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.core.env.Environment;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 
-/** The report that the command line prints after startup: devices and addresses.
+/**
+ * The report that the command line prints after startup: devices and addresses.
  *
  * @param grpc null if gRPC is disabled
  */

@@ -29,9 +29,10 @@ import org.springframework.core.io.Resource;
  * Rejects settings under {@code athanor} that do not exist, which are likely misspelled.
  *
  * <p>Files and the command line belong to the service, so any unknown key in them is rejected.
- * Environment variables and system properties are shared: {@code ATHANOR_PYTHON} configures the benchmarks, and Kubernetes adds {@code ATHANOR_SERVICE_HOST} and {@code ATHANOR_PORT_8080_TCP}
- * for a Service named athanor. There, a name is rejected only if it belongs to a group of
- * settings, such as {@code ATHANOR_RUN_}, or is one edit away from a setting.
+ * Environment variables and system properties are shared: {@code ATHANOR_PYTHON} configures the
+ * benchmarks, and Kubernetes adds {@code ATHANOR_SERVICE_HOST} and {@code ATHANOR_PORT_8080_TCP}
+ * for a Service named athanor. There, a name is rejected only if it belongs to a group of settings,
+ * such as {@code ATHANOR_RUN_}, or is one edit away from a setting.
  */
 public final class UnknownSettings
     implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
@@ -166,7 +167,10 @@ public final class UnknownSettings
     return name.substring(name.lastIndexOf(separator) + 1);
   }
 
-  /** Returns where a property is set, such as {@code application.yaml:12} or {@code system property}. */
+  /**
+   * Returns where a property is set, such as {@code application.yaml:12} or {@code system
+   * property}.
+   */
   private static String place(String property, EnumerablePropertySource<?> source) {
     if (OriginLookup.getOrigin(source, property) instanceof TextResourceOrigin origin) {
       var file = origin.getResource();

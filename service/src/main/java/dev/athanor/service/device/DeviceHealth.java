@@ -12,7 +12,10 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The health of all devices: readiness, liveness, admission, and translation of device faults into failures. */
+/**
+ * The health of all devices: readiness, liveness, admission, and translation of device faults into
+ * failures.
+ */
 public final class DeviceHealth {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceHealth.class);
@@ -34,7 +37,10 @@ public final class DeviceHealth {
     this.devices = List.copyOf(devices);
   }
 
-  /** Whether the service is ready: all devices passed the self-test, none is lost, and new work is accepted. If one of several devices is lost, the others still serve requests, but the service reports that it is not ready, since only a restart recovers the device.
+  /**
+   * Whether the service is ready: all devices passed the self-test, none is lost, and new work is
+   * accepted. If one of several devices is lost, the others still serve requests, but the service
+   * reports that it is not ready, since only a restart recovers the device.
    */
   public boolean isReady() {
     return tested && lostAt.isEmpty() && phase == Phase.SERVING;
@@ -50,14 +56,17 @@ public final class DeviceHealth {
     return lostAt.size() == devices.size();
   }
 
-  /** Whether the process is live. A lost device requires a restart; until {@code afterLoss} has passed, the process stays live so that clients receive the error {@code device-lost}.
+  /**
+   * Whether the process is live. A lost device requires a restart; until {@code afterLoss} has
+   * passed, the process stays live so that clients receive the error {@code device-lost}.
    */
   public boolean isLive(Duration afterLoss) {
     long now = System.nanoTime();
     return lostAt.values().stream().allMatch(at -> now - at <= afterLoss.toNanos());
   }
 
-  /** Registers work of a device for hang detection.
+  /**
+   * Registers work of a device for hang detection.
    *
    * @param name the name in log messages, such as {@code stream 2}
    */
@@ -89,7 +98,8 @@ public final class DeviceHealth {
     phase = now;
   }
 
-  /** Admits work or rejects it.
+  /**
+   * Admits work or rejects it.
    *
    * @throws Failure.Busy with {@code device-lost} if all devices are lost, or with {@code draining}
    */
@@ -102,7 +112,8 @@ public final class DeviceHealth {
     }
   }
 
-  /** Admits work for one device or rejects it.
+  /**
+   * Admits work for one device or rejects it.
    *
    * @throws Failure.Busy with {@code device-lost} if the device is lost, or with {@code draining}
    */

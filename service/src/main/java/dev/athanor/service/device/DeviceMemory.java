@@ -89,10 +89,14 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   }
 
   /** Whether the device is busy. */
-  boolean isBusy() { return health.isBusy(number);
+  boolean isBusy() {
+    return health.isBusy(number);
   }
 
-  /** Sets the action that releases memory before an allocation fails; it receives the number of bytes. */
+  /**
+   * Sets the action that releases memory before an allocation fails; it receives the number of
+   * bytes.
+   */
   public void onShortage(LongConsumer action) {
     shortageAction = action;
   }
@@ -119,7 +123,8 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     onFree = action;
   }
 
-  /** Allocates optional memory: an allocation that fails does not trigger the shortage action.
+  /**
+   * Allocates optional memory: an allocation that fails does not trigger the shortage action.
    *
    * @throws DeviceException.OutOfMemory if memory does not suffice
    */
@@ -127,7 +132,8 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     return device.allocate(bytes);
   }
 
-  /** Enqueues a copy into newly allocated optional memory.
+  /**
+   * Enqueues a copy into newly allocated optional memory.
    *
    * @throws DeviceException.OutOfMemory if memory does not suffice
    */
@@ -142,7 +148,8 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     }
   }
 
-  /** Allocates pinned host memory.
+  /**
+   * Allocates pinned host memory.
    *
    * @throws DeviceException.OutOfMemory if memory does not suffice
    */
@@ -150,9 +157,11 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     return threads.call(() -> device.allocateHost(bytes));
   }
 
-  /** Returns a piece of pinned host memory for a transfer of at most {@code bytes} bytes.
+  /**
+   * Returns a piece of pinned host memory for a transfer of at most {@code bytes} bytes.
    *
-   * @throws dev.athanor.service.failure.Failure if host memory does not suffice or the device is lost
+   * @throws dev.athanor.service.failure.Failure if host memory does not suffice or the device is
+   *     lost
    */
   public Piece stage(long bytes) {
     try {
@@ -162,7 +171,8 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     }
   }
 
-  /** Takes pinned host memory from the pool.
+  /**
+   * Takes pinned host memory from the pool.
    *
    * @throws DeviceException.OutOfMemory if memory does not suffice
    */

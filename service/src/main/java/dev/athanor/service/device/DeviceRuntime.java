@@ -37,7 +37,8 @@ public final class DeviceRuntime implements AutoCloseable {
   private final List<DeviceCache> caches = new CopyOnWriteArrayList<>();
   private final Map<PlanKey, Plan> plans;
 
-  /** Creates the runtime of a device.
+  /**
+   * Creates the runtime of a device.
    *
    * @param settings defines the size of the plan cache
    */
@@ -94,7 +95,8 @@ public final class DeviceRuntime implements AutoCloseable {
     return memory.id();
   }
 
-  /** Plans a problem and loads its kernels, so that streams never wait for compilation.
+  /**
+   * Plans a problem and loads its kernels, so that streams never wait for compilation.
    *
    * @param onPlan called with each problem that is planned for the first time
    * @throws dev.athanor.service.failure.Failure if the device reports a fault
@@ -154,7 +156,10 @@ public final class DeviceRuntime implements AutoCloseable {
     caches.forEach(DeviceCache::forget);
   }
 
-  /** Sets the action that releases memory after the caches have shrunk and before an allocation fails. */
+  /**
+   * Sets the action that releases memory after the caches have shrunk and before an allocation
+   * fails.
+   */
   void onShortage(LongConsumer action) {
     memory.onShortage(bytes -> {
       caches.forEach(DeviceCache::makeRoom);

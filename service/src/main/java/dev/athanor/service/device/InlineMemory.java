@@ -16,7 +16,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The pinned host memory for inline tensors of all requests. It is pooled and limited, in total and per tenant.
+ * The pinned host memory for inline tensors of all requests. It is pooled and limited, in total and
+ * per tenant.
  */
 public final class InlineMemory {
 
@@ -26,7 +27,7 @@ public final class InlineMemory {
   private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
   private final DeviceRuntimes runtimes;
-  private final long most;
+  private final long totalLimit;
   private final double tenantShare;
   private final QuotaSettings quotas;
   private final AtomicLong used = new AtomicLong();
@@ -38,7 +39,7 @@ public final class InlineMemory {
   public InlineMemory(DeviceRuntimes runtimes, RunSettings settings, QuotaSettings quotas) {
     this.runtimes = runtimes;
     this.quotas = quotas;
-    most = settings.inlineBytes().toBytes();
+    totalLimit = settings.inlineBytes().toBytes();
     tenantShare = settings.inlineTenantShare();
   }
 
@@ -51,11 +52,13 @@ public final class InlineMemory {
   public RequestMemory open(Tenant tenant) {
     boolean shares = !tenant.equals(Tenant.LOCAL);
     return new Blocks(
-        shares ? (long) (most * quotas.inlineShare(tenant, tenantShare)) : most,
+        shares ? (long) (totalLimit * quotas.inlineShare(tenant, tenantShare)) : totalLimit,
         shares ? usedBy.computeIfAbsent(tenant, _ -> new AtomicLong()) : new AtomicLong());
   }
 
-  /** Returns the block size for a number of bytes. Sizes are rounded up so that requests can reuse blocks; except for small blocks, at most a quarter is wasted.
+  /**
+   * Returns the block size for a number of bytes. Sizes are rounded up so that requests can reuse
+   * blocks; except for small blocks, at most a quarter is wasted.
    */
   static long blockBytes(long bytes) {
     long step = Math.max(Long.highestOneBit(bytes) / 4, Staging.SMALL);
@@ -122,11 +125,12 @@ public final class InlineMemory {
       try {
         blocks.add(new Block(memory, memory.takeHost(block)));
       } catch (DeviceException.OutOfMemory e) {
-        giveBack(block);
+        unreserve(block);
         throw busy(
-            "Out of host memory: %d bytes are not available for the inline tensors of this request. Retry after 1 s." .formatted(block));
+            "Out of host memory: %d bytes are not available for the inline tensors of this request. Retry after 1 s."
+                .formatted(block));
       } catch (RuntimeException e) {
-        giveBack(block);
+        unreserve(block);
         throw e;
       }
       bytes += block;
@@ -134,7 +138,7 @@ public final class InlineMemory {
     }
 
     @Override
-    public void giveBack(MemorySegment unused) {
+    public void release(MemorySegment unused) {
       blocks.stream()
           .filter(block -> block.tensors == 1)
           .filter(block -> block.memory.segment().address() == unused.address())
@@ -149,29 +153,34 @@ public final class InlineMemory {
       long size = block.memory.segment().byteSize();
       block.from.releaseHost(block.memory);
       bytes -= size;
-      giveBack(size);
+      unreserve(size);
     }
 
     private void reserve(long block) {
       if (bytes + block > limit) {
         throw new Failure.Refused(
             Code.TOO_LARGE,
-            "Inline tensors exceed the limit of %d bytes (%s); upload them and pass handles" .formatted( limit, limit < most ? "athanor.run.inline-tenant-share" : "athanor.run.inline-bytes"));
+            "Inline tensors exceed the limit of %d bytes (%s); upload them and pass handles"
+                .formatted(
+                    limit,
+                    limit < totalLimit
+                        ? "athanor.run.inline-tenant-share"
+                        : "athanor.run.inline-bytes"));
       }
       long own = usedByTenant.addAndGet(block);
       long all = used.addAndGet(block);
-      if (own > limit || all > most) {
-        giveBack(block);
+      if (own > limit || all > totalLimit) {
+        unreserve(block);
         throw busy(
             own > limit
                 ? "Out of host memory: other requests of this tenant use %d of the %d bytes that a tenant may use (athanor.run.inline-tenant-share). Retry after 1 s."
                     .formatted(own - bytes - block, limit)
                 : "Out of host memory: other requests use %d of %d bytes (athanor.run.inline-bytes). Retry after 1 s."
-                    .formatted(all - bytes - block, most));
+                    .formatted(all - bytes - block, totalLimit));
       }
     }
 
-    private void giveBack(long size) {
+    private void unreserve(long size) {
       usedByTenant.addAndGet(-size);
       used.addAndGet(-size);
     }

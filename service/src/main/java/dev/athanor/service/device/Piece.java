@@ -5,12 +5,12 @@ import java.lang.foreign.MemorySegment;
 /** A piece of pinned host memory, in use until it is closed. */
 public final class Piece implements AutoCloseable {
   private final MemorySegment bytes;
-  private final Runnable giveBack;
+  private final Runnable release;
   private boolean closed;
 
-  public Piece(MemorySegment bytes, Runnable giveBack) {
+  public Piece(MemorySegment bytes, Runnable release) {
     this.bytes = bytes;
-    this.giveBack = giveBack;
+    this.release = release;
   }
 
   /** Returns the memory, whose contents are undefined until written. */
@@ -23,7 +23,7 @@ public final class Piece implements AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
-      giveBack.run();
+      release.run();
     }
   }
 }

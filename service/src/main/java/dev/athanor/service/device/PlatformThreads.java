@@ -11,7 +11,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Platform threads for calls that do not yield: blocking driver calls and compilation. On a virtual thread, such a call would pin its carrier, and carriers serve all requests, including liveness probes. Each device has its own threads, so that a hanging device delays only its own users.
+ * Platform threads for calls that do not yield: blocking driver calls and compilation. On a virtual
+ * thread, such a call would pin its carrier, and carriers serve all requests, including liveness
+ * probes. Each device has its own threads, so that a hanging device delays only its own users.
  */
 final class PlatformThreads implements AutoCloseable {
 
@@ -32,7 +34,10 @@ final class PlatformThreads implements AutoCloseable {
     threads.allowCoreThreadTimeOut(true);
   }
 
-  /** Runs work on a platform thread and waits for it; runs it directly if called on a platform thread. */
+  /**
+   * Runs work on a platform thread and waits for it; runs it directly if called on a platform
+   * thread.
+   */
   <T> T call(Supplier<T> work) {
     if (!Thread.currentThread().isVirtual()) {
       return work.get();
@@ -49,7 +54,10 @@ final class PlatformThreads implements AutoCloseable {
     }
   }
 
-  /** Runs work on a platform thread and waits for it; runs it directly if called on a platform thread. */
+  /**
+   * Runs work on a platform thread and waits for it; runs it directly if called on a platform
+   * thread.
+   */
   void run(Runnable work) {
     call(() -> {
       work.run();

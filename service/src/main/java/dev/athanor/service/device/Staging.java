@@ -6,11 +6,15 @@ import dev.athanor.engine.device.HostMemoryPool;
 import java.util.concurrent.Semaphore;
 
 /**
- * Pinned host memory for transfers between clients and a device. Transfers never wait for a piece: if slow clients hold all large pieces, small ones are used, which are less efficient.
+ * Pinned host memory for transfers between clients and a device. Transfers never wait for a piece:
+ * if slow clients hold all large pieces, small ones are used, which are less efficient.
  */
 public final class Staging {
 
-  /** Size of a large piece in bytes. Larger ones would not stay in the CPU cache between socket and device. */
+  /**
+   * Size of a large piece in bytes. Larger ones would not stay in the CPU cache between socket and
+   * device.
+   */
   public static final int LARGE = 1 << 20;
 
   /** Size of a small piece in bytes. */
@@ -19,7 +23,8 @@ public final class Staging {
   private final HostMemoryPool blocks;
   private final Semaphore large;
 
-  /** Creates the staging memory of a device.
+  /**
+   * Creates the staging memory of a device.
    *
    * @param bytes maximum total size of large pieces
    */
@@ -28,7 +33,8 @@ public final class Staging {
     large = new Semaphore(Math.toIntExact(bytes / LARGE));
   }
 
-  /** Takes a piece for a transfer of {@code bytes} bytes; it may be smaller than that.
+  /**
+   * Takes a piece for a transfer of {@code bytes} bytes; it may be smaller than that.
    *
    * @throws DeviceException if memory does not suffice or the device is lost
    */

@@ -2,7 +2,8 @@ package dev.athanor.service.failure;
 
 import java.util.concurrent.TimeUnit;
 
-/** The deadline of a call.
+/**
+ * The deadline of a call.
  *
  * @param millis the timeout that the client gave; 0 for no deadline
  * @param at the deadline as {@link System#nanoTime()}
@@ -16,7 +17,8 @@ public record Deadline(long millis, long at) {
     return new Deadline(0, 0);
   }
 
-  /** Returns a deadline relative to now.
+  /**
+   * Returns a deadline relative to now.
    *
    * @param millis the time from now; at least 1
    */
@@ -34,7 +36,8 @@ public record Deadline(long millis, long at) {
     return isSet() ? at - System.nanoTime() : FOREVER;
   }
 
-  /** Fails if the deadline has passed.
+  /**
+   * Fails if the deadline has passed.
    *
    * @throws Failure.TooLate if the deadline has passed
    */

@@ -6,7 +6,8 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The failure of a request. The message is for the client: it names what was given and what to do. Each protocol maps codes to its own statuses.
+ * The failure of a request. The message is for the client: it names what was given and what to do.
+ * Each protocol maps codes to its own statuses.
  */
 public abstract sealed class Failure extends RuntimeException {
 
@@ -125,7 +126,8 @@ public abstract sealed class Failure extends RuntimeException {
       this.url = url;
     }
 
-    /** Returns the failure of a request with a handle of another replica.
+    /**
+     * Returns the failure of a request with a handle of another replica.
      *
      * @param replica the id of the replica that owns the tensor
      * @param url the URL of its REST interface; null if not configured
@@ -139,7 +141,8 @@ public abstract sealed class Failure extends RuntimeException {
           url);
     }
 
-    /** Returns the failure of a request with handles of several replicas.
+    /**
+     * Returns the failure of a request with handles of several replicas.
      *
      * @param replicas the ids of the replicas
      * @param owner one of them, not this replica
@@ -189,12 +192,11 @@ public abstract sealed class Failure extends RuntimeException {
     /** Returns the failure of a request for a lost device. */
     public static Busy deviceLost() {
       return new Busy(
-          Code.DEVICE_LOST,
-          "the device is lost, and so are the tensors on it",
-          RETRY_ELSEWHERE);
+          Code.DEVICE_LOST, "the device is lost, and so are the tensors on it", RETRY_ELSEWHERE);
     }
 
-    /** Returns the failure of a request whose tensors belong to an unavailable replica.
+    /**
+     * Returns the failure of a request whose tensors belong to an unavailable replica.
      *
      * @param what what happened, and whether the request may have been carried out
      */

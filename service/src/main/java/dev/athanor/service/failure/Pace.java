@@ -4,7 +4,9 @@ import dev.athanor.service.failure.Failure.Code;
 import java.time.Duration;
 
 /**
- * Enforces a minimum rate at which a client must send. Without it, a client that sends a byte from time to time never runs into the read timeout and keeps its resources. The total wait is limited to two read timeouts plus one for every 16 KiB received.
+ * Enforces a minimum rate at which a client must send. Without it, a client that sends a byte from
+ * time to time never runs into the read timeout and keeps its resources. The total wait is limited
+ * to two read timeouts plus one for every 16 KiB received.
  */
 public final class Pace {
 
@@ -21,7 +23,8 @@ public final class Pace {
     this.silence = silence;
   }
 
-  /** Records received bytes.
+  /**
+   * Records received bytes.
    *
    * @param nanos the time spent waiting for them
    * @throws Failure.Refused with {@code deadline-exceeded} if the client is too slow

@@ -22,7 +22,8 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 
 /**
- * Authentication and authorization of gRPC calls with {@link Callers} and {@link Rules}. Credentials are checked only if the rule requires them, and before any message is read.
+ * Authentication and authorization of gRPC calls with {@link Callers} and {@link Rules}.
+ * Credentials are checked only if the rule requires them, and before any message is read.
  */
 @Order(Ordered.HIGHEST_PRECEDENCE + 10) // runs inside the exception handler
 final class Access implements ServerInterceptor {
@@ -46,8 +47,8 @@ final class Access implements ServerInterceptor {
     var rule =
         rules
             .rpc(call.getMethodDescriptor().getFullMethodName())
-            .orElseThrow(
-                () -> new Failure.Refused(Code.FORBIDDEN, "no access rule allows calls of this method"));
+            .orElseThrow(() ->
+                new Failure.Refused(Code.FORBIDDEN, "no access rule allows calls of this method"));
     if (rule.open()) {
       return next.startCall(call, metadata);
     }

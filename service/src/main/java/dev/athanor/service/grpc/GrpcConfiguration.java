@@ -40,11 +40,11 @@ class GrpcConfiguration {
 
   /** Static, so that the post-processor exists before the properties that it changes. */
   @Bean
-  static Listening listening(
+  static GrpcServerDefaults grpcServerDefaults(
       Environment environment,
       ObjectProvider<SslBundles> bundles,
       ObjectProvider<SslBundleRegistry> registry) {
-    return new Listening(
+    return new GrpcServerDefaults(
         environment,
         name -> ReloadableTls.register(bundles.getObject(), registry.getObject(), name));
   }
@@ -75,7 +75,8 @@ class GrpcConfiguration {
   }
 
   /**
-   * Parses messages inside the interceptors, so that malformed messages are reported like any other failure.
+   * Parses messages inside the interceptors, so that malformed messages are reported like any other
+   * failure.
    */
   @Bean
   GrpcServiceConfigurer serviceConfigurer(ApplicationContext context) {
@@ -130,7 +131,9 @@ class GrpcConfiguration {
             OpsGrpc.SERVICE_NAME, TensorsGrpc.SERVICE_NAME, GRPCInferenceServiceGrpc.SERVICE_NAME));
   }
 
-  /** Stops gRPC together with the web server, after draining, so that clients still receive errors. */
+  /**
+   * Stops gRPC together with the web server, after draining, so that clients still receive errors.
+   */
   @Bean
   GrpcServerLifecycle nettyGrpcServerLifecycle(
       NettyGrpcServerFactory factory,

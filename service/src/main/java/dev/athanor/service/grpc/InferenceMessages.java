@@ -221,7 +221,9 @@ final class InferenceMessages {
   private static void check(int value, boolean fits, TensorType type, String field) {
     if (!fits) {
       throw invalid(
-          field, "%s contains %d, which is out of range for %s".formatted(field, value, Datatypes.name(type.dtype())));
+          field,
+          "%s contains %d, which is out of range for %s"
+              .formatted(field, value, Datatypes.name(type.dtype())));
     }
   }
 

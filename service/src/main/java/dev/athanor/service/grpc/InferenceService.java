@@ -144,7 +144,9 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
           var op = models.find(name, request.getModelVersion());
           var inference =
               models.infer(
-                  op, InferenceMessages.request(op.description(), request), Requests.context(memory));
+                  op,
+                  InferenceMessages.request(op.description(), request),
+                  Requests.context(memory));
           return InferenceMessages.response(request, inference);
         });
   }
@@ -156,7 +158,8 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   }
 
   /**
-   * The requests of one stream. The next request is read only after the client has received previous responses, except for buffered ones (flow control).
+   * The requests of one stream. The next request is read only after the client has received
+   * previous responses, except for buffered ones (flow control).
    */
   private final class Inferences implements StreamObserver<ModelInferRequest> {
     private final ServerCallStreamObserver<ModelStreamInferResponse> answers;

@@ -32,7 +32,8 @@ final class Outflow<T> {
     notifyAll();
   }
 
-  /** Sends a message as soon as fewer than {@link #AHEAD} bytes are buffered.
+  /**
+   * Sends a message as soon as fewer than {@link #AHEAD} bytes are buffered.
    *
    * @throws Failure.Refused with {@code deadline-exceeded} if the client stalls
    */

@@ -12,7 +12,8 @@ import java.util.function.BooleanSupplier;
 import org.springframework.scheduling.annotation.Scheduled;
 
 /**
- * Publishes readiness to the gRPC health service. {@code Check} sees changes immediately, {@code Watch} after a short delay.
+ * Publishes readiness to the gRPC health service. {@code Check} sees changes immediately, {@code
+ * Watch} after a short delay.
  */
 class Readiness implements ServerInterceptor {
 

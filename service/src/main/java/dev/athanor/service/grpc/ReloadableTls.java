@@ -21,7 +21,8 @@ import org.springframework.boot.ssl.SslBundles;
 import org.springframework.boot.ssl.SslManagerBundle;
 
 /**
- * TLS credentials of the gRPC server that follow updates of an SSL bundle. gRPC reads the managers of a bundle only once, at startup, so these managers have replaceable contents.
+ * TLS credentials of the gRPC server that follow updates of an SSL bundle. gRPC reads the managers
+ * of a bundle only once, at startup, so these managers have replaceable contents.
  */
 final class ReloadableTls {
 
@@ -35,7 +36,8 @@ final class ReloadableTls {
     trust = AdvancedTlsX509TrustManager.newBuilder().build();
   }
 
-  /** Registers a bundle whose credentials follow the updates of another bundle.
+  /**
+   * Registers a bundle whose credentials follow the updates of another bundle.
    *
    * @return the name of the new bundle
    */

@@ -47,7 +47,8 @@ final class Requests {
             ? Deadline.none()
             : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
     int priority = PRIORITY.get();
-    var defaults = new RequestContext(
+    var defaults =
+        new RequestContext(
             tenant(),
             Ticket.MIDDLE,
             CALLER.get().has(Scope.PRIORITY),
@@ -55,10 +56,13 @@ final class Requests {
             () -> clientHasGone(context),
             memory);
     return priority == Ticket.MIDDLE
-        ? defaults : defaults.withPriority(CallMetadata.PRIORITY.name(), priority);
+        ? defaults
+        : defaults.withPriority(CallMetadata.PRIORITY.name(), priority);
   }
 
-  /** Whether the client canceled the call. A deadline also cancels it, but is reported separately. */
+  /**
+   * Whether the client canceled the call. A deadline also cancels it, but is reported separately.
+   */
   private static boolean clientHasGone(Context context) {
     return context.isCancelled() && !(context.cancellationCause() instanceof TimeoutException);
   }
@@ -70,7 +74,8 @@ final class Requests {
   }
 
   /**
-   * Answers a unary call with inline tensors, whose memory is held until the client has received the response.
+   * Answers a unary call with inline tensors, whose memory is held until the client has received
+   * the response.
    */
   static <T> void answer(
       StreamObserver<T> observer, InlineMemory inline, Function<RequestMemory, T> work) {
@@ -83,7 +88,8 @@ final class Requests {
   }
 
   /**
-   * Runs the work of a stream on a new thread, which may wait for the client, since messages are delivered on the call's own thread. The work belongs to the call's trace.
+   * Runs the work of a stream on a new thread, which may wait for the client, since messages are
+   * delivered on the call's own thread. The work belongs to the call's trace.
    */
   static void start(StreamObserver<?> observer, Runnable work) {
     var inContext =

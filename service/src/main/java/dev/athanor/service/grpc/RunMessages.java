@@ -26,7 +26,8 @@ final class RunMessages {
 
   private RunMessages() {}
 
-  /** Returns the op with a name.
+  /**
+   * Returns the op with a name.
    *
    * @param field the path of the name in the request
    * @throws Failure.Refused with {@code unknown-op}
@@ -86,7 +87,8 @@ final class RunMessages {
         context);
   }
 
-  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, RequestContext context) {
+  static Pipeline pipeline(
+      Catalogue catalogue, RunPipelineRequest request, RequestContext context) {
     if (request.getStepsCount() > Pipeline.MAX_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,

@@ -15,7 +15,8 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 
 /**
- * Converts failures into gRPC statuses: standard codes, with a {@code google.rpc.ErrorInfo} whose reason is the code of the failure.
+ * Converts failures into gRPC statuses: standard codes, with a {@code google.rpc.ErrorInfo} whose
+ * reason is the code of the failure.
  */
 final class Statuses {
 
@@ -66,16 +67,19 @@ final class Statuses {
     };
   }
 
-  /** Converts an error of the gRPC library while it reads a request, which is the client's fault. */
+  /**
+   * Converts an error of the gRPC library while it reads a request, which is the client's fault.
+   */
   private static StatusException of(StatusRuntimeException thrown) {
     if (thrown.getCause() instanceof InvalidProtocolBufferException) {
       return of(
-          new Failure.Refused(Code.MALFORMED_BODY, "the message cannot be parsed as the request type of this method"));
+          new Failure.Refused(
+              Code.MALFORMED_BODY,
+              "the message cannot be parsed as the request type of this method"));
     }
     if (thrown.getStatus().getCode() == Status.Code.RESOURCE_EXHAUSTED) {
       return of(
-          new Failure.Refused(
-              Code.TOO_LARGE, "the decompressed message exceeds the size limit"));
+          new Failure.Refused(Code.TOO_LARGE, "the decompressed message exceeds the size limit"));
     }
     return new StatusException(thrown.getStatus(), thrown.getTrailers());
   }
@@ -100,7 +104,9 @@ final class Statuses {
     return StatusProto.toStatusException(status.build());
   }
 
-  /** Truncates a text, since clients limit trailers to a few kilobytes and a text may occur twice. */
+  /**
+   * Truncates a text, since clients limit trailers to a few kilobytes and a text may occur twice.
+   */
   private static String bounded(String text) {
     return text.length() <= MAX_TEXT ? text : text.substring(0, MAX_TEXT) + "…";
   }

@@ -105,7 +105,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       throw new Failure.Refused(
           Code.SHAPE_MISMATCH,
           "header",
-          "the tensor has type %s, but the header has %s; they must be equal".formatted(present, type));
+          "the tensor has type %s, but the header has %s; they must be equal"
+              .formatted(present, type));
     }
     return transfers.replace(
         replaced.getHandle(),
@@ -224,7 +225,10 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     outflow.complete();
   }
 
-  /** Sends the header only after the first chunk is read, so that a slow client cannot hold the lock. */
+  /**
+   * Sends the header only after the first chunk is read, so that a slow client cannot hold the
+   * lock.
+   */
   private static void send(
       Transfers.Reader reader,
       GetResponse first,

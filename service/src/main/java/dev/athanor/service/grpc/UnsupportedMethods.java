@@ -15,7 +15,9 @@ import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rejects methods of Triton's service that are not supported, such as shared memory. It is the fallback registry for unknown methods; without it, clients would only see that the method is not found.
+ * Rejects methods of Triton's service that are not supported, such as shared memory. It is the
+ * fallback registry for unknown methods; without it, clients would only see that the method is not
+ * found.
  */
 final class UnsupportedMethods extends HandlerRegistry {
 

@@ -19,7 +19,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A header followed by bytes that a client streams. At most one message is prefetched, so that the client cannot outrun the reader and does not wait for it either.
+ * A header followed by bytes that a client streams. At most one message is prefetched, so that the
+ * client cannot outrun the reader and does not wait for it either.
  */
 final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
@@ -66,7 +67,8 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
   // -- called by the reader
 
-  /** Returns the header, which is the first message.
+  /**
+   * Returns the header, which is the first message.
    *
    * @throws Failure.Refused with {@code malformed-body} if the first message is not a header
    */
@@ -129,7 +131,8 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
         throw Outflow.idle("no message arrived", idle);
       }
       call.request(1);
-      pace.received(message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
+      pace.received(
+          message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {
       throw Outflow.gone();

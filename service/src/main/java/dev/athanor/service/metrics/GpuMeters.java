@@ -15,7 +15,8 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * Meters for the sensors that a GPU has at registration. Each scrape reads the sensors at most once; scrapes within two seconds share a reading.
+ * Meters for the sensors that a GPU has at registration. Each scrape reads the sensors at most
+ * once; scrapes within two seconds share a reading.
  */
 final class GpuMeters {
 
@@ -77,7 +78,7 @@ final class GpuMeters {
     names.forEach((name, sensor) -> {
       if (has(sensor)) {
         Gauge.builder(name, () -> value(sensor))
-            .description("As Triton Inference Server has it")
+            .description("The corresponding metric of Triton Inference Server")
             .tags(Tags.of("gpu_uuid", uuid))
             .strongReference(true)
             .register(registry);

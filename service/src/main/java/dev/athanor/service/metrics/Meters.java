@@ -4,7 +4,8 @@ import io.micrometer.core.instrument.Meter;
 import java.util.List;
 
 /**
- * All meters of the service with their names, descriptions, and labels besides {@code device}. Labels have low cardinality: never a handle, a shape or free text.
+ * All meters of the service with their names, descriptions, and labels besides {@code device}.
+ * Labels have low cardinality: never a handle, a shape or free text.
  */
 public enum Meters {
   OP(
@@ -72,12 +73,9 @@ public enum Meters {
       "athanor_queue_depth",
       Meter.Type.GAUGE,
       "Jobs that wait for a stream"),
-  STREAMS_BUSY("athanor.streams.busy", "athanor_streams_busy", Meter.Type.GAUGE, "Streams that run a job"),
-  READY(
-      "athanor.ready",
-      "athanor_ready",
-      Meter.Type.GAUGE,
-      "1 while the service is ready, else 0"),
+  STREAMS_BUSY(
+      "athanor.streams.busy", "athanor_streams_busy", Meter.Type.GAUGE, "Streams that run a job"),
+  READY("athanor.ready", "athanor_ready", Meter.Type.GAUGE, "1 while the service is ready, else 0"),
   DEVICE_LOST(
       "athanor.device.lost",
       "athanor_device_lost",

@@ -119,7 +119,8 @@ public final class Metrics {
         .register(registry);
   }
 
-  /** Returns the timeline of a call; empty if the current trace is not recorded.
+  /**
+   * Returns the timeline of a call; empty if the current trace is not recorded.
    *
    * @param began when the call began, as {@link System#nanoTime()}
    */
@@ -160,9 +161,11 @@ public final class Metrics {
     }
   }
 
-  /** Runs a request and counts its outcome.
+  /**
+   * Runs a request and counts its outcome.
    *
-   * @param op the label of the op; must not be an arbitrary name, since clients could then create metrics
+   * @param op the label of the op; must not be an arbitrary name, since clients could then create
+   *     metrics
    */
   public <T> T counted(String op, Supplier<T> work) {
     try {
@@ -206,7 +209,8 @@ public final class Metrics {
         .register(registry);
   }
 
-  /** Registers the sensors of a GPU.
+  /**
+   * Registers the sensors of a GPU.
    *
    * @param read reads the sensors; called on a scrape, at most every two seconds
    */

@@ -30,7 +30,8 @@ public final class Timeline {
             - (System.nanoTime() - began);
   }
 
-  /** Adds the next phase.
+  /**
+   * Adds the next phase.
    *
    * @param kernel the kernel that ran; null if none
    */

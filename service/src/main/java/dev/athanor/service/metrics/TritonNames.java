@@ -8,7 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.DoubleAdder;
 
 /**
- * Publishes the metrics of ops under Triton's names, so that Triton dashboards and alerts work. The values are counters, but Micrometer would append {@code _total} to their names, so they are registered as gauges; {@code rate()} works for both.
+ * Publishes the metrics of ops under Triton's names, so that Triton dashboards and alerts work. The
+ * values are counters, but Micrometer would append {@code _total} to their names, so they are
+ * registered as gauges; {@code rate()} works for both.
  */
 final class TritonNames {
 
@@ -34,7 +36,8 @@ final class TritonNames {
     add("nv_inference_" + name + "_duration_us", tags(op), micros);
   }
 
-  /** Counts a request.
+  /**
+   * Counts a request.
    *
    * @param outcome ok, or the code of the failure
    */
@@ -75,7 +78,7 @@ final class TritonNames {
             key -> {
               var sum = new DoubleAdder();
               Gauge.builder(key.name, sum, DoubleAdder::sum)
-                  .description("As Triton Inference Server counts it")
+                  .description("The corresponding metric of Triton Inference Server")
                   .tags(key.tags)
                   .register(registry);
               return sum;

@@ -39,7 +39,8 @@ final class Calls {
 
   private Calls() {}
 
-  /** Converts a request.
+  /**
+   * Converts a request.
    *
    * @param tensors the tensors of the request's tenant
    */

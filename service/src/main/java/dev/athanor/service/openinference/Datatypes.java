@@ -12,12 +12,14 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * The protocol's names of dtypes. It defines none for fp8 and block formats: fp8 uses the names of safetensors, block formats their own.
+ * The protocol's names of dtypes. It defines none for fp8 and block formats: fp8 uses the names of
+ * safetensors, block formats their own.
  */
 public final class Datatypes {
 
   /**
-   * The dtypes whose elements may be sent as numbers, in JSON or in the typed fields of gRPC. The protocol does not define this for FP16, but JSON numbers can represent its values.
+   * The dtypes whose elements may be sent as numbers, in JSON or in the typed fields of gRPC. The
+   * protocol does not define this for FP16, but JSON numbers can represent its values.
    */
   public static final Set<DType> NUMBERS =
       Collections.unmodifiableSet(
@@ -46,7 +48,8 @@ public final class Datatypes {
     };
   }
 
-  /** Returns the dtype with a name.
+  /**
+   * Returns the dtype with a name.
    *
    * @param field its path in the request
    * @throws Failure.Refused with {@code unsupported-dtype}

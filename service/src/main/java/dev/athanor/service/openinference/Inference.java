@@ -4,7 +4,8 @@ import dev.athanor.service.run.Result;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The result of an inference.
+/**
+ * The result of an inference.
  *
  * @param result the requested outputs, in the order of the op's description
  * @param parameters the response parameters: times in microseconds, and the kernel that ran

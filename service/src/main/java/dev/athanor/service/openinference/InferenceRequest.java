@@ -18,15 +18,21 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An inference request, independent of REST or gRPC. Parameter values are {@link Boolean}, {@link Number} or {@link String}.
+ * An inference request, independent of REST or gRPC. Parameter values are {@link Boolean}, {@link
+ * Number} or {@link String}.
  *
  * @param outputs the requested outputs; empty for all
  * @param encodable the dtypes that the response can encode if no outputs are named
  */
 public record InferenceRequest(
-    Map<String, Object> parameters, List<Input> inputs, List<Output> outputs, Set<DType> encodable) {
+    Map<String, Object> parameters,
+    List<Input> inputs,
+    List<Output> outputs,
+    Set<DType> encodable) {
 
-  /** The parameter with the handle of a resident input, or of the tensor that an output overwrites. */
+  /**
+   * The parameter with the handle of a resident input, or of the tensor that an output overwrites.
+   */
   public static final String TENSOR_HANDLE = "tensor_handle";
 
   /** The parameter of an output that is kept on the device. */
@@ -71,10 +77,12 @@ public record InferenceRequest(
   /** A requested output. */
   public record Output(String name, Destination destination) {}
 
-  /** Resolves the name or an alias of an input.
+  /**
+   * Resolves the name or an alias of an input.
    *
    * @param taken the names of preceding inputs
-   * @throws Failure.Refused with {@code unknown-field}, or with {@code invalid-tensor} for a duplicate
+   * @throws Failure.Refused with {@code unknown-field}, or with {@code invalid-tensor} for a
+   *     duplicate
    */
   public static String inputName(OpDescription op, String given, Collection<String> taken) {
     return name(
@@ -116,7 +124,8 @@ public record InferenceRequest(
     return own;
   }
 
-  /** Returns the handle from the parameters of an input; null if absent.
+  /**
+   * Returns the handle from the parameters of an input; null if absent.
    *
    * @param field the path of the input in the request
    * @throws Failure.Refused with {@code unknown-field} for any other parameter
@@ -126,7 +135,8 @@ public record InferenceRequest(
     return text(parameters, field);
   }
 
-  /** Returns the destination of an output from its parameters, and removes the flag.
+  /**
+   * Returns the destination of an output from its parameters, and removes the flag.
    *
    * @param field the path of the output in the request
    * @param encodable the dtypes that the response can encode
@@ -143,7 +153,8 @@ public record InferenceRequest(
     return Boolean.TRUE.equals(store) ? new Destination.Keep() : new Destination.Inline(encodable);
   }
 
-  /** Removes and returns a flag; null if absent.
+  /**
+   * Removes and returns a flag; null if absent.
    *
    * @param field the path of the parameters in the request
    * @throws Failure.Refused with {@code invalid-attribute} unless it is true or false
@@ -187,7 +198,8 @@ public record InferenceRequest(
     return "%s is unknown; known parameters are %s".formatted(path, String.join(", ", known));
   }
 
-  /** Removes and returns the declared number of raw bytes of an input; null if absent.
+  /**
+   * Removes and returns the declared number of raw bytes of an input; null if absent.
    *
    * @param field the path of the input in the request
    * @throws Failure.Refused with {@code invalid-attribute} unless it is an integer of at least 0
@@ -203,7 +215,8 @@ public record InferenceRequest(
     };
   }
 
-  /** Checks the declared number of raw bytes of an input against its type.
+  /**
+   * Checks the declared number of raw bytes of an input against its type.
    *
    * @param field the path of the input in the request
    * @throws Failure.Refused with {@code invalid-tensor} if they differ
@@ -214,7 +227,7 @@ public record InferenceRequest(
       throw new Failure.Refused(
           Code.INVALID_TENSOR,
           at,
-          "%s is %d, but %s%s takes %d bytes"
+          "%s is %d, but %s%s needs %d bytes"
               .formatted(at, bytes, Datatypes.name(type.dtype()), type.shape(), type.bytes()));
     }
   }
@@ -234,10 +247,12 @@ public record InferenceRequest(
         "%s is %s; it %s"
             .formatted(
                 field,
-                value instanceof String text ? "\"" + Tensors.excerpt(text) + "\"" : value, requirement));
+                value instanceof String text ? "\"" + Tensors.excerpt(text) + "\"" : value,
+                requirement));
   }
 
-  /** Checks an id, which the response repeats.
+  /**
+   * Checks an id, which the response repeats.
    *
    * @throws Failure.Refused with {@code invalid-attribute} if it is too long or cannot be encoded
    */
@@ -251,7 +266,9 @@ public record InferenceRequest(
     if (id.codePoints()
         .anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE)) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "id", "id contains an unpaired surrogate, which is not a character");
+          Code.INVALID_ATTRIBUTE,
+          "id",
+          "id contains an unpaired surrogate, which is not a character");
     }
     return id;
   }

@@ -14,9 +14,11 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** An op described as a model of the protocol.
+/**
+ * An op described as a model of the protocol.
  *
- * @param properties details that the protocol has no field for: the dtypes and shapes of tensors, the attributes (passed as parameters), and the formula
+ * @param properties details that the protocol has no field for: the dtypes and shapes of tensors,
+ *     the attributes (passed as parameters), and the formula
  */
 public record Model(
     String name, List<Tensor> inputs, List<Tensor> outputs, Map<String, String> properties) {
@@ -36,7 +38,8 @@ public record Model(
    * An input or an output.
    *
    * @param dtype the most common of its dtypes
-   * @param shape with {@link #ANY} for variable dimensions; the properties state whether the rank varies
+   * @param shape with {@link #ANY} for variable dimensions; the properties state whether the rank
+   *     varies
    */
   public record Tensor(String name, DType dtype, List<Long> shape, boolean optional) {
 

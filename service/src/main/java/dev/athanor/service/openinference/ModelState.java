@@ -1,6 +1,7 @@
 package dev.athanor.service.openinference;
 
-/** A model in Triton's repository index.
+/**
+ * A model in Triton's repository index.
  *
  * @param state {@code READY} or {@code UNAVAILABLE}
  * @param reason why it is unavailable; empty if it is ready

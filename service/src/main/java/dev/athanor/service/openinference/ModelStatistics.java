@@ -5,7 +5,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * The statistics of a model since the service started, as defined by Triton. Requests that are rejected before execution do not count.
+ * The statistics of a model since the service started, as defined by Triton. Requests that are
+ * rejected before execution do not count.
  *
  * @param lastInference when the last inference ended, in milliseconds since 1970; 0 if none
  * @param success successful inferences, from request to response
@@ -31,7 +32,8 @@ public record ModelStatistics(
     }
   }
 
-  /** The device time of launches.
+  /**
+   * The device time of launches.
    *
    * @param input copying to the device
    * @param infer running kernels
@@ -63,7 +65,8 @@ public record ModelStatistics(
         now,
         success.plus(timing.total()),
         fail,
-        queue.plus(timing.prepare() + timing.queue()), // Triton has no separate phase for preparation
+        queue.plus(
+            timing.prepare() + timing.queue()), // Triton has no separate phase for preparation
         compute.plus(timing),
         launches);
   }

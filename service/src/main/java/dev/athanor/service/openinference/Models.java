@@ -43,7 +43,8 @@ public final class Models {
   /** Statistics by op name; bounded by the number of ops. */
   private final Map<String, ModelStatistics> statistics = new ConcurrentHashMap<>();
 
-  /** Creates the models of a catalog.
+  /**
+   * Creates the models of a catalog.
    *
    * @param version the version of the server
    */
@@ -77,7 +78,8 @@ public final class Models {
     return catalogue.all().stream().map(op -> Model.of(op.description())).toList();
   }
 
-  /** Returns all models with their states.
+  /**
+   * Returns all models with their states.
    *
    * @param readyOnly whether to return only ready models
    */
@@ -93,7 +95,8 @@ public final class Models {
     return Model.of(find(name, modelVersion).description());
   }
 
-  /** Returns the op of a model.
+  /**
+   * Returns the op of a model.
    *
    * @param modelVersion null or empty for any
    * @throws Failure.Refused with {@code unknown-op} if the model or the version does not exist
@@ -116,7 +119,8 @@ public final class Models {
     return op;
   }
 
-  /** Runs a model and waits for its result.
+  /**
+   * Runs a model and waits for its result.
    *
    * @param context the context, which the request's parameters may restrict
    * @throws Failure if the request is invalid, cannot be served now, or fails

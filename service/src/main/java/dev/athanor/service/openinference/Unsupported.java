@@ -28,7 +28,10 @@ public final class Unsupported {
     return Optional.empty();
   }
 
-  /** Returns the error message for an unsupported method of the inference service; empty for all others. */
+  /**
+   * Returns the error message for an unsupported method of the inference service; empty for all
+   * others.
+   */
   public static Optional<String> method(String name) {
     return switch (name) {
       case "SystemSharedMemoryStatus",

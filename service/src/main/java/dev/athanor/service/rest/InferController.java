@@ -57,7 +57,9 @@ class InferController {
         });
   }
 
-  /** Runs a model. As in Triton, only {@code Inference-Header-Content-Length} determines the format of the body, since clients send no media type or an arbitrary one.
+  /**
+   * Runs a model. As in Triton, only {@code Inference-Header-Content-Length} determines the format
+   * of the body, since clients send no media type or an arbitrary one.
    */
   private void run(
       String name,

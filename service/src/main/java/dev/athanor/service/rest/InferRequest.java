@@ -60,12 +60,14 @@ record InferRequest(
   /**
    * Reads the body of a request.
    *
-   * @param header the length of the JSON header in bytes; null if the whole body is JSON, 0 if the body is the raw data of the only input
+   * @param header the length of the JSON header in bytes; null if the whole body is JSON, 0 if the
+   *     body is the raw data of the only input
    */
   static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget budget)
       throws IOException {
     if (header == null) {
-      return Json.read(body, parser -> new Reader(op.description(), parser, budget).read()).finish();
+      return Json.read(body, parser -> new Reader(op.description(), parser, budget).read())
+          .finish();
     }
     if (header == 0) {
       return raw(op.description(), body, budget);
@@ -85,7 +87,10 @@ record InferRequest(
     return reader.finish(body);
   }
 
-  /** Reads a body that is the raw data of the only input; its variable dimension follows from the length. */
+  /**
+   * Reads a body that is the raw data of the only input; its variable dimension follows from the
+   * length.
+   */
   private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget budget)
       throws IOException {
     var model = Model.of(op);
@@ -130,7 +135,8 @@ record InferRequest(
         Map.of());
   }
 
-  /** An input as given in JSON.
+  /**
+   * An input as given in JSON.
    *
    * @param size the number of raw bytes after the JSON; null if its data is in the JSON
    */
@@ -162,8 +168,7 @@ record InferRequest(
         throw new Failure.Refused(
             Code.INVALID_TENSOR,
             field(),
-            "%s has no data; give data, binary_data_size or tensor_handle"
-                .formatted(field()));
+            "%s has no data; give data, binary_data_size or tensor_handle".formatted(field()));
       }
       var type = type();
       if (!Datatypes.NUMBERS.contains(type.dtype())) {
@@ -355,7 +360,10 @@ record InferRequest(
       return request(tensors);
     }
 
-    /** Returns the request of a body in which raw tensors follow the JSON, in the order of the inputs. */
+    /**
+     * Returns the request of a body in which raw tensors follow the JSON, in the order of the
+     * inputs.
+     */
     InferRequest finish(ByteSource body) throws IOException {
       var parts = new ArrayList<Tensors.Part>();
       for (var input : inputs) {
@@ -371,9 +379,7 @@ record InferRequest(
       }
       if (body.read() >= 0) {
         throw new Failure.Refused(
-            Code.INVALID_TENSOR,
-            "body",
-            "the body is longer than the sum of all binary_data_size");
+            Code.INVALID_TENSOR, "body", "the body is longer than the sum of all binary_data_size");
       }
       return request(tensors);
     }

@@ -32,7 +32,8 @@ enum Media {
     return text;
   }
 
-  /** Returns the media type of a request body.
+  /**
+   * Returns the media type of a request body.
    *
    * @throws Failure.Refused with {@code unsupported-media-type}
    */
@@ -60,7 +61,8 @@ enum Media {
         "Content-Type is %s; %s".formatted(Tensors.excerpt(given), choices(taken)));
   }
 
-  /** Returns the offered media type that the client prefers; of equally preferred types, the first.
+  /**
+   * Returns the offered media type that the client prefers; of equally preferred types, the first.
    *
    * @throws Failure.Refused with {@code not-acceptable}
    */

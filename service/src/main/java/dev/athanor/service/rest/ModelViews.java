@@ -46,7 +46,8 @@ final class ModelViews {
     }
   }
 
-  /** The parts of Triton's model configuration that apply to ops.
+  /**
+   * The parts of Triton's model configuration that apply to ops.
    *
    * @param maxBatchSize always 0, since no dimension is reserved for batches
    */

@@ -155,7 +155,8 @@ class OpController {
     return find(catalogue, name, null);
   }
 
-  /** Returns the op with a name.
+  /**
+   * Returns the op with a name.
    *
    * @param field the path of the name in the request; null for the URL path
    * @throws Failure.Refused with {@code unknown-op}

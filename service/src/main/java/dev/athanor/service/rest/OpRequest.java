@@ -28,7 +28,8 @@ import java.util.stream.Stream;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/** A request to run an op, in JSON or as a safetensors file with query parameters.
+/**
+ * A request to run an op, in JSON or as a safetensors file with query parameters.
  *
  * @param encodings the encodings of outputs
  */
@@ -51,7 +52,8 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   }
 
   /**
-   * Reads a safetensors body whose tensors are named like inputs. Query parameters give attributes, resident inputs ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
+   * Reads a safetensors body whose tensors are named like inputs. Query parameters give attributes,
+   * resident inputs ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
    *
    * @param limit maximum size of the file's data in bytes
    * @param encodable the dtypes that the response format can encode

@@ -20,7 +20,8 @@ import org.yaml.snakeyaml.DumperOptions;
 import org.yaml.snakeyaml.Yaml;
 
 /**
- * The OpenAPI document of the service: {@code openapi.yaml}, limited to the active security schemes and extended by one path per op, generated from its description.
+ * The OpenAPI document of the service: {@code openapi.yaml}, limited to the active security schemes
+ * and extended by one path per op, generated from its description.
  */
 final class OpenApiDocument {
 
@@ -28,10 +29,12 @@ final class OpenApiDocument {
 
   private OpenApiDocument() {}
 
-  /** Returns the document as YAML.
+  /**
+   * Returns the document as YAML.
    *
    * @param rules the access rules
-   * @param schemes the names of the active security schemes, any of which suffices; empty if requests are not authenticated
+   * @param schemes the names of the active security schemes, any of which suffices; empty if
+   *     requests are not authenticated
    */
   static String of(Collection<OpDescription> ops, Rules rules, List<String> schemes) {
     var document = read();

@@ -14,7 +14,10 @@ final class Outcomes {
 
   private Outcomes() {}
 
-  /** Returns the metric label of an op. Unknown names share one label, so that clients cannot create metrics. */
+  /**
+   * Returns the metric label of an op. Unknown names share one label, so that clients cannot create
+   * metrics.
+   */
   static String label(Catalogue catalogue, String op) {
     return catalogue.find(op).isPresent() ? op : "unknown";
   }

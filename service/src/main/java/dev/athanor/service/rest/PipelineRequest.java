@@ -20,7 +20,8 @@ import java.util.Map;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/** A request to run a pipeline, in JSON.
+/**
+ * A request to run a pipeline, in JSON.
  *
  * @param encodings the encodings of outputs
  */
@@ -35,7 +36,8 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
    * @param limit maximum size of a tensor in bytes
    */
   static PipelineRequest read(
-      Catalogue catalogue, InputStream body, long limit, RequestContext context) throws IOException {
+      Catalogue catalogue, InputStream body, long limit, RequestContext context)
+      throws IOException {
     var budget = new DecodeBudget(context.memory(), limit);
     return Json.read(body, parser -> new Reader(catalogue, parser, budget).read(context));
   }
@@ -129,7 +131,9 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
           });
       if (op[0] == null) {
         throw new Failure.Refused(
-            Code.UNKNOWN_OP, path + ".op", "%s.op is missing; it names the op to run".formatted(path));
+            Code.UNKNOWN_OP,
+            path + ".op",
+            "%s.op is missing; it names the op to run".formatted(path));
       }
       var found = OpController.find(catalogue, op[0], path + ".op");
       return new Pipeline.Step(found, from, attributes, to);

@@ -74,7 +74,8 @@ class ProblemHandler implements ErrorController {
   }
 
   /**
-   * Handles a lost connection or an incomplete body. If the container has detected it and the client is still connected, the container dispatches the request to {@link #error}.
+   * Handles a lost connection or an incomplete body. If the container has detected it and the
+   * client is still connected, the container dispatches the request to {@link #error}.
    */
   @ExceptionHandler({IOException.class, UncheckedIOException.class})
   void lost(Exception lost, HttpServletRequest request, HttpServletResponse response)

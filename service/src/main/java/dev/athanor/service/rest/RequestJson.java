@@ -104,6 +104,7 @@ final class RequestJson {
     return new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         path,
-        "%s is \"%s\"; it must be %s".formatted(path, Tensors.excerpt(String.valueOf(got)), allowed));
+        "%s is \"%s\"; it must be %s"
+            .formatted(path, Tensors.excerpt(String.valueOf(got)), allowed));
   }
 }

@@ -48,7 +48,9 @@ final class RunAnswers {
     out.writeEndObject();
   }
 
-  /** Writes inline outputs as a safetensors file. Its metadata contains the op, the device, the kernel, and for each resident output {@code c} its handle as {@code handle.c}.
+  /**
+   * Writes inline outputs as a safetensors file. Its metadata contains the op, the device, the
+   * kernel, and for each resident output {@code c} its handle as {@code handle.c}.
    */
   static void safetensors(HttpServletResponse response, Result result) throws IOException {
     var types = new LinkedHashMap<String, TensorType>();

@@ -61,7 +61,8 @@ final class TensorAnswers {
     headers(response, info, Media.OCTET_STREAM);
   }
 
-  /** Sets the headers that describe a tensor.
+  /**
+   * Sets the headers that describe a tensor.
    *
    * @param media the format of the contents
    */

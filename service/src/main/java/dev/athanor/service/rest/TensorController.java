@@ -122,7 +122,9 @@ class TensorController {
     return store.of(Requests.tenant(request));
   }
 
-  /** Creates a tensor. The quota is charged once the size is known, before the elements are read. */
+  /**
+   * Creates a tensor. The quota is charged once the size is known, before the elements are read.
+   */
   private TensorInfo create(
       HttpServletRequest request,
       Media media,
@@ -158,7 +160,8 @@ class TensorController {
     return transfers.create(elements, charge, options, terms);
   }
 
-  /** Returns the elements of a body.
+  /**
+   * Returns the elements of a body.
    *
    * @param type the type of a body that does not contain its own
    * @param room the budget for bodies that are read as a whole

@@ -23,14 +23,20 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch of calls of one op that run as a single launch. Their rows are concatenated; all other inputs are shared. If the batch uses the kernel that each call would use alone, the results are bit-identical to separate launches; see {@link Rows}.
+ * A batch of calls of one op that run as a single launch. Their rows are concatenated; all other
+ * inputs are shared. If the batch uses the kernel that each call would use alone, the results are
+ * bit-identical to separate launches; see {@link Rows}.
  */
 final class BatchLaunch {
 
-  /** Maximum input bytes per call. Larger calls fill the device alone, and copying them costs as much as it saves. */
+  /**
+   * Maximum input bytes per call. Larger calls fill the device alone, and copying them costs as
+   * much as it saves.
+   */
   private static final long MAX_BYTES = 4 << 20;
 
-  /** The batch key: calls with equal keys can share a launch.
+  /**
+   * The batch key: calls with equal keys can share a launch.
    *
    * @param kernel the kernel that the batch must use; null for any
    * @param rows the type of one row of each batched input
@@ -66,7 +72,8 @@ final class BatchLaunch {
     this.batch = batch;
   }
 
-  /** Creates the batch of a run of one step.
+  /**
+   * Creates the batch of a run of one step.
    *
    * @param kernel the kernel that the batch must use; null for any
    * @param handles the handles of resident inputs
@@ -119,7 +126,8 @@ final class BatchLaunch {
     return batch;
   }
 
-  /** Runs all jobs in one launch.
+  /**
+   * Runs all jobs in one launch.
    *
    * @param jobs the jobs of this batch, the leader first
    * @return false if no plan exists for the whole batch; nothing has run then

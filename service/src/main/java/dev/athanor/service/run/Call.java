@@ -50,7 +50,8 @@ public record Call(
     /**
      * A resident tensor.
      *
-     * @param shape the shape to reinterpret it as, with the same number of elements; null for its own
+     * @param shape the shape to reinterpret it as, with the same number of elements; null for its
+     *     own
      */
     record Resident(String handle, @Nullable List<Long> shape) implements Input {
       public Resident {
@@ -64,7 +65,8 @@ public record Call(
     }
   }
 
-  /** The target of an output.
+  /**
+   * The target of an output.
    *
    * @param dtype the required dtype; null for any
    */
@@ -74,9 +76,11 @@ public record Call(
 
   /** The destination of an output's elements. */
   public sealed interface Destination {
-    /** * Returned inline in the response.
+    /**
+     * * Returned inline in the response.
      *
-     * @param encodable the dtypes that the response format can encode; the call is rejected before it runs if the output has another
+     * @param encodable the dtypes that the response format can encode; the call is rejected before
+     *     it runs if the output has another
      */
     record Inline(Set<DType> encodable) implements Destination {
       public Inline {

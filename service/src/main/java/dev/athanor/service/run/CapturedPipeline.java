@@ -23,7 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A pipeline captured as a CUDA graph with memory of its own. Each run uploads inputs into that memory, launches the graph, and copies the outputs out. Intermediates reuse the memory of values that no later step reads. Used by one run at a time.
+ * A pipeline captured as a CUDA graph with memory of its own. Each run uploads inputs into that
+ * memory, launches the graph, and copies the outputs out. Intermediates reuse the memory of values
+ * that no later step reads. Used by one run at a time.
  */
 final class CapturedPipeline implements AutoCloseable {
 
@@ -39,7 +41,8 @@ final class CapturedPipeline implements AutoCloseable {
   private final Map<Integer, DeviceTensor> tensors = new HashMap<>();
   private @Nullable Graph graph;
 
-  /** Creates a pipeline that is not captured yet.
+  /**
+   * Creates a pipeline that is not captured yet.
    *
    * @param stepMicros the device time of each step when they ran separately
    * @param memory the device's memory
@@ -64,7 +67,8 @@ final class CapturedPipeline implements AutoCloseable {
     return graph != null;
   }
 
-  /** Allocates memory and captures the graph without running it.
+  /**
+   * Allocates memory and captures the graph without running it.
    *
    * @throws DeviceException.OutOfMemory if the device has no spare memory for it
    */

@@ -19,7 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The captured pipelines of one device, as an LRU cache. A pipeline is captured when it repeats. Graphs are an optimization only: without one, a pipeline runs step by step.
+ * The captured pipelines of one device, as an LRU cache. A pipeline is captured when it repeats.
+ * Graphs are an optimization only: without one, a pipeline runs step by step.
  */
 public final class CapturedPipelines implements DeviceCache {
 
@@ -48,7 +49,8 @@ public final class CapturedPipelines implements DeviceCache {
   /** Graphs in use by a run; some may have been evicted meanwhile. */
   private final Set<CapturedPipeline> busy = new HashSet<>();
 
-  /** Creates an empty cache.
+  /**
+   * Creates an empty cache.
    *
    * @param limit maximum number of graphs; 0 disables capturing
    */
@@ -89,7 +91,9 @@ public final class CapturedPipelines implements DeviceCache {
     }
   }
 
-  /** Acquires the graph of a pipeline for one run, which must then release or drop it. Captures a pipeline that has run before.
+  /**
+   * Acquires the graph of a pipeline for one run, which must then release or drop it. Captures a
+   * pipeline that has run before.
    *
    * @return empty if the pipeline is new, its graph is in use, or it cannot be captured
    */

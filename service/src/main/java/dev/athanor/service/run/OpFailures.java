@@ -10,9 +10,11 @@ final class OpFailures {
 
   private OpFailures() {}
 
-  /** Translates an exception of an op.
+  /**
+   * Translates an exception of an op.
    *
-   * @param at the path of the call within the request, with a trailing dot; empty for the request itself
+   * @param at the path of the call within the request, with a trailing dot; empty for the request
+   *     itself
    */
   static Failure explain(OpDescription op, OpException refusal, String at) {
     var code =

@@ -33,7 +33,8 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Runs calls and pipelines. It resolves inputs, plans, reserves memory, queues the job and waits for it. Everything that the result does not keep is released, even on failure.
+ * Runs calls and pipelines. It resolves inputs, plans, reserves memory, queues the job and waits
+ * for it. Everything that the result does not keep is released, even on failure.
  */
 public final class OpRunner {
 
@@ -53,7 +54,8 @@ public final class OpRunner {
   /** The captured pipelines of each device, by its number. */
   private final List<CapturedPipelines> pipelines;
 
-  /** Creates a runner on the given devices.
+  /**
+   * Creates a runner on the given devices.
    *
    * @param onPlan called with each problem that is planned for the first time
    */
@@ -77,12 +79,16 @@ public final class OpRunner {
     var device = runtime.device();
     var pipelines =
         new CapturedPipelines(
-            device, runtime.memory(), runtime.kernels(), settings.graphCacheSize(device.capability()));
+            device,
+            runtime.memory(),
+            runtime.kernels(),
+            settings.graphCacheSize(device.capability()));
     runtime.attach(pipelines);
     return pipelines;
   }
 
-  /** Runs an op and waits for its result.
+  /**
+   * Runs an op and waits for its result.
    *
    * @throws Failure if the request is invalid, cannot be served now, or fails
    */
@@ -129,7 +135,8 @@ public final class OpRunner {
     }
   }
 
-  private DeviceRuntime chooseRuntime( RequestContext context, List<String> reads, Collection<Target> targets) {
+  private DeviceRuntime chooseRuntime(
+      RequestContext context, List<String> reads, Collection<Target> targets) {
     var writes = new ArrayList<String>();
     boolean keeps = false;
     for (var target : targets) {
@@ -142,7 +149,8 @@ public final class OpRunner {
     return placement.ofRun(context.tenant(), reads, writes, keeps);
   }
 
-  /** Plans a problem for the first device without running it.
+  /**
+   * Plans a problem for the first device without running it.
    *
    * @param problem the problem in the syntax of {@link Problem#parse}
    * @throws Failure.Refused if the text cannot be parsed or the op rejects the problem
@@ -163,7 +171,8 @@ public final class OpRunner {
     }
   }
 
-  /** Runs a pipeline and waits for its result.
+  /**
+   * Runs a pipeline and waits for its result.
    *
    * @throws Failure as for a call; it names the failed step
    */
@@ -205,7 +214,9 @@ public final class OpRunner {
     return new Result(job.runtime().id(), steps, job.outputs(), timing, ran.batchSize());
   }
 
-  /** Validates and plans a call. Every invalid request is rejected here, before device work starts. */
+  /**
+   * Validates and plans a call. Every invalid request is rejected here, before device work starts.
+   */
   private StepsJob prepare(Call call, DeviceRuntime runtime) {
     var job = job(runtime, call.context());
     try {
@@ -248,7 +259,9 @@ public final class OpRunner {
     }
   }
 
-  /** Validates and plans a pipeline. The shapes of all steps are known before the first one runs. */
+  /**
+   * Validates and plans a pipeline. The shapes of all steps are known before the first one runs.
+   */
   private StepsJob prepare(Pipeline pipeline, DeviceRuntime runtime) {
     if (pipeline.steps().isEmpty() || pipeline.steps().size() > Pipeline.MAX_STEPS) {
       throw new Failure.Refused(
@@ -301,7 +314,8 @@ public final class OpRunner {
 
   private StepsJob job(DeviceRuntime runtime, RequestContext context) {
     context.deadline().check();
-    return new StepsJob(runtime, pipelines.get(runtime.number()), store.of(context.tenant()), context);
+    return new StepsJob(
+        runtime, pipelines.get(runtime.number()), store.of(context.tenant()), context);
   }
 
   private Map<String, Value> step(
@@ -349,7 +363,10 @@ public final class OpRunner {
         "%s does not compute output \"%s\" with these attributes".formatted(op.name(), output));
   }
 
-  /** Merges the requested dtype of a sole output into the attribute {@code outDtype}, if the op has it. */
+  /**
+   * Merges the requested dtype of a sole output into the attribute {@code outDtype}, if the op has
+   * it.
+   */
   private static Attributes attributes(Call call) {
     var op = call.op().description();
     var given = new HashMap<String, Object>(call.attributes());
@@ -363,7 +380,10 @@ public final class OpRunner {
     return Attributes.of(op, given);
   }
 
-  /** Records metrics. Phases that all steps share count for the op, or for the pipeline if it has several. */
+  /**
+   * Records metrics. Phases that all steps share count for the op, or for the pipeline if it has
+   * several.
+   */
   private static void record(
       Metrics metrics, List<StepsJob.Step> jobs, List<Result.Step> ran, Result.Timing timing) {
     boolean one = jobs.size() == 1;

@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
 /** The requested outputs of a run and their destinations. */
 final class Outputs {
 
-  /** The destination of one output; exactly one of the nullable components is set.
+  /**
+   * The destination of one output; exactly one of the nullable components is set.
    *
    * @param into an existing tensor to overwrite
    * @param charge the quota charge of a new resident tensor
@@ -48,7 +49,8 @@ final class Outputs {
   private final List<Out> outs = new ArrayList<>();
   private long inlineBytes;
 
-  /** Creates an empty set of outputs.
+  /**
+   * Creates an empty set of outputs.
    *
    * @param memory host memory for inline outputs
    */
@@ -78,7 +80,8 @@ final class Outputs {
                       .formatted(name, type.dtype().text()));
             }
             inlineBytes += type.bytes();
-            if (type.bytes() > OpRunner.MAX_INLINE_BYTES || inlineBytes > OpRunner.MAX_INLINE_BYTES) {
+            if (type.bytes() > OpRunner.MAX_INLINE_BYTES
+                || inlineBytes > OpRunner.MAX_INLINE_BYTES) {
               throw new Failure.Refused(
                   Code.TOO_LARGE,
                   "outputs." + name,
@@ -137,7 +140,9 @@ final class Outputs {
     }
   }
 
-  /** Copies all outputs out of a graph's memory, which stays intact only until the end of the run. */
+  /**
+   * Copies all outputs out of a graph's memory, which stays intact only until the end of the run.
+   */
   void takeAll(Stream stream, Function<Value, DeviceTensor> tensors) {
     for (var out : outs) {
       var tensor = tensors.apply(out.value);
@@ -172,7 +177,8 @@ final class Outputs {
     }
   }
 
-  /** Publishes all outputs.
+  /**
+   * Publishes all outputs.
    *
    * @param home the device storage that holds them
    */
@@ -197,7 +203,8 @@ final class Outputs {
         Objects.requireNonNull(out.charge).add(out.value.type(), home, buffer, TensorOptions.NONE));
   }
 
-  /** Releases the reservations of outputs after a failed run.
+  /**
+   * Releases the reservations of outputs after a failed run.
    *
    * @param touched whether target tensors may have been overwritten
    */

@@ -22,7 +22,8 @@ final class Pins implements AutoCloseable {
     this.tensors = tensors;
   }
 
-  /** Pins a tensor that the call reads.
+  /**
+   * Pins a tensor that the call reads.
    *
    * @param field the path of the handle in the request
    */
@@ -36,7 +37,8 @@ final class Pins implements AutoCloseable {
     return pin;
   }
 
-  /** Pins a tensor that the call writes. The call may also read it but may write it only once.
+  /**
+   * Pins a tensor that the call writes. The call may also read it but may write it only once.
    *
    * @throws Failure.Refused with {@code handle-in-use} if another output already writes it
    */

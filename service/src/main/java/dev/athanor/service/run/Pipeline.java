@@ -9,11 +9,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A request to run a sequence of ops. Intermediate results stay on the device and are freed after their last reader.
+ * A request to run a sequence of ops. Intermediate results stay on the device and are freed after
+ * their last reader.
  *
  * @param inputs inputs by names that the client chooses
  * @param steps 1 to {@value #MAX_STEPS} steps
- * @param outputs targets by the names of step outputs; if empty, every step output that no step reads is returned inline
+ * @param outputs targets by the names of step outputs; if empty, every step output that no step
+ *     reads is returned inline
  */
 public record Pipeline(
     Map<String, Call.Input> inputs,
@@ -29,9 +31,11 @@ public record Pipeline(
     outputs = inOrder(outputs);
   }
 
-  /** One op of the pipeline.
+  /**
+   * One op of the pipeline.
    *
-   * @param inputs by input name of the op: the name of an earlier step's output or of a pipeline input, or a handle
+   * @param inputs by input name of the op: the name of an earlier step's output or of a pipeline
+   *     input, or a handle
    * @param attributes attributes by name, as given in the request
    * @param outputs the names given to outputs, by output name of the op; unique within the pipeline
    */

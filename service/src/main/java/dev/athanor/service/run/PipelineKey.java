@@ -18,13 +18,17 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The cache key of a pipeline: everything except tensor data. Runs with equal keys do the same work on the same resident tensors. The tenant is part of the key because its data remains in the memory of a {@link CapturedPipeline}.
+ * The cache key of a pipeline: everything except tensor data. Runs with equal keys do the same work
+ * on the same resident tensors. The tenant is part of the key because its data remains in the
+ * memory of a {@link CapturedPipeline}.
  *
  * @param values all values of the pipeline; steps refer to them by index
  */
 record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
 
-  /** One step. Plans are compared by identity: a device caches one plan per op, attributes and types.
+  /**
+   * One step. Plans are compared by identity: a device caches one plan per op, attributes and
+   * types.
    *
    * @param inputs value indices by input name
    * @param outputs value indices by output name
@@ -45,7 +49,8 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
     }
   }
 
-  /** One value.
+  /**
+   * One value.
    *
    * @param resident the memory of a resident tensor, else null; compared by identity
    * @param lastUse the last step that produces or reads it
@@ -64,7 +69,8 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
     return numbers;
   }
 
-  /** Returns the key of a run.
+  /**
+   * Returns the key of a run.
    *
    * @param numbers the indices of its values
    */

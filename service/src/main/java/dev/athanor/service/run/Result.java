@@ -5,7 +5,8 @@ import dev.athanor.service.tensor.TensorInfo;
 import java.util.List;
 import java.util.Map;
 
-/** The result of a call or a pipeline.
+/**
+ * The result of a call or a pipeline.
  *
  * @param device the id of the device that ran it
  * @param steps the steps that ran; exactly one for a call
@@ -15,10 +16,12 @@ import java.util.Map;
 public record Result(
     String device, List<Step> steps, Map<String, Output> outputs, Timing timing, int batchSize) {
 
-  /** One op that ran.
+  /**
+   * One op that ran.
    *
    * @param kernel the kernel variant that ran
-   * @param micros the device time. If the pipeline ran as a graph, only the total is measured; it is divided in proportion to the last run step by step
+   * @param micros the device time. If the pipeline ran as a graph, only the total is measured; it
+   *     is divided in proportion to the last run step by step
    */
   public record Step(String op, String kernel, double micros) {}
 
@@ -36,7 +39,8 @@ public record Result(
     record Resident(TensorInfo info) implements Output {}
   }
 
-  /** The time per phase in microseconds. The device measures upload, kernel and download.
+  /**
+   * The time per phase in microseconds. The device measures upload, kernel and download.
    *
    * @param prepare planning, and compiling and loading kernels
    * @param queue waiting for tensors and for a stream

@@ -15,7 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs a small op through the same path as requests and compares the result with the reference. The service becomes ready only after it passes.
+ * Runs a small op through the same path as requests and compares the result with the reference. The
+ * service becomes ready only after it passes.
  */
 public final class SelfTest {
 
@@ -35,7 +36,8 @@ public final class SelfTest {
     this.health = health;
   }
 
-  /** Tests all devices with {@code matmul}, or with the first op of the catalog.
+  /**
+   * Tests all devices with {@code matmul}, or with the first op of the catalog.
    *
    * @return whether the test passed; the log contains the reason if not
    */
@@ -67,11 +69,13 @@ public final class SelfTest {
     test.inputs().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     var result =
         runner.run(
-            new Call(op, inputs, test.attributes().values(), Map.of(), RequestContext.OWN), runtime);
+            new Call(op, inputs, test.attributes().values(), Map.of(), RequestContext.OWN),
+            runtime);
     op.reference(test.inputs(), test.attributes())
         .forEach((name, reference) -> {
           if (!(result.outputs().get(name) instanceof Result.Output.Inline(HostTensor out))) {
-            throw new IllegalStateException("%s did not return output %s".formatted(result.kernel(), name));
+            throw new IllegalStateException(
+                "%s did not return output %s".formatted(result.kernel(), name));
           }
           var tolerance = test.tolerance(name);
           double error = tolerance.error(out.toDoubles(), reference);

@@ -42,11 +42,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs a sequence of ops on one stream and owns the resources they use. A call of a single op is a run of one step.
+ * Runs a sequence of ops on one stream and owns the resources they use. A call of a single op is a
+ * run of one step.
  */
 final class StepsJob implements Job {
 
-  /** The timing of a run.
+  /**
+   * The timing of a run.
    *
    * @param started when the run started, as {@link System#nanoTime()}
    * @param stepMicros the device time of each step
@@ -94,7 +96,8 @@ final class StepsJob implements Job {
     }
 
     /** Assigns device memory to this value. */
-    void setTensor(DeviceTensor assigned) { tensor = assigned;
+    void setTensor(DeviceTensor assigned) {
+      tensor = assigned;
     }
 
     int lastUse() {
@@ -106,7 +109,8 @@ final class StepsJob implements Job {
     }
   }
 
-  /** One op of the run.
+  /**
+   * One op of the run.
    *
    * @param op the name of the op
    * @param inPlace whether an output may share memory with an input
@@ -166,7 +170,10 @@ final class StepsJob implements Job {
   private @Nullable CapturedPipeline captured;
 
   StepsJob(
-      DeviceRuntime runtime, CapturedPipelines graphs, TenantTensors tensors, RequestContext context) {
+      DeviceRuntime runtime,
+      CapturedPipelines graphs,
+      TenantTensors tensors,
+      RequestContext context) {
     this.runtime = runtime;
     this.graphs = graphs;
     memory = runtime.memory();
@@ -181,7 +188,8 @@ final class StepsJob implements Job {
 
   // -- preparation, before the job is queued
 
-  /** Returns the value of an input of the request.
+  /**
+   * Returns the value of an input of the request.
    *
    * @param field the path of the input in the request
    */
@@ -197,7 +205,9 @@ final class StepsJob implements Job {
     };
   }
 
-  /** Returns the value of a resident tensor; {@code field} is the path of its handle in the request. */
+  /**
+   * Returns the value of a resident tensor; {@code field} is the path of its handle in the request.
+   */
   Value resident(String handle, String field) {
     return resident(handle, null, field, field);
   }
@@ -258,7 +268,10 @@ final class StepsJob implements Job {
     outputs.add(name, value, destination);
   }
 
-  /** Checks that a tensor which the run reads may also be written. A run of several steps writes its targets after the last step, so any target is allowed; a single step writes directly, which its op must support in place.
+  /**
+   * Checks that a tensor which the run reads may also be written. A run of several steps writes its
+   * targets after the last step, so any target is allowed; a single step writes directly, which its
+   * op must support in place.
    */
   private void requireInPlace(String handle, Value output, String field) {
     if (steps.size() > 1) {
@@ -340,7 +353,9 @@ final class StepsJob implements Job {
     }
   }
 
-  /** Whether the run may use a captured graph. A run with a deadline checks it between steps, and a single step gains nothing from a graph.
+  /**
+   * Whether the run may use a captured graph. A run with a deadline checks it between steps, and a
+   * single step gains nothing from a graph.
    */
   private boolean isRepeatable() {
     return steps.size() > 1 && !deadline.isSet() && foreign.isEmpty();
@@ -364,7 +379,8 @@ final class StepsJob implements Job {
         timer.mark();
       }
       if (!deadline.isSet()) {
-        current = -1; // a GPU reports faults asynchronously, so from here on any step may be the cause
+        current =
+            -1; // a GPU reports faults asynchronously, so from here on any step may be the cause
       }
       outputs.download(stream);
       timer.mark();
@@ -378,9 +394,11 @@ final class StepsJob implements Job {
     }
   }
 
-  /** Runs the captured graph of an identical pipeline.
+  /**
+   * Runs the captured graph of an identical pipeline.
    *
-   * @return false if device memory does not suffice for the graph and the outputs; the graph's memory is then released
+   * @return false if device memory does not suffice for the graph and the outputs; the graph's
+   *     memory is then released
    */
   private boolean runCaptured(
       CapturedPipeline graph, Map<Value, Integer> numbers, Stream stream, long started) {
@@ -395,11 +413,14 @@ final class StepsJob implements Job {
       outputs.takeAll(stream, tensors);
       timer.mark();
       stream.synchronize();
-      ran = new RunTiming(started, timer.micros(0), graph.stepShares(timer.micros(1)), timer.micros(2), 1);
+      ran =
+          new RunTiming(
+              started, timer.micros(0), graph.stepShares(timer.micros(1)), timer.micros(2), 1);
       runtime.metrics().graphLaunch();
       return true;
     } catch (DeviceException.OutOfMemory e) {
-      LOG.debug("Not enough device memory for a graph of {} steps and its outputs", steps.size(), e);
+      LOG.debug(
+          "Not enough device memory for a graph of {} steps and its outputs", steps.size(), e);
       stream.synchronize(); // enqueued work still uses the memory that is freed next
       scratch.free();
       graphs.refuse(graph);
@@ -448,7 +469,10 @@ final class StepsJob implements Job {
     }
   }
 
-  /** Whether kernels write their output directly into the target tensor, which takes no extra memory. A run with a deadline or with several steps may still fail, so it writes its targets only on commit.
+  /**
+   * Whether kernels write their output directly into the target tensor, which takes no extra
+   * memory. A run with a deadline or with several steps may still fail, so it writes its targets
+   * only on commit.
    */
   private boolean writesDirectly() {
     return steps.size() == 1 && !deadline.isSet() && !batched;

@@ -12,9 +12,12 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The queue of one priority band. Tenants share device time by deficit round robin (Shreedhar and Varghese, 1996); tickets of one tenant run earliest deadline first. Tickets are queued per device, but a tenant's credit covers all devices.
+ * The queue of one priority band. Tenants share device time by deficit round robin (Shreedhar and
+ * Varghese, 1996); tickets of one tenant run earliest deadline first. Tickets are queued per
+ * device, but a tenant's credit covers all devices.
  *
- * <p>Adding, removing and batching are logarithmic in the number of tickets; selecting the next tenant is linear in the number of waiting tenants.
+ * <p>Adding, removing and batching are logarithmic in the number of tickets; selecting the next
+ * tenant is linear in the number of waiting tenants.
  */
 final class Band {
 
@@ -86,9 +89,12 @@ final class Band {
   }
 
   /**
-   * Removes the next launch for a device: the ticket whose turn it is, followed by the tickets that join its batch. Tickets join if they have the same batch key, the launch stays within its limits, no estimated deadline is missed, and no tenant's debt exceeds the arrears.
+   * Removes the next launch for a device: the ticket whose turn it is, followed by the tickets that
+   * join its batch. Tickets join if they have the same batch key, the launch stays within its
+   * limits, no estimated deadline is missed, and no tenant's debt exceeds the arrears.
    *
-   * <p>Batches never span bands, so a launch never delays a ticket of higher priority for one of lower priority.
+   * <p>Batches never span bands, so a launch never delays a ticket of higher priority for one of
+   * lower priority.
    *
    * @return empty if no ticket waits for the device
    */
@@ -112,7 +118,8 @@ final class Band {
   }
 
   /**
-   * Returns the first tenant whose credit covers its next ticket. If there is none, all tenants are credited as many rounds as needed.
+   * Returns the first tenant whose credit covers its next ticket. If there is none, all tenants are
+   * credited as many rounds as needed.
    */
   private @Nullable Flow turn(int device) {
     long quantum = policy.quantum().toNanos();
@@ -155,13 +162,13 @@ final class Band {
     long rows = batch.rows();
     long end = now + head.cost;
     long deadline = head.ticket.deadline();
-    int most = policy.batch().tickets();
+    int limit = policy.batch().tickets();
     var waiting = mates.get(new Mates(batch.key(), device));
-    var candidates = waiting == null ? List.<Entry>of() : waiting.stream().limit(most).toList();
+    var candidates = waiting == null ? List.<Entry>of() : waiting.stream().limit(limit).toList();
     for (var mate : candidates) {
       long more = Objects.requireNonNull(mate.ticket.batch()).rows();
       long sooner = Math.min(deadline, mate.ticket.deadline());
-      if (launch.size() < most
+      if (launch.size() < limit
           && more <= policy.batch().rows() - rows
           && end + mate.cost <= sooner
           && (flows.size() == 1 || flow(mate).credit - mate.cost >= -policy.arrears().toNanos())) {
@@ -174,7 +181,10 @@ final class Band {
     }
   }
 
-  /** Charges a ticket. Debt is limited to the arrears, since a tenant that was alone took time from nobody. */
+  /**
+   * Charges a ticket. Debt is limited to the arrears, since a tenant that was alone took time from
+   * nobody.
+   */
   private void take(Entry entry) {
     var flow = flow(entry);
     flow.credit = Math.max(flow.credit - entry.cost, -policy.arrears().toNanos());

@@ -3,7 +3,10 @@ package dev.athanor.service.schedule;
 import java.util.List;
 
 /**
- * A decision of the scheduler. The last decision about a ticket is exactly one of {@link Refused}, {@link Done}, {@link Expired}, {@link Dropped} and {@link Failed}, and answers the client. If it precedes the end of the ticket's launch, the launch finishes, but the ticket's result is discarded.
+ * A decision of the scheduler. The last decision about a ticket is exactly one of {@link Refused},
+ * {@link Done}, {@link Expired}, {@link Dropped} and {@link Failed}, and answers the client. If it
+ * precedes the end of the ticket's launch, the launch finishes, but the ticket's result is
+ * discarded.
  */
 public sealed interface Decision {
 
@@ -21,14 +24,16 @@ public sealed interface Decision {
     FAULT
   }
 
-  /** The ticket was admitted.
+  /**
+   * The ticket was admitted.
    *
    * @param cost its corrected estimate in nanoseconds
    * @param delay its estimated waiting time in nanoseconds
    */
   record Admitted(Ticket ticket, long cost, long delay) implements Decision {}
 
-  /** The ticket was rejected.
+  /**
+   * The ticket was rejected.
    *
    * @param retryAfter seconds after which a retry may succeed; 0 if waiting does not help
    */
@@ -50,7 +55,8 @@ public sealed interface Decision {
   /** The client of the ticket disconnected. */
   record Dropped(Ticket ticket) implements Decision {}
 
-  /** An admitted ticket failed.
+  /**
+   * An admitted ticket failed.
    *
    * @param retryAfter as in {@link Refused}
    */

@@ -104,7 +104,9 @@ final class Devices {
         .orElse(OptionalInt.empty());
   }
 
-  /** Returns the time until a stream of a device becomes free after {@code ahead} of queued work. */
+  /**
+   * Returns the time until a stream of a device becomes free after {@code ahead} of queued work.
+   */
   long delay(int device, long ahead, long now) {
     return level(remaining(device, now), ahead);
   }
@@ -127,7 +129,10 @@ final class Devices {
     return alive().boxed().flatMapToLong(device -> remaining(device, now));
   }
 
-  /** Returns the level to which {@code work} fills the streams, which are busy for the given times (water filling). */
+  /**
+   * Returns the level to which {@code work} fills the streams, which are busy for the given times
+   * (water filling).
+   */
   private static long level(LongStream busy, long work) {
     long[] floors = busy.sorted().toArray();
     long sum = work;

@@ -32,7 +32,8 @@ final class Entry {
   final long sequence;
 
   /**
-   * The due time, which orders the tickets of a tenant: the deadline or, to avoid starvation, the time at which a ticket without one has aged through all bands.
+   * The due time, which orders the tickets of a tenant: the deadline or, to avoid starvation, the
+   * time at which a ticket without one has aged through all bands.
    */
   final long due;
 

@@ -5,7 +5,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Corrects cost estimates: for each kind of work, it keeps an exponential moving average of actual over estimated time. The time of a batch is divided by cost, so work that mostly runs in batches is estimated at its batched cost.
+ * Corrects cost estimates: for each kind of work, it keeps an exponential moving average of actual
+ * over estimated time. The time of a batch is divided by cost, so work that mostly runs in batches
+ * is estimated at its batched cost.
  */
 final class Estimates {
 
@@ -33,7 +35,8 @@ final class Estimates {
   }
 
   /**
-   * Reduces the estimate of a ticket that was rejected because of it. Otherwise an outlier could prevent this kind of work from ever running again and being measured.
+   * Reduces the estimate of a ticket that was rejected because of it. Otherwise an outlier could
+   * prevent this kind of work from ever running again and being measured.
    */
   void doubt(Ticket ticket) {
     ratios.computeIfPresent(ticket.work(), (_, mean) -> mean * (1 - WEIGHT));

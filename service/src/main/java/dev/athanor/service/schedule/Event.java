@@ -9,7 +9,8 @@ public sealed interface Event {
   /** A stream is ready: after it was opened, and after each launch. */
   record StreamReady(int device, int stream) implements Event {}
 
-  /** The launch on a stream has finished successfully.
+  /**
+   * The launch on a stream has finished successfully.
    *
    * @param nanos the duration of the launch, which corrects estimates
    */

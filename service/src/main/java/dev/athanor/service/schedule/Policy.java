@@ -4,11 +4,13 @@ import static dev.athanor.service.schedule.Ticket.atLeast;
 
 import java.time.Duration;
 
-/** The parameters of the scheduler.
+/**
+ * The parameters of the scheduler.
  *
  * @param bands the number of priority bands; band 1 is served first
  * @param age the waiting time after which a ticket is promoted by one band
- * @param quantum the device time that a tenant is credited per round; smaller values share more finely
+ * @param quantum the device time that a tenant is credited per round; smaller values share more
+ *     finely
  * @param arrears the maximum debt of device time that batching may cause for a tenant
  * @param queue the limits of the queue
  * @param batch the limits of a launch
@@ -37,7 +39,8 @@ public record Policy(
           Duration.ofSeconds(5),
           Duration.ofSeconds(20));
 
-  /** The limits of waiting tickets; running tickets do not count.
+  /**
+   * The limits of waiting tickets; running tickets do not count.
    *
    * @param cost maximum sum of the estimates
    */

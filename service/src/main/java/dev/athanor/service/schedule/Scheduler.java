@@ -14,20 +14,34 @@ import java.util.OptionalInt;
 import java.util.TreeSet;
 
 /**
- * Schedules tickets on the streams of devices. It is a pure state machine: it receives {@linkplain Event events} with timestamps and returns {@linkplain Decision decisions}, which its owner executes. It has no threads, no clock and no device, and is not thread-safe.
+ * Schedules tickets on the streams of devices. It is a pure state machine: it receives {@linkplain
+ * Event events} with timestamps and returns {@linkplain Decision decisions}, which its owner
+ * executes. It has no threads, no clock and no device, and is not thread-safe.
  *
- * <p>Times are nonnegative nanoseconds since an epoch that the owner chooses. A time earlier than that of a previous event is replaced by the latter.
+ * <p>Times are nonnegative nanoseconds since an epoch that the owner chooses. A time earlier than
+ * that of a previous event is replaced by the latter.
  *
  * <ul>
- *   <li><b>Admission.</b> A ticket is rejected if the service is draining, its device is lost, its estimated completion exceeds the deadline, or the queue is full. A ticket that finds an idle stream starts immediately, regardless of the queue limits. A continuation is rejected neither for a full queue nor for draining.
- *   <li><b>Order.</b> Lower bands run first; every ticket is promoted by one band per {@link Policy#age}. Within a band, tenants share by deficit round robin. Tickets of one tenant run earliest deadline first; a ticket without a deadline is due when it has aged through all bands.
- *   <li><b>Batches.</b> Tickets never wait for a batch to fill. When a ticket's turn comes, waiting tickets of the same band with the same batch key may join.
- *   <li><b>Devices.</b> The owner assigns each ticket to a device; {@link #quietest} returns the device with the shortest wait.
- *   <li><b>Estimates.</b> Cost estimates are corrected by measured launch times. Admitted tickets keep their estimate.
+ *   <li><b>Admission.</b> A ticket is rejected if the service is draining, its device is lost, its
+ *       estimated completion exceeds the deadline, or the queue is full. A ticket that finds an
+ *       idle stream starts immediately, regardless of the queue limits. A continuation is rejected
+ *       neither for a full queue nor for draining.
+ *   <li><b>Order.</b> Lower bands run first; every ticket is promoted by one band per {@link
+ *       Policy#age}. Within a band, tenants share by deficit round robin. Tickets of one tenant run
+ *       earliest deadline first; a ticket without a deadline is due when it has aged through all
+ *       bands.
+ *   <li><b>Batches.</b> Tickets never wait for a batch to fill. When a ticket's turn comes, waiting
+ *       tickets of the same band with the same batch key may join.
+ *   <li><b>Devices.</b> The owner assigns each ticket to a device; {@link #quietest} returns the
+ *       device with the shortest wait.
+ *   <li><b>Estimates.</b> Cost estimates are corrected by measured launch times. Admitted tickets
+ *       keep their estimate.
  *   <li><b>Drain.</b> {@link Phase}.
  * </ul>
  *
- * <p>Every event takes time logarithmic in the number of tickets and linear in the number of streams, bands and, to start a launch, the tenants of one band. Only a device loss and the end of draining visit every ticket.
+ * <p>Every event takes time logarithmic in the number of tickets and linear in the number of
+ * streams, bands and, to start a launch, the tenants of one band. Only a device loss and the end of
+ * draining visit every ticket.
  */
 public final class Scheduler {
 
@@ -42,7 +56,8 @@ public final class Scheduler {
     DRAINED
   }
 
-  /** The current load.
+  /**
+   * The current load.
    *
    * @param tickets the number of waiting tickets
    * @param cost the sum of their estimates, in nanoseconds
@@ -109,7 +124,8 @@ public final class Scheduler {
   }
 
   /**
-   * Returns the device with the shortest wait for a new ticket: one with an idle stream or else, by the estimates, the first to have one. Empty if all devices are lost.
+   * Returns the device with the shortest wait for a new ticket: one with an idle stream or else, by
+   * the estimates, the first to have one. Empty if all devices are lost.
    */
   public OptionalInt quietest(long nanos) {
     now = Math.max(now, nanos);
@@ -135,7 +151,8 @@ public final class Scheduler {
     return deadlines.isEmpty() ? drain : Math.min(drain, deadlines.first().ticket.deadline() + 1);
   }
 
-  /** Processes an event.
+  /**
+   * Processes an event.
    *
    * @return the decisions to execute, in this order
    * @throws IllegalArgumentException for an unknown device, stream or band, or a duplicate id

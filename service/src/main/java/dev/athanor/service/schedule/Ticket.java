@@ -10,11 +10,13 @@ import org.jspecify.annotations.Nullable;
  * @param tenant the tenant; tenants of one band get equal shares of device time
  * @param band the priority band, from 1, the highest; {@link #MIDDLE} for the default
  * @param deadline the deadline in nanoseconds, on the clock of the events; {@link #NEVER} for none
- * @param work the kind of work, for which estimates are corrected together; any value with {@code equals}
+ * @param work the kind of work, for which estimates are corrected together; any value with {@code
+ *     equals}
  * @param cost the estimated run time in nanoseconds; at least 1
  * @param hostBytes the host memory that it holds while it waits, in bytes
  * @param device the number of the device that holds its tensors
- * @param isContinuation whether it continues a transfer that has begun; it is then rejected neither for a full queue nor for draining
+ * @param isContinuation whether it continues a transfer that has begun; it is then rejected neither
+ *     for a full queue nor for draining
  * @param batch the batch that it can join; null if it must run alone
  */
 public record Ticket(
@@ -35,9 +37,11 @@ public record Ticket(
   /** No deadline. */
   public static final long NEVER = Long.MAX_VALUE;
 
-  /** The batch of a ticket.
+  /**
+   * The batch of a ticket.
    *
-   * @param key the batch key; tickets with equal keys can share a launch; any value with {@code equals}
+   * @param key the batch key; tickets with equal keys can share a launch; any value with {@code
+   *     equals}
    * @param rows the rows that the ticket adds to the launch; at least 1
    */
   public record Batch(Object key, long rows) {

@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.TreeSet;
 
 /**
- * The waiting tickets of all bands, with exact totals and promotion by age. Every change is logarithmic in the number of tickets.
+ * The waiting tickets of all bands, with exact totals and promotion by age. Every change is
+ * logarithmic in the number of tickets.
  */
 final class Waiting {
 
@@ -109,7 +110,8 @@ final class Waiting {
   }
 
   /**
-   * Returns an estimate of the device time ahead of a new ticket: all tickets for its device in higher bands, and those in its own band that are at least as urgent, rounded to a power of two.
+   * Returns an estimate of the device time ahead of a new ticket: all tickets for its device in
+   * higher bands, and those in its own band that are at least as urgent, rounded to a power of two.
    */
   long ahead(Entry newcomer) {
     int device = newcomer.ticket.device();

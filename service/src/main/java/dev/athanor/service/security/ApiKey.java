@@ -15,7 +15,9 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * An API key as stored in the key file: a line with name, tenant, scopes and hash. Only the caller has the key itself, {@code ath_NAME_SECRET}. Its secret has 256 random bits, so a plain SHA-256 resists brute force.
+ * An API key as stored in the key file: a line with name, tenant, scopes and hash. Only the caller
+ * has the key itself, {@code ath_NAME_SECRET}. Its secret has 256 random bits, so a plain SHA-256
+ * resists brute force.
  *
  * @param hash SHA-256 of the whole key, in hexadecimal
  */
@@ -26,7 +28,8 @@ public record ApiKey(Caller caller, String hash) {
   private static final Pattern HASH = Pattern.compile("sha256:([0-9a-f]{64})");
   private static final Pattern SPACE = Pattern.compile("[ \\t]+");
 
-  /** A newly created key.
+  /**
+   * A newly created key.
    *
    * @param key the key for the caller
    * @param line the line for the file
@@ -106,7 +109,8 @@ public record ApiKey(Caller caller, String hash) {
     }
     var hash = HASH.matcher(fields.get(3));
     if (!hash.matches()) {
-      throw new IllegalArgumentException("a hash must be sha256: followed by 64 hexadecimal digits");
+      throw new IllegalArgumentException(
+          "a hash must be sha256: followed by 64 hexadecimal digits");
     }
     var caller = new Caller(fields.get(0), new Tenant(fields.get(1)), Scope.list(fields.get(2)));
     return new ApiKey(caller, hash.group(1));

@@ -11,7 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Authenticates callers by API keys, whose hashes are in a file. The file is reloaded atomically when it changes; while it is invalid or missing, the previous keys stay valid.
+ * Authenticates callers by API keys, whose hashes are in a file. The file is reloaded atomically
+ * when it changes; while it is invalid or missing, the previous keys stay valid.
  */
 public final class ApiKeys implements Callers {
 
@@ -41,7 +42,8 @@ public final class ApiKeys implements Callers {
               .formatted(file));
     } catch (IllegalArgumentException e) {
       throw new SecurityMisconfigured(
-          "athanor.security.api-keys.file is %s, which is invalid at %s".formatted(file, e.getMessage()));
+          "athanor.security.api-keys.file is %s, which is invalid at %s"
+              .formatted(file, e.getMessage()));
     }
     LOG.info("Loaded {} API keys from {}", keys.size(), file);
   }
@@ -70,7 +72,10 @@ public final class ApiKeys implements Callers {
       }
     } catch (IllegalArgumentException e) {
       LOG.error(
-          "{} is invalid at {}; the previous {} API keys stay valid", file, e.getMessage(), keys.size());
+          "{} is invalid at {}; the previous {} API keys stay valid",
+          file,
+          e.getMessage(),
+          keys.size());
     }
   }
 

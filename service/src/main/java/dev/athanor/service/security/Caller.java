@@ -4,7 +4,8 @@ import dev.athanor.service.tensor.Tenant;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** An authenticated caller.
+/**
+ * An authenticated caller.
  *
  * @param id the name of a key, or the subject of a token or certificate; never a secret
  * @param tenant the tenant that owns the caller's tensors and quota

@@ -7,9 +7,11 @@ import java.util.List;
 /** Authenticates callers. Each {@link SecuritySettings.Mode} has an implementation. */
 public interface Callers {
 
-  /** Authenticates credentials.
+  /**
+   * Authenticates credentials.
    *
-   * @throws Failure with {@code unauthenticated}, whose message reveals nothing that the caller does not know, or with {@code identity-provider-unavailable}
+   * @throws Failure with {@code unauthenticated}, whose message reveals nothing that the caller
+   *     does not know, or with {@code identity-provider-unavailable}
    */
   Caller identify(Credentials credentials);
 
@@ -17,7 +19,8 @@ public interface Callers {
   String challenge();
 
   /**
-   * Returns the security schemes of openapi.yaml by which callers may authenticate; any of them suffices.
+   * Returns the security schemes of openapi.yaml by which callers may authenticate; any of them
+   * suffices.
    */
   List<String> schemes();
 

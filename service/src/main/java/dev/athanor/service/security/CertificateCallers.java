@@ -34,7 +34,8 @@ public final class CertificateCallers implements Callers {
             .toList();
     if (tenants.size() != 1 || !Tenant.isName(tenants.getFirst())) {
       throw Callers.unauthenticated(
-          "the client certificate must name exactly one tenant in its %s".formatted(settings.tenantFrom()));
+          "the client certificate must name exactly one tenant in its %s"
+              .formatted(settings.tenantFrom()));
     }
     return new Caller(
         certificate.getSubjectX500Principal().getName(),
@@ -59,7 +60,8 @@ public final class CertificateCallers implements Callers {
     }
   }
 
-  /** Returns the subject alternative names of one kind.
+  /**
+   * Returns the subject alternative names of one kind.
    *
    * @param kind the tag of GeneralName (RFC 5280, section 4.2.1.6)
    */

@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** The credentials of a request, independent of the protocol.
+/**
+ * The credentials of a request, independent of the protocol.
  *
  * @param authorization the values of the header or metadata {@code Authorization}
  * @param apiKey the values of {@code X-API-Key}
@@ -26,9 +27,11 @@ public record Credentials(
     return authorization.isEmpty() && apiKey.isEmpty() && certificates.isEmpty();
   }
 
-  /** Returns the token of {@code Authorization: Bearer …}.
+  /**
+   * Returns the token of {@code Authorization: Bearer …}.
    *
-   * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} if the header is repeated or malformed
+   * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} if the header is
+   *     repeated or malformed
    */
   Optional<String> bearer() {
     if (authorization.isEmpty()) {
@@ -36,12 +39,14 @@ public record Credentials(
     }
     var m = TOKEN.matcher(authorization.getFirst());
     if (authorization.size() > 1 || !m.matches()) {
-      throw Callers.unauthenticated("Authorization must be given once, as Bearer followed by a token");
+      throw Callers.unauthenticated(
+          "Authorization must be given once, as Bearer followed by a token");
     }
     return Optional.of(m.group(1));
   }
 
-  /** Returns the API key from either header.
+  /**
+   * Returns the API key from either header.
    *
    * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} if several are given
    */

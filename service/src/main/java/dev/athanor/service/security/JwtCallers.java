@@ -46,8 +46,8 @@ public final class JwtCallers implements Callers {
     var token =
         credentials
             .bearer()
-            .orElseThrow(
-                () -> Callers.unauthenticated("Token required; send it as Authorization: Bearer …"));
+            .orElseThrow(() ->
+                Callers.unauthenticated("Token required; send it as Authorization: Bearer …"));
     var jwt = decode(token);
     if (jwt.getExpiresAt() == null) {
       throw Callers.unauthenticated("the token has no exp; tokens must expire");
@@ -88,7 +88,10 @@ public final class JwtCallers implements Callers {
     }
   }
 
-  /** Returns the known scopes of the claim; others are ignored, since a token may serve several services. */
+  /**
+   * Returns the known scopes of the claim; others are ignored, since a token may serve several
+   * services.
+   */
   private static Set<Scope> scopes(@Nullable Object claim) {
     var words =
         switch (claim) {

@@ -10,7 +10,8 @@ import org.slf4j.LoggerFactory;
 import org.springframework.core.env.Environment;
 import org.springframework.util.ClassUtils;
 
-/** The addresses on which the service listens.
+/**
+ * The addresses on which the service listens.
  *
  * @param addresses addresses by property name; an empty address means all interfaces
  * @param managementIsApart whether management has a separate port
@@ -43,7 +44,8 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
     return new Listeners(addresses, apart);
   }
 
-  /** Checks that a service without authentication listens only on loopback addresses.
+  /**
+   * Checks that a service without authentication listens only on loopback addresses.
    *
    * @param allowed whether other addresses are allowed; then a warning is logged instead
    * @throws SecurityMisconfigured if it listens on other addresses
@@ -62,7 +64,8 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
     }
     if (!allowed) {
       throw new SecurityMisconfigured(
-          ("%s, and athanor.security.mode is none, so anyone could call; set the mode to api-key, jwt or" + " mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated")
+          ("%s, and athanor.security.mode is none, so anyone could call; set the mode to api-key, jwt or"
+                  + " mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated")
               .formatted(open));
     }
     LOG.warn(

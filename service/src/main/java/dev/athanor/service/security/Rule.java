@@ -2,9 +2,11 @@ package dev.athanor.service.security;
 
 import org.jspecify.annotations.Nullable;
 
-/** The access rule of one operation.
+/**
+ * The access rule of one operation.
  *
- * @param operation a route such as {@code GET /tensors/{handle}}, or the full name of an RPC such as {@code athanor.v1.Ops/Run}
+ * @param operation a route such as {@code GET /tensors/{handle}}, or the full name of an RPC such
+ *     as {@code athanor.v1.Ops/Run}
  * @param open whether no authentication is required
  * @param scope the required scope; null if any authenticated caller is allowed
  */

@@ -15,7 +15,8 @@ import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /**
- * The access rules of all protocols. Operations without a rule are denied, so every new route or RPC needs a row here; a test finds missing rows.
+ * The access rules of all protocols. Operations without a rule are denied, so every new route or
+ * RPC needs a row here; a test finds missing rows.
  */
 public final class Rules {
 
@@ -134,12 +135,17 @@ public final class Rules {
         rule);
   }
 
-  /** Returns the rule of an RPC by its full name, such as {@code athanor.v1.Ops/Run}; without a rule, access is denied. */
+  /**
+   * Returns the rule of an RPC by its full name, such as {@code athanor.v1.Ops/Run}; without a
+   * rule, access is denied.
+   */
   public Optional<Rule> rpc(String fullName) {
     return rpcs.stream().filter(rule -> rule.operation().equals(fullName)).findFirst();
   }
 
-  /** Returns the rule of a route. HEAD uses the rule of GET; OPTIONS is allowed for every known path.
+  /**
+   * Returns the rule of a route. HEAD uses the rule of GET; OPTIONS is allowed for every known
+   * path.
    *
    * @param path the path of the request, percent-encoded and without the query
    */

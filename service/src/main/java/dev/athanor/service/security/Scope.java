@@ -32,7 +32,8 @@ public enum Scope {
     return Arrays.stream(values()).filter(scope -> scope.text().equals(text)).findFirst();
   }
 
-  /** Parses comma-separated scopes.
+  /**
+   * Parses comma-separated scopes.
    *
    * @throws IllegalArgumentException if the text is empty or contains an unknown scope
    */

@@ -10,9 +10,9 @@ import java.util.regex.Pattern;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * Settings of authentication. Common Spring Boot settings keep their names:
- * {@code spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl}
- * and {@code spring.ssl.bundle} for certificates.
+ * Settings of authentication. Common Spring Boot settings keep their names: {@code
+ * spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl} and
+ * {@code spring.ssl.bundle} for certificates.
  *
  * @param mode How callers authenticate: none, api-key, jwt or mtls.
  * @param allowUnauthenticated Whether the service may listen on addresses other than loopback in
@@ -49,7 +49,8 @@ public record SecuritySettings(
    * Settings of mode jwt.
    *
    * @param tenantClaim Name of the claim that holds the tenant, a string.
-   * @param scopesClaim Name of the claim that holds the scopes: a list of strings, or one space-separated string.
+   * @param scopesClaim Name of the claim that holds the scopes: a list of strings, or one
+   *     space-separated string.
    */
   public record Jwt(
       @NotBlank @DefaultValue("tenant") String tenantClaim,

@@ -10,7 +10,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Locks the contents of tensors before a call is queued. A call stops waiting when its client disconnects, its deadline passes, or the service can no longer run it. The number of waiting calls is limited.
+ * Locks the contents of tensors before a call is queued. A call stops waiting when its client
+ * disconnects, its deadline passes, or the service can no longer run it. The number of waiting
+ * calls is limited.
  */
 public final class ContentLocks {
 
@@ -31,10 +33,12 @@ public final class ContentLocks {
     this.limit = limit;
   }
 
-  /** Acquires the read or write lock of a tensor's contents.
+  /**
+   * Acquires the read or write lock of a tensor's contents.
    *
    * @throws Failure.TooLate if the deadline passes first
-   * @throws Failure.Busy with {@code queue-full} if too many calls wait, or with {@code draining} or {@code device-lost} if that happens meanwhile
+   * @throws Failure.Busy with {@code queue-full} if too many calls wait, or with {@code draining}
+   *     or {@code device-lost} if that happens meanwhile
    * @throws Failure.Refused with {@code cancelled} if the client disconnects
    */
   public void lock(Pin pin, Access access, RequestContext context) {

@@ -7,7 +7,9 @@ import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * The first phase of a shutdown. The service reports that it is not ready, then rejects new work, and finishes accepted work. The web server stops afterwards, and not before the drain delay and linger time have passed, so that clients still receive the error {@code draining}.
+ * The first phase of a shutdown. The service reports that it is not ready, then rejects new work,
+ * and finishes accepted work. The web server stops afterwards, and not before the drain delay and
+ * linger time have passed, so that clients still receive the error {@code draining}.
  */
 public final class Drain implements SmartLifecycle {
 

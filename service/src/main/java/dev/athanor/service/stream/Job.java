@@ -6,7 +6,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A unit of work for a stream. It holds its own result. {@link #close} is always called exactly once, as the last method.
+ * A unit of work for a stream. It holds its own result. {@link #close} is always called exactly
+ * once, as the last method.
  */
 public interface Job extends AutoCloseable {
 
@@ -35,7 +36,8 @@ public interface Job extends AutoCloseable {
   /** Runs the job and waits for its completion. */
   void run(Stream stream);
 
-  /** Runs all jobs in one launch and waits for its completion.
+  /**
+   * Runs all jobs in one launch and waits for its completion.
    *
    * @param jobs the jobs of the batch, this one first
    * @return false if nothing has run and the jobs must run one by one

@@ -12,8 +12,10 @@ import java.util.function.BooleanSupplier;
  * The context of a request: tenant, priority, deadline, cancellation and memory.
  *
  * @param priority from 1, the highest, to {@link #LAST_PRIORITY}; {@link Ticket#MIDDLE} by default
- * @param mayPrioritize whether the caller may request a higher priority than {@link #NORMAL_PRIORITY}
- * @param clientHasGone whether the client has disconnected; polled by one thread at a time while a call waits
+ * @param mayPrioritize whether the caller may request a higher priority than {@link
+ *     #NORMAL_PRIORITY}
+ * @param clientHasGone whether the client has disconnected; polled by one thread at a time while a
+ *     call waits
  * @param memory host memory for inline tensors; the request handler closes it
  */
 public record RequestContext(

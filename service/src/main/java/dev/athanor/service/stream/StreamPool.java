@@ -37,7 +37,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Executes the decisions of the {@link Scheduler} on the streams of all devices. Each stream has a platform thread of its own, since driver calls block and the emulator computes; either would pin the carriers of the virtual threads that serve requests.
+ * Executes the decisions of the {@link Scheduler} on the streams of all devices. Each stream has a
+ * platform thread of its own, since driver calls block and the emulator computes; either would pin
+ * the carriers of the virtual threads that serve requests.
  */
 public final class StreamPool implements AutoCloseable {
 
@@ -129,17 +131,21 @@ public final class StreamPool implements AutoCloseable {
     return new StreamWorker(device, number, health.watch(device, "stream " + number));
   }
 
-  /** Runs a job and waits for its completion.
+  /**
+   * Runs a job and waits for its completion.
    *
    * @throws Failure.Busy with {@code queue-full}, {@code draining} or {@code device-lost}
-   * @throws Failure.TooLate if the deadline passes or, by the estimate, cannot be met; a running job finishes, but its result is dropped
+   * @throws Failure.TooLate if the deadline passes or, by the estimate, cannot be met; a running
+   *     job finishes, but its result is dropped
    * @throws Failure if the device reports a fault
    */
   public void run(Job job, RequestContext context) {
     start(job, context).await();
   }
 
-  /** Submits a job without waiting. The caller must call {@code await} or {@code cancel} on the returned handle.
+  /**
+   * Submits a job without waiting. The caller must call {@code await} or {@code cancel} on the
+   * returned handle.
    *
    * @throws Failure if the job is rejected, as for {@link #run}
    */
@@ -172,7 +178,8 @@ public final class StreamPool implements AutoCloseable {
       this.context = context;
     }
 
-    /** Waits for the job's completion.
+    /**
+     * Waits for the job's completion.
      *
      * @throws Failure as {@link StreamPool#run} does
      */
@@ -247,7 +254,9 @@ public final class StreamPool implements AutoCloseable {
         job.batch().orElse(null));
   }
 
-  /** Translates a fault into a failure, marks a lost device, and logs within the trace of the call. */
+  /**
+   * Translates a fault into a failure, marks a lost device, and logs within the trace of the call.
+   */
   private RuntimeException failure(PendingJob pending, Throwable fault) {
     try (var _ = pending.trace.makeCurrent()) {
       return switch (fault) {
@@ -310,7 +319,8 @@ public final class StreamPool implements AutoCloseable {
           case QUEUE_FULL ->
               new Failure.Busy(
                   Code.QUEUE_FULL,
-                  "Queue full: %d jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after %d s." .formatted(scheduler.load().tickets(), retry.toSeconds()),
+                  "Queue full: %d jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after %d s."
+                      .formatted(scheduler.load().tickets(), retry.toSeconds()),
                   retry);
           case DRAINING -> Failure.Busy.draining();
           case DEADLINE_EXCEEDED -> new Failure.TooLate(pending.deadline);
@@ -331,7 +341,10 @@ public final class StreamPool implements AutoCloseable {
 
   // -- streams
 
-  /** Runs the jobs of one stream until the pool closes or the device is lost. If the thread dies unexpectedly, the device is given up, since the scheduler would otherwise wait for the stream forever.
+  /**
+   * Runs the jobs of one stream until the pool closes or the device is lost. If the thread dies
+   * unexpectedly, the device is given up, since the scheduler would otherwise wait for the stream
+   * forever.
    */
   private void workLoop(Stream stream, StreamWorker worker) {
     int device = worker.device;
@@ -463,7 +476,9 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
-  /** Marks a device as lost if a launch, or zeroing of memory, has run for longer than {@code limit}. A hanging kernel ends only with the process. Never blocks on a device.
+  /**
+   * Marks a device as lost if a launch, or zeroing of memory, has run for longer than {@code
+   * limit}. A hanging kernel ends only with the process. Never blocks on a device.
    */
   public void watch(Duration limit) {
     for (var activity : health.overdue(limit)) {
@@ -483,7 +498,8 @@ public final class StreamPool implements AutoCloseable {
     try {
       dispatch(new Event.DeviceLost(worker.device));
     } finally {
-      worker.launch.forEach(pending -> pending.answer.completeExceptionally(Failure.Busy.deviceLost()));
+      worker.launch.forEach(
+          pending -> pending.answer.completeExceptionally(Failure.Busy.deviceLost()));
     }
   }
 
@@ -530,7 +546,8 @@ public final class StreamPool implements AutoCloseable {
 
   // -- shutdown
 
-  /** Rejects new work and waits until accepted work has finished or failed, as the policy defines.
+  /**
+   * Rejects new work and waits until accepted work has finished or failed, as the policy defines.
    */
   public void drain() {
     dispatch(new Event.Drain());
@@ -553,9 +570,11 @@ public final class StreamPool implements AutoCloseable {
     close(Duration.ofSeconds(10));
   }
 
-  /** Stops all threads.
+  /**
+   * Stops all threads.
    *
-   * @param timeout how long to wait for running launches; a {@link DeviceRuntime} with a launch that is still running does not close its device
+   * @param timeout how long to wait for running launches; a {@link DeviceRuntime} with a launch
+   *     that is still running does not close its device
    */
   public void close(Duration timeout) {
     threads.forEach(Thread::interrupt);

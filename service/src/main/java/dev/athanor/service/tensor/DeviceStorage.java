@@ -16,7 +16,8 @@ public interface DeviceStorage {
   /** Whether the device is lost. */
   boolean isLost();
 
-  /** Copies memory to the host; no work may write it meanwhile.
+  /**
+   * Copies memory to the host; no work may write it meanwhile.
    *
    * @param target of the buffer's size
    * @throws dev.athanor.service.failure.Failure if the device reports a fault
@@ -26,13 +27,16 @@ public interface DeviceStorage {
   /** Returns the free memory in bytes. */
   long free();
 
-  /** Saves memory that no work uses to newly allocated host memory.
+  /**
+   * Saves memory that no work uses to newly allocated host memory.
    *
-   * @throws dev.athanor.service.failure.Failure if host memory does not suffice or the device reports a fault
+   * @throws dev.athanor.service.failure.Failure if host memory does not suffice or the device
+   *     reports a fault
    */
   HostMemory save(Buffer buffer);
 
-  /** Allocates memory with saved contents. The saved copy remains.
+  /**
+   * Allocates memory with saved contents. The saved copy remains.
    *
    * @throws dev.athanor.service.failure.Failure if the device is full or reports a fault
    */

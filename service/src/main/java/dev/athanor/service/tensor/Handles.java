@@ -7,7 +7,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates handles: {@code t_}, 128 random bits in hexadecimal, and the id of the replica that owns the tensor.
+ * Creates handles: {@code t_}, 128 random bits in hexadecimal, and the id of the replica that owns
+ * the tensor.
  */
 public final class Handles {
 

@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 /** Idempotency keys for the creation of tensors, valid as long as the tensor exists. */
 public final class IdempotencyKeys {
 
-  /** A completed creation.
+  /**
+   * A completed creation.
    *
    * @param fingerprint the fingerprint of the request
    */
@@ -36,13 +37,16 @@ public final class IdempotencyKeys {
     this.lives = lives;
   }
 
-  /** Creates a tensor, or returns the one created before with the same key. Waits for a concurrent creation.
+  /**
+   * Creates a tensor, or returns the one created before with the same key. Waits for a concurrent
+   * creation.
    *
    * @param text the key; keys of different tenants are independent
    * @param deadline the deadline for waiting
    * @param fingerprint computes the fingerprint of this request; called instead of {@code create}
    * @return the handle
-   * @throws Failure.Refused with {@code idempotency-key-reused} if the key belongs to a different request, or {@code invalid-attribute} unless it has 1 to 255 characters
+   * @throws Failure.Refused with {@code idempotency-key-reused} if the key belongs to a different
+   *     request, or {@code invalid-attribute} unless it has 1 to 255 characters
    * @throws Failure.TooLate if the deadline passes while another request creates the tensor
    */
   public String once(

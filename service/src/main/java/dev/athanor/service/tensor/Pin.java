@@ -8,7 +8,8 @@ import java.util.concurrent.locks.StampedLock;
 import java.util.function.UnaryOperator;
 
 /**
- * A reference to a tensor, which is not freed before the pin is closed. Its contents may be accessed between {@link #tryLock} and {@link #unlock}; any thread may call either.
+ * A reference to a tensor, which is not freed before the pin is closed. Its contents may be
+ * accessed between {@link #tryLock} and {@link #unlock}; any thread may call either.
  */
 public final class Pin implements AutoCloseable {
 
@@ -52,7 +53,8 @@ public final class Pin implements AutoCloseable {
   }
 
   /**
-   * Preserves the contents for their current readers. Must be called before a write, while the contents are locked for writing.
+   * Preserves the contents for their current readers. Must be called before a write, while the
+   * contents are locked for writing.
    *
    * @param copy enqueues a copy of a buffer into new memory, or throws {@code OutOfMemory}
    */
@@ -85,7 +87,8 @@ public final class Pin implements AutoCloseable {
     return store.bump(entry);
   }
 
-  /** Tries to acquire the read or write lock of the contents.
+  /**
+   * Tries to acquire the read or write lock of the contents.
    *
    * @param nanos maximum time to wait
    * @return whether the lock was acquired

@@ -10,7 +10,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
-/** Quotas of individual tenants that override the defaults.
+/**
+ * Quotas of individual tenants that override the defaults.
  *
  * @param tenants Quotas by tenant. A quota that is not set has the default for all tenants.
  */

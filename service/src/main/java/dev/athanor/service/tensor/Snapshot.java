@@ -4,7 +4,8 @@ import dev.athanor.engine.device.Buffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One version of a tensor's contents, for reading in pieces. A writer preserves the version before it overwrites the tensor (copy-on-write). Taken with {@link Pin#snapshot}.
+ * One version of a tensor's contents, for reading in pieces. A writer preserves the version before
+ * it overwrites the tensor (copy-on-write). Taken with {@link Pin#snapshot}.
  */
 public final class Snapshot implements AutoCloseable {
 
@@ -43,7 +44,8 @@ public final class Snapshot implements AutoCloseable {
   }
 
   /**
-   * Returns the copy of this version; null if the tensor was not overwritten, or if memory or quota did not suffice for a copy.
+   * Returns the copy of this version; null if the tensor was not overwritten, or if memory or quota
+   * did not suffice for a copy.
    */
   public @Nullable Buffer copy() {
     return store.copy(shared);

@@ -2,7 +2,8 @@ package dev.athanor.service.tensor;
 
 import java.util.regex.Pattern;
 
-/** A tenant, which owns tensors and has quotas.
+/**
+ * A tenant, which owns tensors and has quotas.
  *
  * @param name 1 to 64 letters, digits, dots, hyphens and underscores, so that it is safe in logs
  */

@@ -18,7 +18,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors of one tenant in the {@link TensorStore}, and its quota. Handles of other tenants are unknown here.
+ * The tensors of one tenant in the {@link TensorStore}, and its quota. Handles of other tenants are
+ * unknown here.
  */
 public final class TenantTensors {
 
@@ -50,7 +51,9 @@ public final class TenantTensors {
 
   // -- quota
 
-  /** A quota charge, held until it is closed or, once it has a tensor, until the tensor is freed. */
+  /**
+   * A quota charge, held until it is closed or, once it has a tensor, until the tensor is freed.
+   */
   public final class Charge implements AutoCloseable {
     private long bytes;
     private boolean open = true;
@@ -76,7 +79,8 @@ public final class TenantTensors {
       });
     }
 
-    /** Adds a resident tensor. The store takes ownership of the buffer and of this charge.
+    /**
+     * Adds a resident tensor. The store takes ownership of the buffer and of this charge.
      *
      * @param home the device of the buffer
      * @param buffer a buffer of {@code type.bytes()} bytes, the size of this charge
@@ -117,7 +121,8 @@ public final class TenantTensors {
     }
   }
 
-  /** Charges the quota for one tensor, before any other resource is used for it.
+  /**
+   * Charges the quota for one tensor, before any other resource is used for it.
    *
    * @throws Failure.Busy with {@code quota-exceeded}
    */
@@ -167,7 +172,8 @@ public final class TenantTensors {
     if (exceeds(bytes, count)) {
       throw new Failure.Busy(
           Code.QUOTA_EXCEEDED,
-          ("Quota exceeded by a tensor of %d bytes: %d of %d bytes and %d of %d tensors" + " are in use. Delete tensors or let their leases end.")
+          ("Quota exceeded by a tensor of %d bytes: %d of %d bytes and %d of %d tensors"
+                  + " are in use. Delete tensors or let their leases end.")
               .formatted(bytes, chargedBytes, maxBytes, charged, maxCount),
           RETRY_QUOTA);
     }
@@ -177,7 +183,8 @@ public final class TenantTensors {
 
   // -- placement
 
-  /** Returns the storages of some tensors with the bytes that each holds.
+  /**
+   * Returns the storages of some tensors with the bytes that each holds.
    *
    * @param handles handles; unknown ones are ignored
    */
@@ -201,11 +208,13 @@ public final class TenantTensors {
 
   // -- life cycle
 
-  /** Pins a tensor.
+  /**
+   * Pins a tensor.
    *
    * @param field the path of the handle in the request
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
-   * @throws Failure.OutOfDeviceMemory if it was spilled and device memory does not suffice to restore it
+   * @throws Failure.OutOfDeviceMemory if it was spilled and device memory does not suffice to
+   *     restore it
    */
   public Pin pin(String handle, String field) {
     var pin =
@@ -224,7 +233,8 @@ public final class TenantTensors {
     return pin;
   }
 
-  /** Describes a tensor.
+  /**
+   * Describes a tensor.
    *
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
    */
@@ -232,7 +242,8 @@ public final class TenantTensors {
     return store.guarded(() -> find(handle, "handle").info());
   }
 
-  /** Sets a new lease, which starts now.
+  /**
+   * Sets a new lease, which starts now.
    *
    * @param lease the lease; zero for unlimited
    */
@@ -246,7 +257,8 @@ public final class TenantTensors {
     });
   }
 
-  /** Deletes a tensor; it is freed when no work uses it any more. Repeated deletion has no effect.
+  /**
+   * Deletes a tensor; it is freed when no work uses it any more. Repeated deletion has no effect.
    *
    * @throws Failure.Refused with {@code unknown-handle} if it never existed
    */
@@ -278,7 +290,8 @@ public final class TenantTensors {
   /** A page of tensors, newest first. */
   public record Page(List<TensorInfo> tensors, @Nullable String next) {}
 
-  /** Returns a page of tensors, newest first.
+  /**
+   * Returns a page of tensors, newest first.
    *
    * @param after the last handle of the previous page; null for the first page
    * @param scope the scope to list; null for all

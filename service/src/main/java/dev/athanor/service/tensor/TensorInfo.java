@@ -4,7 +4,8 @@ import dev.athanor.ops.TensorType;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/** The description of a resident tensor at one point in time.
+/**
+ * The description of a resident tensor at one point in time.
  *
  * @param device the id of its device
  * @param version starts at 1 and increases with every write

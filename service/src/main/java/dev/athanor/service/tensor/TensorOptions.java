@@ -3,11 +3,13 @@ package dev.athanor.service.tensor;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** Client options for a new tensor.
+/**
+ * Client options for a new tensor.
  *
  * @param name a display name; need not be unique
  * @param scope a scope, whose tensors can be deleted together
- * @param lease how long the tensor lives after its last use; zero for unlimited, null for the default
+ * @param lease how long the tensor lives after its last use; zero for unlimited, null for the
+ *     default
  * @param device the id of the device; null to let the service choose
  */
 public record TensorOptions(

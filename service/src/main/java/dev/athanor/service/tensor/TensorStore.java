@@ -25,7 +25,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The resident tensors of all devices, with leases, quotas and spilling. Clients access them through {@link TenantTensors}. Work on a tensor holds a {@link Pin}; a pinned tensor is never freed, and a tensor whose lease has not expired is never evicted.
+ * The resident tensors of all devices, with leases, quotas and spilling. Clients access them
+ * through {@link TenantTensors}. Work on a tensor holds a {@link Pin}; a pinned tensor is never
+ * freed, and a tensor whose lease has not expired is never evicted.
  */
 public final class TensorStore {
 
@@ -224,7 +226,8 @@ public final class TensorStore {
   }
 
   /**
-   * Preserves the current version of a tensor for its readers before it is overwritten. The copy counts against the owner's quota; without a copy, the readers fail.
+   * Preserves the current version of a tensor for its readers before it is overwritten. The copy
+   * counts against the owner's quota; without a copy, the readers fail.
    *
    * @param copy enqueues the copy
    */
@@ -285,7 +288,8 @@ public final class TensorStore {
   // -- spilling
 
   /**
-   * Frees memory of a device: first expired tensors, then by spilling unused tensors to the host, least recently used first.
+   * Frees memory of a device: first expired tensors, then by spilling unused tensors to the host,
+   * least recently used first.
    *
    * @param bytes the number of bytes needed
    */

@@ -1,8 +1,8 @@
 package dev.athanor.service.transfer;
 
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.stream.StreamPool;
@@ -18,7 +18,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the device of a run or of a new tensor. A run goes to the device that holds its tensors. A new tensor goes to the device with most of its tenant's tensors that has enough free memory.
+ * Chooses the device of a run or of a new tensor. A run goes to the device that holds its tensors.
+ * A new tensor goes to the device with most of its tenant's tensors that has enough free memory.
  */
 public final class Placement {
 
@@ -32,7 +33,10 @@ public final class Placement {
     this.streams = streams;
   }
 
-  /** Chooses the device of a run: the device of the tensors that it writes, or else the device from which it reads most bytes. Tensors on other devices are copied there. A run that only creates tensors is placed like a new tensor; any other run goes to the device that can finish it first.
+  /**
+   * Chooses the device of a run: the device of the tensors that it writes, or else the device from
+   * which it reads most bytes. Tensors on other devices are copied there. A run that only creates
+   * tensors is placed like a new tensor; any other run goes to the device that can finish it first.
    *
    * @param reads handles of tensors that the run reads; unknown handles are ignored
    * @param writes handles of tensors that the run writes
@@ -59,12 +63,13 @@ public final class Placement {
     }
     return written.stream()
         .findFirst()
-        .or(() -> most(tensors.homes(reads)))
+        .or(() -> largestShare(tensors.homes(reads)))
         .map(this::at)
         .orElseGet(() -> keeps ? ofTensor(tenant, 0, null) : runtimes.get(streams.quietest()));
   }
 
-  /** Chooses the device of a new tensor.
+  /**
+   * Chooses the device of a new tensor.
    *
    * @param device the device id that the client requests; null for any
    * @throws Failure.Refused if no such device exists
@@ -101,11 +106,15 @@ public final class Placement {
             new Failure.Refused(
                 Code.INVALID_ATTRIBUTE,
                 "device",
-                "device is \"%s\"; it must be one of %s" .formatted( Tensors.excerpt(device),
-                        runtimes.stream().map(DeviceRuntime::id).collect(Collectors.joining(", ")))));
+                "device is \"%s\"; it must be one of %s"
+                    .formatted(
+                        Tensors.excerpt(device),
+                        runtimes.stream()
+                            .map(DeviceRuntime::id)
+                            .collect(Collectors.joining(", ")))));
   }
 
-  private static Optional<DeviceStorage> most(Map<DeviceStorage, Long> homes) {
+  private static Optional<DeviceStorage> largestShare(Map<DeviceStorage, Long> homes) {
     return homes.entrySet().stream().max(Map.Entry.comparingByValue()).map(Map.Entry::getKey);
   }
 

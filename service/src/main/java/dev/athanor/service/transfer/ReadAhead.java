@@ -5,7 +5,8 @@ import dev.athanor.service.transfer.Transfers.PendingPiece;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a range of a tensor in pieces and prefetches the next piece while the client receives the current one. The first piece is available immediately.
+ * Reads a range of a tensor in pieces and prefetches the next piece while the client receives the
+ * current one. The first piece is available immediately.
  */
 public final class ReadAhead implements AutoCloseable {
 
@@ -22,7 +23,8 @@ public final class ReadAhead implements AutoCloseable {
   private long at;
   private long left;
 
-  /** Reads the first piece and starts reading the second.
+  /**
+   * Reads the first piece and starts reading the second.
    *
    * @param reader closed after the last read, so that a slow client does not keep the tensor locked
    * @param length in bytes; at least 1

@@ -16,7 +16,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An upload of a tensor in pieces. The tensor is not visible to others before the last piece has arrived. An upload is reference-counted: the request handler and the job of each piece hold it, and the last one releases its resources.
+ * An upload of a tensor in pieces. The tensor is not visible to others before the last piece has
+ * arrived. An upload is reference-counted: the request handler and the job of each piece hold it,
+ * and the last one releases its resources.
  */
 abstract class TensorUpload implements AutoCloseable {
 
@@ -38,13 +40,15 @@ abstract class TensorUpload implements AutoCloseable {
     return memory;
   }
 
-  /** Stores a piece without making it visible to others.
+  /**
+   * Stores a piece without making it visible to others.
    *
    * @param offset the byte offset of the piece within the tensor
    */
   abstract void accept(Stream stream, MemorySegment piece, long offset, boolean isLast);
 
-  /** Publishes the tensor after all pieces have arrived.
+  /**
+   * Publishes the tensor after all pieces have arrived.
    *
    * @param last the last piece
    * @param offset the byte offset of the piece within the tensor
@@ -82,7 +86,8 @@ abstract class TensorUpload implements AutoCloseable {
     private final TensorOptions options;
     private @Nullable Buffer buffer;
 
-    /** Creates the upload of a new tensor.
+    /**
+     * Creates the upload of a new tensor.
      *
      * @param charge its quota charge, released if the upload fails
      */
@@ -117,7 +122,10 @@ abstract class TensorUpload implements AutoCloseable {
     }
   }
 
-  /** An upload that replaces the contents of an existing tensor. Pieces are buffered until the last one has arrived, on the device or, if its memory is full, on the host. An upload that misses its deadline changes nothing.
+  /**
+   * An upload that replaces the contents of an existing tensor. Pieces are buffered until the last
+   * one has arrived, on the device or, if its memory is full, on the host. An upload that misses
+   * its deadline changes nothing.
    */
   static final class Replacing extends TensorUpload {
     private final Pin pin;

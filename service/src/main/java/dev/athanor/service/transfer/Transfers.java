@@ -46,7 +46,8 @@ public final class Transfers {
     return 10_000 + bytes / 10; // 10 GB/s
   }
 
-  /** Creates a resident tensor. Elements are uploaded while they arrive.
+  /**
+   * Creates a resident tensor. Elements are uploaded while they arrive.
    *
    * @param charge the quota charge for the tensor's size; released on failure
    * @throws IOException if the elements cannot be read
@@ -66,10 +67,12 @@ public final class Transfers {
         elements, new TensorUpload.New(runtime.memory(), type, charge, options), () -> {}, context);
   }
 
-  /** Replaces the contents of a tensor after all of them have arrived.
+  /**
+   * Replaces the contents of a tensor after all of them have arrived.
    *
    * @param matches whether a version may be replaced
-   * @throws Failure.Refused with {@code version-mismatch} if the version does not match, or {@code shape-mismatch} if the new contents have another type
+   * @throws Failure.Refused with {@code version-mismatch} if the version does not match, or {@code
+   *     shape-mismatch} if the new contents have another type
    * @throws IOException if the elements cannot be read
    */
   public TensorInfo replace(
@@ -130,7 +133,8 @@ public final class Transfers {
     }
   }
 
-  /** Uploads one piece.
+  /**
+   * Uploads one piece.
    *
    * @param filled the part of the piece that contains data
    * @param at the byte offset within the tensor
@@ -183,7 +187,9 @@ public final class Transfers {
     }
   }
 
-  /** Opens a tensor for reading at its current version. Later writes do not wait for the reader; they preserve the old contents first (copy-on-write).
+  /**
+   * Opens a tensor for reading at its current version. Later writes do not wait for the reader;
+   * they preserve the old contents first (copy-on-write).
    */
   public Reader open(String handle, RequestContext context) {
     var pin = store.of(context.tenant()).pin(handle, "handle");
@@ -230,15 +236,18 @@ public final class Transfers {
           this, (at, left) -> begin(at, (int) Math.min(left, chunkBytes)), offset, length);
     }
 
-    /** Starts reading some bytes without waiting for them, except for a write in progress.
+    /**
+     * Starts reading some bytes without waiting for them, except for a write in progress.
      *
-     * @throws Failure.Refused with {@code handle-in-use} if the tensor was overwritten meanwhile and the old version could not be preserved for lack of memory or quota
+     * @throws Failure.Refused with {@code handle-in-use} if the tensor was overwritten meanwhile
+     *     and the old version could not be preserved for lack of memory or quota
      */
     private PendingPiece begin(long offset, int length) {
       return begin(offset, new Piece(MemorySegment.ofArray(new byte[length]), () -> {}));
     }
 
-    /** Starts reading at most {@code length} bytes into one piece of staging memory.
+    /**
+     * Starts reading at most {@code length} bytes into one piece of staging memory.
      *
      * @throws Failure as for {@link #begin(long, int)}
      */
@@ -268,7 +277,8 @@ public final class Transfers {
       return begin(offset, length).await().bytes();
     }
 
-    /** Reads at most {@code length} bytes into a piece, which the caller must close.
+    /**
+     * Reads at most {@code length} bytes into a piece, which the caller must close.
      *
      * @throws Failure as for {@link #begin(long, int)}
      */
@@ -326,7 +336,8 @@ public final class Transfers {
       return piece.bytes().byteSize();
     }
 
-    /** Waits for the piece, which the caller must close.
+    /**
+     * Waits for the piece, which the caller must close.
      *
      * @throws Failure if it cannot be read
      */

@@ -76,8 +76,8 @@ class UnknownSettingsTest {
   void everyUnknownKeyIsNamed() throws IOException {
     assertThatThrownBy(() -> check(yaml("athanor:\n  run.streems: 4\n  color: red\n")))
         .hasMessageMatching(
-            "athanor.run.streems is no setting \\(.*:2\\); did you mean athanor.run.streams\\?"
-                + " athanor.color is no setting \\(.*:3\\); docs/settings.md lists all settings\\.");
+            "Unknown setting athanor.run.streems \\(.*:2\\); did you mean athanor.run.streams\\?"
+                + " Unknown setting athanor.color \\(.*:3\\); docs/settings.md lists all settings\\.");
   }
 
   @ParameterizedTest

@@ -136,13 +136,13 @@ class InlineMemoryTest {
       var small = allocate(memory, 100);
       var first = allocate(memory, MIB);
       allocate(memory, 200);
-      memory.giveBack(first);
+      memory.release(first);
       assertThat(inline.used()).isEqualTo(Staging.SMALL);
       assertThat(allocate(other, MIB).address()).isEqualTo(first.address());
-      memory.giveBack(small); // which shares its block
+      memory.release(small); // which shares its block
       assertThat(inline.used()).isEqualTo(MIB + Staging.SMALL);
       // it has a part of a block, of which the rest is in use
-      memory.giveBack(allocate(memory, 200));
+      memory.release(allocate(memory, 200));
       assertThat(allocate(memory, MIB).address()).isNotEqualTo(first.address());
       assertThat(inline.used()).isEqualTo(2 * MIB + Staging.SMALL);
     }
@@ -240,7 +240,8 @@ class InlineMemoryTest {
       var full = refused(memory, 100);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
-          .hasMessage("Out of host memory: 65536 bytes are not available for the inline tensors of this request. Retry after 1 s.");
+          .hasMessage(
+              "Out of host memory: 65536 bytes are not available for the inline tensors of this request. Retry after 1 s.");
       assertThat(inline.used()).isZero();
       device.refuseHostMemory(false);
       allocate(memory, 100);

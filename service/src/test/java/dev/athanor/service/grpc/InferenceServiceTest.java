@@ -227,7 +227,9 @@ class InferenceServiceTest extends GrpcTest {
               Status.Code.INVALID_ARGUMENT,
               "invalid-tensor",
               "inputs.x",
-              "inputs.x: " + raw + " cannot be sent as numbers; send raw bytes, little-endian and row-major");
+              "inputs.x: "
+                  + raw
+                  + " cannot be sent as numbers; send raw bytes, little-endian and row-major");
     }
     assertThat(refused(with("COMPLEX", contents())).reason()).isEqualTo("unsupported-dtype");
     refused(identity(1).addRawInputContents(bytes(2)))
@@ -257,7 +259,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "f32[2] takes 8 bytes of data, got 4");
+            "f32[2] needs 8 bytes of data, got 4");
     refused(identity(1).addInputs(tensor("x", "FP32", 1)).addRawInputContents(bytes(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,

@@ -173,13 +173,13 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.data",
-            "f32[3] takes 12 bytes of data, got 8");
+            "f32[3] needs 12 bytes of data, got 8");
     refused(inline(data(1).toBuilder().setDtype("f33")))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unsupported-dtype",
             "inputs.x.inline.dtype",
-            "inputs.x.inline.dtype is \"f33\"; dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
+            "inputs.x.inline.dtype is \"f33\"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
                 + " i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4");
     refused(inline(data(1).toBuilder().setShape(0, -1)))
         .is(
@@ -192,7 +192,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.shape",
-            "inputs.x.inline.shape is [4611686018427387904], which is beyond 2^63 bytes");
+            "inputs.x.inline.shape is [4611686018427387904], which exceeds 2^63 bytes");
     refused(
             inline(
                 TensorData.newBuilder()
@@ -264,7 +264,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.NOT_FOUND,
             "unknown-handle",
             "inputs.x.handle",
-            "inputs.x.handle is no handle; handles look like t_… and come from POST /tensors");
+            "inputs.x.handle is not a handle; handles look like t_… and come from POST /tensors");
     var other = "t_" + "0".repeat(32) + "_other";
     var misdirected = refused(identity().putInputs("x", resident(other)));
     misdirected.is(
@@ -293,7 +293,7 @@ class OpsServiceTest extends GrpcTest {
             "inputs.x.handle",
             "the lease of "
                 + handle
-                + " has ended and its contents are gone; create the tensor again");
+                + " has expired and its contents are freed; create the tensor again");
   }
 
   @Test
@@ -422,7 +422,8 @@ class OpsServiceTest extends GrpcTest {
     assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(full.reason()).isEqualTo("queue-full");
     assertThat(full.message())
-         .isEqualTo("Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
+        .isEqualTo(
+            "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
     assertThat(full.mayRetry()).isTrue();
     calls.forEach(call -> call.cancel(true));
     await().until(() -> streams.waiting() == 0);

@@ -158,25 +158,25 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got 4");
+            "f32[2] needs 8 bytes of data, got 4");
     refusal(() -> put(header("f32", 2), chunk(bytes(1, 2)), chunk(bytes(3))))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got more");
+            "f32[2] needs 8 bytes of data, got more");
     refusal(() -> put(header("f32", 2), chunk(bytes(1, 2, 3))))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got more");
+            "f32[2] needs 8 bytes of data, got more");
     refusal(() -> put(header("f32", 2)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got 0");
+            "f32[2] needs 8 bytes of data, got 0");
     refusal(() -> put(new PutRequest[0]))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -261,7 +261,7 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.RESOURCE_EXHAUSTED,
             "too-large",
             "chunk",
-            "u8[33554433] takes 33554433 bytes; 33554432 are the most");
+            "u8[33554433] needs 33554433 bytes; the limit is 33554432 bytes");
     var first = start(header("u8", 33_554_432));
     var second = start(header("u8", 33_554_432));
     await().until(() -> store.bytes() == 67_108_864);

@@ -275,7 +275,7 @@ class ApiKeyTest extends RestTest {
         429,
         "quota-exceeded",
         null,
-        "a tensor of 80000 bytes more would exceed the quota: 0 of 65536 bytes and 0 of 3 tensors are taken; delete some or let their leases end");
+        "Quota exceeded by a tensor of 80000 bytes: 0 of 65536 bytes and 0 of 3 tensors are in use. Delete tensors or let their leases end.");
   }
 
   private Response raw(ApiKey.Made caller, byte[] body) {

@@ -200,8 +200,7 @@ class JwtTest extends RestTest {
     refused(token(claims -> claims.issuer("https://evil.example")), REFUSED);
     refused(token(claims -> claims.issuer(null)), REFUSED);
     refused(
-        token(claims -> claims.expirationTime(null)),
-        "the token has no exp; tokens must expire");
+        token(claims -> claims.expirationTime(null)), "the token has no exp; tokens must expire");
     var nobody = "the token's claim org does not name a tenant";
     refused(token(claims -> claims.claim("org", null)), nobody);
     refused(token(claims -> claims.claim("org", "a/b")), nobody);

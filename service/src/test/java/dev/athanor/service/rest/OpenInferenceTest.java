@@ -518,17 +518,17 @@ class OpenInferenceTest extends RestTest {
       textBlock =
           """
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 9 | invalid-tensor | body | the body is longer than the sum of all binary_data_size
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 7 | invalid-tensor | inputs.x | f32[2] takes 8 bytes of data, got 7
-          {"inputs":[{"name":"x","shape":[3],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[3] takes 12 bytes
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[1] takes 4 bytes
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":7}}]} | 7 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 7, but FP32[2] takes 8 bytes
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 7 | invalid-tensor | inputs.x | f32[2] needs 8 bytes of data, got 7
+          {"inputs":[{"name":"x","shape":[3],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[3] needs 12 bytes
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[1] needs 4 bytes
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":7}}]} | 7 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 7, but FP32[2] needs 8 bytes
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":-8}}]} | 8 | invalid-attribute | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is -8; it must be an integer of at least 0
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":99999999999999999999}}]} | 8 | invalid-attribute | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 99999999999999999999; it must be an integer of at least 0
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","data":[1,2],"parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x | inputs.x has both data and binary_data_size; give only one
           {"inputs":[{"name":"x","shape":[-1],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.shape | inputs.x.shape is [-1]; every extent must be at least 1
           {"inputs":[{"name":"x","shape":[0],"datatype":"FP32","parameters":{"binary_data_size":0}}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is [0]; every extent must be at least 1
-          {"inputs":[{"name":"x","shape":[4611686018427387904,4],"datatype":"FP32","parameters":{"binary_data_size":0}}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is [4611686018427387904, 4], which is beyond 2^63 bytes
-          {"inputs":[{"name":"x","shape":[2147483648],"datatype":"FP32","parameters":{"binary_data_size":8589934592}}]} | 8 | too-large | inputs.x | f32[2147483648] takes 8589934592 bytes; 33554432 are the most
+          {"inputs":[{"name":"x","shape":[4611686018427387904,4],"datatype":"FP32","parameters":{"binary_data_size":0}}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is [4611686018427387904, 4], which exceeds 2^63 bytes
+          {"inputs":[{"name":"x","shape":[2147483648],"datatype":"FP32","parameters":{"binary_data_size":8589934592}}]} | 8 | too-large | inputs.x | f32[2147483648] needs 8589934592 bytes; the limit is 33554432 bytes
           {"inputs":[{"name":"x","shape":[2],"datatype":"BOOL","parameters":{"binary_data_size":2}}]} | 2 | invalid-tensor | inputs.x | byte 0 of a bool tensor is 120; it must be 0 or 1
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32"}]} | 0 | invalid-tensor | inputs.x | inputs.x has no data; give data, binary_data_size or tensor_handle
           {"inputs":[{"name":"x","shape":[2],"parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.datatype | inputs.x.datatype is missing

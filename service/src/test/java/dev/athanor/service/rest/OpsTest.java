@@ -156,7 +156,7 @@ class OpsTest extends RestTest {
           identity | {"inputs": {"x": X}, "attributes": {"mode": []}} | invalid-attribute | attributes.mode | attributes.mode must be true, false, a number or a string
           identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is unknown; known keys are gate, factor, mode
           identity | {"inputs": []}                            | invalid-tensor    | inputs               | inputs must be an object, got a list
-          identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is no handle; handles look like t_… and come from POST /tensors
+          identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is not a handle; handles look like t_… and come from POST /tensors
           concat   | {"inputs": {"a": {"dtype": "f32", "shape": [1, 1], "data": [1]}}} | shape-mismatch | inputs.a | a must have rank 1, got [1, 1]
           concat   | {"inputs": {"a": {"dtype": "f64", "shape": [1], "data": [1]}}} | unsupported-on-device | inputs.a | f64 needs sm_100, this is sm_80
           """)
@@ -325,7 +325,7 @@ class OpsTest extends RestTest {
             429,
             "queue-full",
             null,
-             "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.")
+            "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.")
         .header("Retry-After", "1");
     given()
         .get("/actuator/prometheus")

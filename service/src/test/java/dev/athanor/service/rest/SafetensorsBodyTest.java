@@ -107,7 +107,7 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the safetensors file has 0 tensors; here it must have one");
+        "the safetensors file has 0 tensors; it must have exactly one here");
     var two = new LinkedHashMap<String, HostTensor>();
     two.put("a", floats(1));
     two.put("b", floats(2));
@@ -116,7 +116,7 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the safetensors file has 2 tensors; here it must have one");
+        "the safetensors file has 2 tensors; it must have exactly one here");
   }
 
   @Test
@@ -297,6 +297,6 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the body is no safetensors file: it ends within its first 8 bytes");
+        "the body is not a safetensors file: it has fewer than 8 bytes");
   }
 }

@@ -104,13 +104,13 @@ class TensorsTest extends RestTest {
         404,
         "unknown-handle",
         "handle",
-        "there is no tensor " + created.path("handle"));
+        "Unknown tensor " + created.path("handle"));
     problem(
         given().delete("/tensors/" + UNKNOWN),
         404,
         "unknown-handle",
         "handle",
-        "there is no tensor " + UNKNOWN);
+        "Unknown tensor " + UNKNOWN);
   }
 
   @Test
@@ -185,7 +185,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the body is no npy file: it does not begin with \\x93NUMPY");
+        "the body is not an npy file: it does not begin with \\x93NUMPY");
     problem(
         given()
             .contentType("application/x-npy")
@@ -194,8 +194,7 @@ class TensorsTest extends RestTest {
         400,
         "unsupported-dtype",
         "body.dtype",
-        "the npy type is \"|O\"; f8, f4, f2, i8, i4, i2, i1, u1, u4, b1 are read, in either byte order;"
-            + " bf16 has no npy type");
+        "the npy type \"|O\" is not supported; supported are f8, f4, f2, i8, i4, i2, i1, u1, u4, b1, in either byte order; npy has no bf16");
     problem(
         given()
             .contentType("application/x-npy")
@@ -204,7 +203,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "f32[3] takes 12 bytes of data, got 8");
+        "f32[3] needs 12 bytes of data, got 8");
     problem(
         given()
             .contentType("application/x-npy")
@@ -213,7 +212,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the npy header must have descr, fortran_order and shape and no more: {'descr':"
+        "the npy header must have exactly the keys descr, fortran_order and shape: {'descr':"
             + " __import__('os'), 'shape': (3,), }");
   }
 
@@ -410,7 +409,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "f32[2] takes 8 bytes of data, got 4");
+        "f32[2] needs 8 bytes of data, got 4");
     given()
         .accept("application/json")
         .get(path + "/data")
@@ -440,7 +439,7 @@ class TensorsTest extends RestTest {
         410,
         "expired-handle",
         "handle",
-        "the lease of %s has ended and its contents are gone; create the tensor again"
+        "the lease of %s has expired and its contents are freed; create the tensor again"
             .formatted(used.substring(9)));
     given().get(kept).then().statusCode(200);
     clock.advance(Duration.ofMinutes(11));
@@ -567,7 +566,7 @@ class TensorsTest extends RestTest {
         422,
         "idempotency-key-reused",
         "Idempotency-Key",
-        "this Idempotency-Key came with another request before; use a new key for a new tensor");
+        "this Idempotency-Key was used for a different request; use a new key for a new tensor");
     once("k2", "{}").then().statusCode(400);
     once("k2", body).then().statusCode(201);
     given().delete("/tensors/" + first).then().statusCode(204);
@@ -624,8 +623,7 @@ class TensorsTest extends RestTest {
             429,
             "quota-exceeded",
             null,
-            ("a tensor of 5242880 bytes more would exceed the quota: %d of %d bytes and %d of 50 tensors"
-                    + " are taken; delete some or let their leases end")
+            ("Quota exceeded by a tensor of 5242880 bytes: %d of %d bytes and %d of 50 tensors are in use. Delete tensors or let their leases end.")
                 .formatted(taken, quota, count + 2))
         .header("Retry-After", "10");
     given().queryParam("scope", "big").delete("/tensors").then().statusCode(204);

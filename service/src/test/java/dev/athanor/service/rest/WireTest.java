@@ -96,7 +96,8 @@ class WireTest extends RestTest {
     try (var socket = connect(POST + "some")) {
       assertThat(rest(socket))
           .startsWith("HTTP/1.1 504 ")
-          .contains("urn:athanor:problem:deadline-exceeded", "Timeout while reading the request body");
+          .contains(
+              "urn:athanor:problem:deadline-exceeded", "Timeout while reading the request body");
     }
     assertThat(device.openBuffers()).isZero();
   }

@@ -413,7 +413,8 @@ class CapturedPipelinesTest {
     for (int i = 0; i < 2; i++) {
       double[] x = {i, i};
       int arrived = before + i;
-      results.add(CompletableFuture.supplyAsync(() -> rig.runner.run(join(x, b, gated, context()))));
+      results.add(
+          CompletableFuture.supplyAsync(() -> rig.runner.run(join(x, b, gated, context()))));
       await().until(() -> TestOps.Identity.AT_GATE.get() > arrived);
     }
     TestOps.Identity.GATE.release(2); // the first is captured there, the second runs

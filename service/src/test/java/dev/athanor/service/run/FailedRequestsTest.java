@@ -134,7 +134,8 @@ class FailedRequestsTest {
       }
     }
 
-    void call(Op op, Map<String, Input> inputs, Map<String, Target> outputs, RequestContext context) {
+    void call(
+        Op op, Map<String, Input> inputs, Map<String, Target> outputs, RequestContext context) {
       rig.runner.run(new Call(op, inputs, Map.of(), outputs, context));
     }
 
@@ -313,7 +314,8 @@ class FailedRequestsTest {
         new Wrong(
             "pipeline's quota",
             Code.QUOTA_EXCEEDED,
-            (s, context) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", KEEP), context))),
+            (s, context) ->
+                s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", KEEP), context))),
         new Wrong(
             "creation's quota",
             Code.QUOTA_EXCEEDED,
@@ -365,7 +367,8 @@ class FailedRequestsTest {
   enum Request {
     INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of(), t)),
     KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
-    INTO((s, t) -> s.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of("y", into(s.y)), t)),
+    INTO((s, t) ->
+        s.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of("y", into(s.y)), t)),
     MIXED((s, t) ->
         s.call(
             CONCAT,
@@ -524,8 +527,8 @@ class FailedRequestsTest {
       assertThat(scene.state()).as("dropped from the queue").isEqualTo(before);
 
       var second =
-          CompletableFuture.runAsync(
-              () -> scene.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of(), context()));
+          CompletableFuture.runAsync(() ->
+              scene.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of(), context()));
       await().pollInterval(Duration.ofMillis(2)).until(() -> scene.rig.pool.waiting() == 1);
       assertThat(failure(scene, request.action, context())).isEqualTo(Code.QUEUE_FULL);
       assertThat(scene.state()).as("no room in the queue").isEqualTo(before);

@@ -72,7 +72,7 @@ class ApiKeysTest {
           0a1b2c3d lab ops:run                   | 3 fields; a key has four: NAME TENANT SCOPES sha256:HASH
           0a1b2c3d lab ops:run, metrics HASH     | 5 fields; a key has four: NAME TENANT SCOPES sha256:HASH
           alice lab ops:run HASH                 | a name must have 8 hexadecimal digits
-          0a1b2c3d a/b ops:run HASH              | a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
+          0a1b2c3d a/b ops:run HASH              | a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores
           0a1b2c3d lab ops:walk HASH             | scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
           0a1b2c3d lab ops:run ath_secret        | a hash must be sha256: followed by 64 hexadecimal digits
           0a1b2c3d lab ops:run HASHf             | a hash must be sha256: followed by 64 hexadecimal digits
@@ -82,7 +82,9 @@ class ApiKeysTest {
     var file = file("00000000 lab admin " + HASH, "", line.replace("HASH", HASH));
     assertThatThrownBy(() -> new ApiKeys(file))
         .isInstanceOf(SecurityMisconfigured.class)
-        .hasMessage("athanor.security.api-keys.file is %s, which is invalid at line 3: %s".formatted(file, sentence))
+        .hasMessage(
+            "athanor.security.api-keys.file is %s, which is invalid at line 3: %s"
+                .formatted(file, sentence))
         .hasNoCause();
   }
 

@@ -254,7 +254,8 @@ class StreamPoolTest {
     var refused = (Failure.Busy) failure(start(more, RequestContext.OWN));
     assertThat(refused.code()).isEqualTo(Code.QUEUE_FULL);
     assertThat(refused)
-         .hasMessage("Queue full: 1 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
+        .hasMessage(
+            "Queue full: 1 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
     assertThat(refused.retryAfter()).isPositive();
     first.gate.countDown();
     answers.forEach(CompletableFuture::join);

@@ -340,7 +340,7 @@ class TensorUploadTest {
       var client = new Client(new byte[(int) TYPE.bytes() + more]);
       assertThatThrownBy(() -> bring(kind, handle, client, TERMS))
           .hasMessage(
-              "u8[2098152] takes 2098152 bytes of data, got %s"
+              "u8[2098152] needs 2098152 bytes of data, got %s"
                   .formatted(more < 0 ? "2098151" : "more"));
       assertThat(state()).isEqualTo(before);
     }

@@ -48,7 +48,9 @@ import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.security.web.header.writers.StaticHeadersWriter;
 
 /**
- * Authentication and authorization of HTTP requests with {@link Callers} and {@link Rules}. Credentials are checked only if the rule requires them, and before the body is read. The service uses neither sessions nor cookies, so it needs no CSRF tokens.
+ * Authentication and authorization of HTTP requests with {@link Callers} and {@link Rules}.
+ * Credentials are checked only if the rule requires them, and before the body is read. The service
+ * uses neither sessions nor cookies, so it needs no CSRF tokens.
  */
 @Configuration(proxyBeanMethods = false)
 class AccessConfiguration {
@@ -144,7 +146,8 @@ class AccessConfiguration {
   }
 
   private AuthenticationFilter authentication(AuthenticationManager manager) {
-    var filter = new AuthenticationFilter(manager, request -> new Unauthenticated(credentials(request)));
+    var filter =
+        new AuthenticationFilter(manager, request -> new Unauthenticated(credentials(request)));
     filter.setRequestMatcher(
         request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
     filter.setSuccessHandler((request, _, authentication) -> {
@@ -155,7 +158,9 @@ class AccessConfiguration {
     return filter;
   }
 
-  /** Rejects bodies of {@code GET} and {@code HEAD} requests. Actuator would otherwise parse them for unauthenticated probes, at any size and rate.
+  /**
+   * Rejects bodies of {@code GET} and {@code HEAD} requests. Actuator would otherwise parse them
+   * for unauthenticated probes, at any size and rate.
    */
   private static void rejectBody(
       ServletRequest request, ServletResponse response, FilterChain chain)
@@ -168,7 +173,8 @@ class AccessConfiguration {
       Problems.write(
           http,
           (HttpServletResponse) response,
-          new Failure.Refused(Code.MALFORMED_BODY, "%s requests must not have a body".formatted(http.getMethod())));
+          new Failure.Refused(
+              Code.MALFORMED_BODY, "%s requests must not have a body".formatted(http.getMethod())));
     } else {
       chain.doFilter(request, response);
     }
@@ -185,7 +191,9 @@ class AccessConfiguration {
 
   private boolean admits(HttpServletRequest request, @Nullable Authentication authentication) {
     return match(request) instanceof Match.Ruled(Rule rule)
-        && (rule.open() || (authentication instanceof Authenticated authenticated && rule.admits(authenticated.caller)));
+        && (rule.open()
+            || (authentication instanceof Authenticated authenticated
+                && rule.admits(authenticated.caller)));
   }
 
   private static Credentials credentials(HttpServletRequest request) {

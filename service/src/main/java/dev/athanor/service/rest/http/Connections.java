@@ -11,14 +11,18 @@ import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
 /**
- * Configures REST connections, and exposes state of the current request's connection that servlets cannot see: whether the client has disconnected (a half-closed connection counts as disconnected), and whether the body was read.
+ * Configures REST connections, and exposes state of the current request's connection that servlets
+ * cannot see: whether the client has disconnected (a half-closed connection counts as
+ * disconnected), and whether the body was read.
  */
 @Component
 public class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
 
   private static final String MAX_CONNECTIONS = "server.tomcat.max-connections";
 
-  /** Heap reserved per connection; a busy connection uses about a quarter of it, on and off heap. */
+  /**
+   * Heap reserved per connection; a busy connection uses about a quarter of it, on and off heap.
+   */
   private static final long HEAP_PER_CONNECTION = 1 << 20;
 
   private static final int MAX_CONNECTIONS_LIMIT = 4096;
@@ -51,7 +55,8 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
   }
 
   /**
-   * Returns a check whether the client of this thread's request has disconnected. Valid after the body was read and before the response begins, for one thread at a time.
+   * Returns a check whether the client of this thread's request has disconnected. Valid after the
+   * body was read and before the response begins, for one thread at a time.
    */
   public static BooleanSupplier clientHasGone() {
     var current = HttpProcessor.currentOrNull();
@@ -84,7 +89,8 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
   }
 
   /**
-   * Aborts the response of this thread's request by closing the connection, if part of it was sent. A response that the container is about to send also counts as committed.
+   * Aborts the response of this thread's request by closing the connection, if part of it was sent.
+   * A response that the container is about to send also counts as committed.
    */
   public static void breakOffAnswer() {
     var current = HttpProcessor.currentOrNull();

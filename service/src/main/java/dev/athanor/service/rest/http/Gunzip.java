@@ -17,7 +17,8 @@ final class Gunzip extends GZIPInputStream {
   /** The number of bytes read when the inflater was last filled. */
   private long filled;
 
-  /** Starts decompressing.
+  /**
+   * Starts decompressing.
    *
    * @throws ZipException if the data is not gzip
    */

@@ -57,7 +57,8 @@ final class HttpProcessor extends Http11Processor {
   }
 
   /**
-   * Rejects requests with ambiguous length, which allow request smuggling (RFC 9112, section 6.1), and HTTP/0.9, which has no status.
+   * Rejects requests with ambiguous length, which allow request smuggling (RFC 9112, section 6.1),
+   * and HTTP/0.9, which has no status.
    */
   void checkHeaders() {
     var headers = request.getMimeHeaders();

@@ -8,7 +8,9 @@ import org.apache.tomcat.util.net.NioEndpoint;
 import org.apache.tomcat.util.net.SocketBufferHandler;
 
 /**
- * HTTP/1.1 hardened against unauthenticated callers. Connections have small buffers until the caller is authenticated, shorter timeouts under load, and are closed if a rejected body does not end. Tomcat instantiates it by name.
+ * HTTP/1.1 hardened against unauthenticated callers. Connections have small buffers until the
+ * caller is authenticated, shorter timeouts under load, and are closed if a rejected body does not
+ * end. Tomcat instantiates it by name.
  */
 public final class HttpProtocol extends Http11NioProtocol {
 
@@ -32,7 +34,9 @@ public final class HttpProtocol extends Http11NioProtocol {
     return TimeUnit.MILLISECONDS.toNanos(getConnectionTimeout());
   }
 
-  /** Returns the read timeout of a body in milliseconds. Tomcat calls this after it has parsed the headers and before it acts on them, so the headers are checked here.
+  /**
+   * Returns the read timeout of a body in milliseconds. Tomcat calls this after it has parsed the
+   * headers and before it acts on them, so the headers are checked here.
    */
   @Override
   public int getConnectionUploadTimeout() {
@@ -59,7 +63,9 @@ public final class HttpProtocol extends Http11NioProtocol {
       return super.getConnectionTimeout();
     }
 
-    /** Returns a shorter timeout than configured while more than half of the connections are in use. */
+    /**
+     * Returns a shorter timeout than configured while more than half of the connections are in use.
+     */
     @Override
     public int getConnectionTimeout() {
       int configured = configuredTimeout();

@@ -12,7 +12,8 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
 /**
- * Configures the connections of a separate management port: fewer connections, and dedicated threads, so that probes are answered even while REST is overloaded.
+ * Configures the connections of a separate management port: fewer connections, and dedicated
+ * threads, so that probes are answered even while REST is overloaded.
  */
 @ManagementContextConfiguration(value = ManagementContextType.CHILD, proxyBeanMethods = false)
 @Conditional(ManagementConnections.OfItsOwn.class)

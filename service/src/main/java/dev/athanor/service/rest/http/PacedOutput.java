@@ -10,7 +10,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * A response body with a minimum transfer rate. Its bytes occupy shared memory until the client has received them. The container limits how long a client may stall; this class limits how slowly it may read.
+ * A response body with a minimum transfer rate. Its bytes occupy shared memory until the client has
+ * received them. The container limits how long a client may stall; this class limits how slowly it
+ * may read.
  */
 public final class PacedOutput extends ServletOutputStream {
 

@@ -111,7 +111,8 @@ public final class Problems {
       response.setHeader("Connection", "close");
     }
     response.setContentLength(text.size());
-    text.writeTo(response.getOutputStream()); // not closed, since that would also close the request body
+    text.writeTo(
+        response.getOutputStream()); // not closed, since that would also close the request body
   }
 
   /** Whether the same error would apply to everything else on this connection. */
@@ -122,22 +123,16 @@ public final class Problems {
   /** Returns the failure for a status that the container or Spring has chosen. */
   public static Failure of(int status) {
     return switch (status) {
-      case 404 ->
-          new Failure.Refused(
-              Code.NOT_FOUND,
-              "No such endpoint. See GET /openapi.yaml.");
+      case 404 -> new Failure.Refused(Code.NOT_FOUND, "No such endpoint. See GET /openapi.yaml.");
       case 405 ->
           new Failure.Refused(
               Code.METHOD_NOT_ALLOWED,
               "Method not allowed; the header Allow lists the methods of this path");
       case 406 ->
           new Failure.Refused(
-              Code.NOT_ACCEPTABLE,
-              "Accept",
-              "this path cannot produce any media type in Accept");
+              Code.NOT_ACCEPTABLE, "Accept", "this path cannot produce any media type in Accept");
       case 408 ->
-          new Failure.Refused(
-              Code.DEADLINE_EXCEEDED, "Timeout while reading the request body");
+          new Failure.Refused(Code.DEADLINE_EXCEEDED, "Timeout while reading the request body");
       case 413 -> new Failure.Refused(Code.TOO_LARGE, "the request is too large");
       case 415 ->
           new Failure.Refused(

@@ -27,7 +27,10 @@ import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
 
-/** Reads the common parts of requests: caller, context, query parameters, and bodies of limited size. */
+/**
+ * Reads the common parts of requests: caller, context, query parameters, and bodies of limited
+ * size.
+ */
 public final class Requests {
 
   /** The attribute with the {@link Caller} of a request, if it is authenticated. */
@@ -35,12 +38,16 @@ public final class Requests {
 
   private static final String PRIORITY = "X-Priority";
 
-  /** The header with the length of the JSON part that precedes raw tensors (Open Inference Protocol). */
+  /**
+   * The header with the length of the JSON part that precedes raw tensors (Open Inference
+   * Protocol).
+   */
   public static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
 
   private Requests() {}
 
-  /** Returns the deadline from {@code X-Deadline-Ms}.
+  /**
+   * Returns the deadline from {@code X-Deadline-Ms}.
    *
    * @throws Failure.Refused with {@code invalid-attribute} unless it is a positive integer
    */
@@ -65,9 +72,12 @@ public final class Requests {
     return request.getAttribute(CALLER) instanceof Caller caller ? caller : Caller.LOCAL;
   }
 
-  /** Returns the context of a request without inline tensors.
+  /**
+   * Returns the context of a request without inline tensors.
    *
-   * @throws Failure.Refused with {@code invalid-attribute} if X-Deadline-Ms is not a positive integer or X-Priority is not 1 to 5; with {@code forbidden} if the caller may not request that priority
+   * @throws Failure.Refused with {@code invalid-attribute} if X-Deadline-Ms is not a positive
+   *     integer or X-Priority is not 1 to 5; with {@code forbidden} if the caller may not request
+   *     that priority
    */
   public static RequestContext context(HttpServletRequest request) {
     return context(request, RequestMemory.HEAP);
@@ -91,7 +101,8 @@ public final class Requests {
             PRIORITY, (int) number(PRIORITY, priority, 1, RequestContext.LAST_PRIORITY));
   }
 
-  /** Checks that a request has only known query parameters, each at most once.
+  /**
+   * Checks that a request has only known query parameters, each at most once.
    *
    * @throws Failure.Refused with {@code unknown-field} or {@code invalid-attribute}
    */
@@ -107,18 +118,21 @@ public final class Requests {
                     .formatted(
                         Tensors.excerpt(name),
                         known.isEmpty()
-                            ? "this path has none" : "known parameters are " + String.join(", ", known)));
+                            ? "this path has none"
+                            : "known parameters are " + String.join(", ", known)));
           }
           if (values.length > 1) {
             throw new Failure.Refused(
                 Code.INVALID_ATTRIBUTE,
                 name,
-                "the query parameter %s is given %d times; give it once".formatted(name, values.length));
+                "the query parameter %s is given %d times; give it once"
+                    .formatted(name, values.length));
           }
         });
   }
 
-  /** Checks that a request has no query parameters, without parsing the body as a form.
+  /**
+   * Checks that a request has no query parameters, without parsing the body as a form.
    *
    * @throws Failure.Refused with {@code unknown-field}
    */
@@ -131,9 +145,11 @@ public final class Requests {
     }
   }
 
-  /** Returns the length of the JSON part that precedes raw tensors; null if the header is absent.
+  /**
+   * Returns the length of the JSON part that precedes raw tensors; null if the header is absent.
    *
-   * @throws Failure.Refused with {@code invalid-attribute} if it is not a number, is given twice, or exceeds the body limit
+   * @throws Failure.Refused with {@code invalid-attribute} if it is not a number, is given twice,
+   *     or exceeds the body limit
    */
   public static @Nullable Long inferenceHeader(HttpServletRequest request, long limit) {
     var given = Collections.list(request.getHeaders(INFERENCE_HEADER));
@@ -180,7 +196,9 @@ public final class Requests {
     return text == null ? null : Tensors.label(text, name);
   }
 
-  /** Returns the body. Reading fails once it exceeds the limit, or immediately if Content-Length does.
+  /**
+   * Returns the body. Reading fails once it exceeds the limit, or immediately if Content-Length
+   * does.
    *
    * @throws Failure.Refused with {@code too-large} or {@code unsupported-media-type}
    */
@@ -196,7 +214,9 @@ public final class Requests {
     return packed(request, limit);
   }
 
-  /** Returns the body, decompressed from gzip or deflate (RFC 9110, section 8.4.1). Reading fails once either form exceeds the limit.
+  /**
+   * Returns the body, decompressed from gzip or deflate (RFC 9110, section 8.4.1). Reading fails
+   * once either form exceeds the limit.
    *
    * @throws Failure.Refused with {@code too-large}, {@code unsupported-media-type} or {@code
    *     malformed-body}
@@ -226,7 +246,8 @@ public final class Requests {
     return given.isBlank() ? "identity" : given.toLowerCase(Locale.ROOT);
   }
 
-  /** Returns the body without decoding it. Reading fails once it exceeds the limit.
+  /**
+   * Returns the body without decoding it. Reading fails once it exceeds the limit.
    *
    * @throws Failure.Refused with {@code too-large}
    */

@@ -7,7 +7,8 @@ import org.apache.tomcat.util.net.SocketBufferHandler;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The buffers of a connection: small by default, large while it serves a request that may carry tensors. Idle and unauthenticated connections hold only small buffers.
+ * The buffers of a connection: small by default, large while it serves a request that may carry
+ * tensors. Idle and unauthenticated connections hold only small buffers.
  */
 final class SocketBuffers extends SocketBufferHandler {
 
@@ -57,7 +58,9 @@ final class SocketBuffers extends SocketBufferHandler {
     }
   }
 
-  /** Switches back to small buffers, unless their capacity does not suffice for the buffered data. */
+  /**
+   * Switches back to small buffers, unless their capacity does not suffice for the buffered data.
+   */
   void shrink() {
     var taken = large;
     if (taken != null && taken.isWriteBufferEmpty()) {
@@ -78,7 +81,8 @@ final class SocketBuffers extends SocketBufferHandler {
   }
 
   /**
-   * Resets the buffers. Also called when a connection closes, before another one reuses the small buffers. A thread may still use the large ones, so they are left to the garbage collector.
+   * Resets the buffers. Also called when a connection closes, before another one reuses the small
+   * buffers. A thread may still use the large ones, so they are left to the garbage collector.
    */
   @Override
   public void reset() {

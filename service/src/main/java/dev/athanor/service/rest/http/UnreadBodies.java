@@ -14,7 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Discards the rest of request bodies after the response, within limits on time, bytes and concurrency. Otherwise, a client that sends its whole body before it reads would see a connection reset instead of the response. Beyond the limits, the connection is closed.
+ * Discards the rest of request bodies after the response, within limits on time, bytes and
+ * concurrency. Otherwise, a client that sends its whole body before it reads would see a connection
+ * reset instead of the response. Beyond the limits, the connection is closed.
  */
 final class UnreadBodies {
 
@@ -44,7 +46,8 @@ final class UnreadBodies {
     maxBytes = bytes;
   }
 
-  /** Discards the rest of a body.
+  /**
+   * Discards the rest of a body.
    *
    * @param waits whether to wait for data that has not arrived, if few other connections do
    * @return whether the body has ended, so that the connection can be reused

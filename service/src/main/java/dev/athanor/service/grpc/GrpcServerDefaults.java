@@ -10,19 +10,23 @@ import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
 import org.springframework.core.env.Environment;
 
 /**
- * Aligns the gRPC server with REST. Unless gRPC has its own TLS settings, it uses the certificate of REST, including reloads, so that a forgotten setting does not leave gRPC unencrypted. It also binds to the exact configured address, for which Spring would do a reverse lookup that fails for IPv6.
+ * Aligns the gRPC server with REST. Unless gRPC has its own TLS settings, it uses the certificate
+ * of REST, including reloads, so that a forgotten setting does not leave gRPC unencrypted. It also
+ * binds to the exact configured address, for which Spring would do a reverse lookup that fails for
+ * IPv6.
  */
-final class Listening implements BeanPostProcessor {
+final class GrpcServerDefaults implements BeanPostProcessor {
 
   private final Environment environment;
-  private final UnaryOperator<String> following;
+  private final UnaryOperator<String> registerReloadable;
 
   /**
-   * @param following registers a bundle that follows updates of the named bundle, and returns its name
+   * @param registerReloadable registers a bundle that follows updates of the named bundle, and
+   *     returns its name
    */
-  Listening(Environment environment, UnaryOperator<String> following) {
+  GrpcServerDefaults(Environment environment, UnaryOperator<String> registerReloadable) {
     this.environment = environment;
-    this.following = following;
+    this.registerReloadable = registerReloadable;
   }
 
   @Override
@@ -43,14 +47,15 @@ final class Listening implements BeanPostProcessor {
             });
       }
       if (ssl.getBundle() != null && !Boolean.FALSE.equals(ssl.getEnabled())) {
-        ssl.setBundle(following.apply(ssl.getBundle()));
+        ssl.setBundle(registerReloadable.apply(ssl.getBundle()));
       }
     }
     return bean;
   }
 
   /**
-   * Returns the address with its literal as host name, as in a URI. IPv6 needs two pairs of brackets, since {@code getByAddress} removes one.
+   * Returns the address with its literal as host name, as in a URI. IPv6 needs two pairs of
+   * brackets, since {@code getByAddress} removes one.
    */
   private static InetAddress named(InetAddress address) {
     var text = address.getHostAddress();

@@ -23,11 +23,16 @@ import org.springframework.core.env.MapPropertySource;
 import org.springframework.core.env.MutablePropertySources;
 import org.springframework.core.env.StandardEnvironment;
 
-/** Checks at startup that the configured addresses and ports are available, before anything else starts. */
-public final class Listening
+/**
+ * Checks at startup that the configured addresses and ports are available, before anything else
+ * starts.
+ */
+public final class PortCheck
     implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
 
-  /** The properties of a listener's port and address, the command-line option, and the default port. */
+  /**
+   * The properties of a listener's port and address, the command-line option, and the default port.
+   */
   private record Listener(String port, String address, String option, int standard) {}
 
   private static final Listener REST =
@@ -58,11 +63,13 @@ public final class Listening
   }
 
   /**
-   * Checks the ports before Spring Boot starts, which takes seconds. If configuration files may set the ports, they are checked later instead.
+   * Checks the ports before Spring Boot starts, which takes seconds. If configuration files may set
+   * the ports, they are checked later instead.
    *
    * @param options settings from the command line, which override all others
    * @param folder the working directory
-   * @throws RuntimeException if a port is in use or an address is not local; {@link StartupFailure} explains it
+   * @throws RuntimeException if a port is in use or an address is not local; {@link StartupFailure}
+   *     explains it
    */
   public static void checkEarly(Map<String, Object> options, Path folder) {
     var environment = new StandardEnvironment();
@@ -95,10 +102,10 @@ public final class Listening
   }
 
   /** An address or port is unavailable. The message is one sentence that explains why. */
-  static final class NotPossible extends RuntimeException {
+  static final class PortUnavailable extends RuntimeException {
     private final boolean misuse;
 
-    NotPossible(String message, boolean misuse) {
+    PortUnavailable(String message, boolean misuse) {
       super(message);
       this.misuse = misuse;
     }
@@ -123,7 +130,7 @@ public final class Listening
       if (address != null && port > 0) {
         var other = taken.put(port, listener);
         if (other != null) {
-          throw new NotPossible(
+          throw new PortUnavailable(
               "%s and %s are both %d; use different ports"
                   .formatted(other.option, listener.option, port),
               true);
@@ -140,14 +147,14 @@ public final class Listening
               ? new InetSocketAddress(port)
               : new InetSocketAddress(InetAddress.getByName(address), port));
     } catch (UnknownHostException e) {
-      throw new NotPossible("--bind %s: unknown host".formatted(address), true);
+      throw new PortUnavailable("--bind %s: unknown host".formatted(address), true);
     } catch (IOException e) {
       var reason = String.valueOf(e.getMessage());
       if (reason.contains("in use")) {
-        throw new NotPossible(inUse(port, listener.option), false);
+        throw new PortUnavailable(inUse(port, listener.option), false);
       }
       boolean foreign = reason.contains("Cannot assign");
-      throw new NotPossible(
+      throw new PortUnavailable(
           foreign
               ? "--bind %s: not an address of this machine".formatted(address)
               : "%s %d: %s".formatted(listener.option, port, reason),
