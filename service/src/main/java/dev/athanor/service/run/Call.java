@@ -77,7 +77,7 @@ public record Call(
   /** The destination of an output's elements. */
   public sealed interface Destination {
     /**
-     * * Returned inline in the response.
+     * Returned inline in the response.
      *
      * @param encodable the dtypes that the response format can encode; the call is rejected before
      *     it runs if the output has another

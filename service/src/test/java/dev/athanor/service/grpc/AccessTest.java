@@ -203,7 +203,7 @@ class AccessTest {
               Status.Code.PERMISSION_DENIED,
               "forbidden",
               "x-priority",
-              ("x-priority is %s; a priority higher than 3 requires the scope \"priority\", which the caller lacks")
+              "x-priority is %s; a priority higher than 3 requires the scope \"priority\", which the caller lacks"
                   .formatted(priority));
       assertThat(ops("x-api-key", "urgent", "x-priority", priority).run(run).getOp())
           .isEqualTo("gamma");

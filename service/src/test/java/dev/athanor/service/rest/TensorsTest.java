@@ -623,7 +623,7 @@ class TensorsTest extends RestTest {
             429,
             "quota-exceeded",
             null,
-            ("Quota exceeded by a tensor of 5242880 bytes: %d of %d bytes and %d of 50 tensors are in use. Delete tensors or let their leases end.")
+            "Quota exceeded by a tensor of 5242880 bytes: %d of %d bytes and %d of 50 tensors are in use. Delete tensors or let their leases end."
                 .formatted(taken, quota, count + 2))
         .header("Retry-After", "10");
     given().queryParam("scope", "big").delete("/tensors").then().statusCode(204);

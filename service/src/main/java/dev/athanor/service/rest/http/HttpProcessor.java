@@ -17,7 +17,7 @@ final class HttpProcessor extends Http11Processor {
   private static final ThreadLocal<HttpProcessor> CURRENT = new ThreadLocal<>();
 
   private final HttpProtocol protocol;
-  private final Adapter adapter;
+  private final Adapter completingAdapter;
 
   /** The connection with incomplete headers, and when they began to arrive. */
   private @Nullable SocketWrapperBase<?> partial;
@@ -28,7 +28,7 @@ final class HttpProcessor extends Http11Processor {
   HttpProcessor(HttpProtocol protocol) {
     super(protocol, protocol.getAdapter());
     this.protocol = protocol;
-    adapter = new CompletingAdapter(protocol.getAdapter());
+    completingAdapter = new CompletingAdapter(protocol.getAdapter());
   }
 
   /** Returns the processor of this thread's request; null outside of requests. */
@@ -120,7 +120,7 @@ final class HttpProcessor extends Http11Processor {
 
   @Override
   public Adapter getAdapter() {
-    return adapter;
+    return completingAdapter;
   }
 
   /** Wraps Tomcat's servlet adapter to act after each response. */
