@@ -136,7 +136,7 @@ class DeviceConfiguration {
   /** The device label of metrics that do not concern a single device. */
   private static final String ALL_DEVICES = "all";
 
-  /** The metrics of requests, which may be rejected before a device is chosen. */
+  /** Returns the metrics of requests, which may be rejected before a device is chosen. */
   @Bean
   Metrics metrics(
       MeterRegistry registry, Tracer tracer, Opened opened, AthanorProperties properties) {

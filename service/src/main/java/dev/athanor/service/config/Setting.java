@@ -95,7 +95,7 @@ record Setting(String key, RecordComponent component) {
     return matches(variable, "") || matches(variable, "_");
   }
 
-  /** Spring Boot accepts variables without the hyphens of a key, and with underscores for them. */
+  /** Matches a variable; Spring Boot accepts hyphens of a key as underscores or omitted. */
   private boolean matches(String variable, String hyphen) {
     var pattern =
         key.toUpperCase(Locale.ROOT).replace("-", hyphen).replace('.', '_').replace(ANY, ".+");

@@ -138,12 +138,14 @@ public final class DeviceRuntime implements AutoCloseable {
     return chosen;
   }
 
-  /** The best plan of a problem. */
+  /** Plans a problem with the fastest kernel. */
   public Plan plan(Problem problem) {
     return planner.plan(problem);
   }
 
-  /** The plan of a problem that has the kernel of this name; the best where none is named. */
+  /**
+   * Plans a problem with the kernel of this name, or with the fastest kernel if the name is null.
+   */
   public Optional<Plan> plan(Problem problem, @Nullable String kernel) {
     return planner.plans(problem).stream()
         .filter(plan -> kernel == null || plan.kernel().equals(kernel))
