@@ -1,6 +1,6 @@
 package dev.athanor.service;
 
-import dev.athanor.service.config.Listening;
+import dev.athanor.service.config.PortCheck;
 import dev.athanor.service.config.StartupFailure;
 import dev.athanor.service.config.StartupReport;
 import java.nio.file.Path;
@@ -16,8 +16,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.SimpleCommandLinePropertySource;
 
 /**
- * The service as a Spring application. The security of gRPC calls is the service's own, not
- * Spring's.
+ * The Spring Boot application. The service secures gRPC calls itself, so Spring's gRPC security is
+ * excluded.
  */
 @SpringBootApplication(
     proxyBeanMethods = false,
@@ -34,7 +34,7 @@ public class AthanorApplication {
    * @param arguments settings: {@code --server.port=8081}
    */
   public static void main(String[] arguments) {
-    // numbers are written alike on every machine
+    // format numbers independently of the machine's locale
     Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT);
     var log = LoggerFactory.getLogger(AthanorApplication.class);
     try {
@@ -76,9 +76,9 @@ public class AthanorApplication {
     for (var name : options.getPropertyNames()) {
       settings.put(name, String.valueOf(options.getProperty(name)));
     }
-    Listening.checkEarly(settings, Path.of(""));
+    PortCheck.checkEarly(settings, Path.of(""));
     var application = new SpringApplication(AthanorApplication.class);
-    application.addListeners(new Listening());
+    application.addListeners(new PortCheck());
     return application.run(arguments);
   }
 }

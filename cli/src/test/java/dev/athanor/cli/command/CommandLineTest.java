@@ -75,8 +75,8 @@ class CommandLineTest {
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
           serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
-          api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
-          api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: the scopes must be some of ops:run,tensors:read,tensors:write,metrics,priority,admin, with commas between them
+          api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores
+          api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
           api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: no line can be added to it
           ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
@@ -116,8 +116,8 @@ class CommandLineTest {
           serve --port | athanor serve: a value is missing: --port PORT
           serve --port http | athanor serve: --port http: it takes a whole number
           serve --port 1 --port 2 | athanor serve: --port PORT is given twice; it takes one value
-          serve --port 8080 --grpc-port 8080 | athanor serve: --port and --grpc-port are both 8080; each needs a port of its own
-          serve --bind 192.0.2.1 | athanor serve: --bind 192.0.2.1: this machine does not have that address
+          serve --port 8080 --grpc-port 8080 | athanor serve: --port and --grpc-port are both 8080; use different ports
+          serve --bind 192.0.2.1 | athanor serve: --bind 192.0.2.1: not an address of this machine
           bench matmul --min-time long | athanor bench: --min-time long: it takes a number
           run matmul --in a.npy | athanor run: --in a.npy: it takes INPUT=FILE
           ptx | athanor ptx: OP is missing; see athanor ptx --help
@@ -157,7 +157,7 @@ class CommandLineTest {
         var run = athanor("serve", option, Integer.toString(port), other, "0");
         assertThat(run.err())
             .isEqualTo(
-                "athanor serve: port %d is in use; stop the program that listens on it or choose another port with %s%n"
+                "athanor serve: port %d is in use; stop the program that uses it or choose another port with %s%n"
                     .formatted(port, option));
         assertThat(run.status()).isEqualTo(1);
       }
@@ -187,7 +187,7 @@ class CommandLineTest {
     var run = athanor("serve", "--bind", "0.0.0.0", "--port", "0", "--device", "emulator");
     assertThat(run.err())
         .isEqualTo(
-            "athanor serve: server.address is 0.0.0.0, spring.grpc.server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
+            "athanor serve: server.address is 0.0.0.0, spring.grpc.server.address is 0.0.0.0, and athanor.security.mode is none, so anyone"
                 + " could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or"
                 + " set athanor.security.allow-unauthenticated"
                 + System.lineSeparator());

@@ -340,7 +340,7 @@ class EmulateCommandTest {
           saxpy.ptx --block 1 --arg tensormap:4,4:swizzle=7:in:x.npy | --arg tensormap:4,4:swizzle=7:in:@/x.npy: swizzle is none, 32, 64 or 128, fill is zero or nan, and there is nothing else
           saxpy.ptx --block 1 --arg tensormap:3:in:x.npy | --arg tensormap:3:in:@/x.npy: a tensor map has rows of a multiple of 16 bytes in its box, got 12
           saxpy.ptx --block 1 --arg zeros:x | --arg zeros:x: a size is integers with commas between, 64,64
-          saxpy.ptx --block 1 --arg in:saxpy.ptx | --arg in:@/saxpy.ptx: the body is no npy file: it does not begin with \\x93NUMPY
+          saxpy.ptx --block 1 --arg in:saxpy.ptx | --arg in:@/saxpy.ptx: the body is not an npy file: it does not begin with \\x93NUMPY
           saxpy.ptx --block 1 | cannot launch saxpy: got 0 arguments; the kernel takes 4
           """)
   void badUseIsAnsweredWithOneSentence(String line, String sentence) {

@@ -7,10 +7,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
-/** Bytes that grow as they arrive, so that memory follows what was sent and not what was said. */
+/** A growable byte buffer. It grows with the received bytes, not with the announced size. */
 final class ByteSink extends OutputStream {
 
-  /** A constant: layouts that are made for each access are looked up for each. */
+  /** A constant, since the JIT optimizes access through constant layouts only. */
   static final ValueLayout.OfFloat FLOAT =
       ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
@@ -24,13 +24,13 @@ final class ByteSink extends OutputStream {
   private long size;
 
   /**
-   * None yet, and nobody knows how many there will be.
+   * Creates an empty sink for an unknown number of bytes.
    *
-   * @param room with the most that there may be
-   * @param onOverflow throws what tells the client of one byte too many
+   * @param budget the memory and the maximum number of bytes
+   * @param onOverflow throws the failure for too many bytes
    */
-  ByteSink(DecodeBudget room, Runnable onOverflow) {
-    this(room.memory(), Math.min(room.limit(), Integer.MAX_VALUE - 16), 1 << 12, 2, onOverflow);
+  ByteSink(DecodeBudget budget, Runnable onOverflow) {
+    this(budget.memory(), Math.min(budget.limit(), Integer.MAX_VALUE - 16), 1 << 12, 2, onOverflow);
   }
 
   private ByteSink(HostAllocator memory, long limit, int first, int growth, Runnable onOverflow) {
@@ -42,10 +42,10 @@ final class ByteSink extends OutputStream {
   }
 
   /**
-   * Those that a client sends until the end, or until there are as many as it said. Whoever has
-   * sent the first MiB is believed a few times as much.
+   * Reads bytes until the end or the announced size. The first MiB is allocated at once; then the
+   * buffer grows by a factor of eight.
    *
-   * @param memory where they are to lie
+   * @param memory allocates the result
    */
   static MemorySegment readAll(ByteSource in, HostAllocator memory, long said) throws IOException {
     var sink = new ByteSink(memory, said, 1 << 20, 8, () -> {});
@@ -60,13 +60,13 @@ final class ByteSink extends OutputStream {
     return sink.toSegment();
   }
 
-  /** Room for one element at the end; the caller writes it at index {@code size / bytes}. */
-  MemorySegment room(DType dtype) {
+  /** Reserves space for one element, which the caller writes at index {@code size / bytes}. */
+  MemorySegment reserveElement(DType dtype) {
     reserve(dtype.bytes());
     return segment;
   }
 
-  /** Says that the element was written. */
+  /** Advances past the written element. */
   void advance(DType dtype) {
     size += dtype.bytes();
   }
@@ -105,13 +105,13 @@ final class ByteSink extends OutputStream {
     long needed = size + more;
     if (needed > limit) {
       onOverflow.run();
-      throw new IllegalStateException("more than " + limit + " bytes");
+      throw new IllegalStateException("exceeds " + limit + " bytes");
     }
     capacity = Math.min(Math.max(Math.max(growth * capacity, first), needed), limit);
     var larger = memory.allocate(capacity, Double.BYTES);
     if (size > 0) {
       MemorySegment.copy(segment, 0, larger, 0, size);
-      memory.giveBack(segment);
+      memory.release(segment);
     }
     segment = larger;
   }

@@ -4,12 +4,12 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 
-/** Bytes that a client sends, which reach memory outside of the heap without a detour. */
+/** A stream of bytes from a client that can be read directly into off-heap memory. */
 public abstract class ByteSource extends InputStream {
 
-  private static final int AT_ONCE = 1 << 13;
+  private static final int BUFFER_BYTES = 1 << 13;
 
-  /** Bytes that come from anywhere. */
+  /** Wraps a stream. */
   public static ByteSource of(InputStream in) {
     return new ByteSource() {
       @Override
@@ -23,13 +23,13 @@ public abstract class ByteSource extends InputStream {
   public abstract int read(byte[] target, int offset, int length) throws IOException;
 
   /**
-   * Reads some bytes to the position of {@code target}, and moves it behind them.
+   * Reads bytes into {@code target} and advances its position.
    *
-   * @param target with room for at least one
-   * @return how many; -1 at the end
+   * @param target has space for at least one byte
+   * @return the number of bytes; -1 at the end
    */
   public int read(ByteBuffer target) throws IOException {
-    var bytes = new byte[Math.min(target.remaining(), AT_ONCE)];
+    var bytes = new byte[Math.min(target.remaining(), BUFFER_BYTES)];
     int n = read(bytes, 0, bytes.length);
     if (n > 0) {
       target.put(bytes, 0, n);

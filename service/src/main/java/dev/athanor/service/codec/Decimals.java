@@ -3,27 +3,27 @@ package dev.athanor.service.codec;
 import java.math.BigInteger;
 
 /**
- * Decimal numbers of up to 19 digits, correctly rounded to binary ones, without objects. What is
- * rare and would take more work is left to others: subnormal numbers, those near infinity, and the
- * middle between two floats.
+ * Converts decimal numbers of up to 19 digits to correctly rounded binary numbers, without
+ * allocation. Rare cases return NaN and are left to the caller: subnormal numbers, numbers near the
+ * overflow threshold, and midpoints between two floats.
  */
 final class Decimals {
 
   private static final int EXACT_BITS = 53;
 
-  /** The powers of ten that are doubles. */
+  /** The powers of ten that a double represents exactly. */
   private static final double[] TENS = new double[23];
 
-  /** 19 digits times a lower power are 0, or times a greater one infinity. */
-  private static final int LEAST = -342;
+  /** 19 digits times a lower power of ten underflow to 0; times a greater one, they overflow. */
+  private static final int MIN_EXPONENT = -342;
 
-  private static final int GREATEST = 308;
+  private static final int MAX_EXPONENT = 308;
 
   /**
-   * The first 128 bits of each power of five, in two longs, the higher first; those of the negative
-   * powers, which never end, are rounded up.
+   * The most significant 128 bits of each power of five, as two longs, high first. Negative powers
+   * are rounded up.
    */
-  private static final long[] FIVES = new long[2 * (GREATEST - LEAST + 1)];
+  private static final long[] FIVES = new long[2 * (MAX_EXPONENT - MIN_EXPONENT + 1)];
 
   static {
     // 5^22 is below 2^53: each product is exact
@@ -32,8 +32,8 @@ final class Decimals {
       TENS[i] = TENS[i - 1] * 10;
     }
     var power = BigInteger.ONE;
-    for (int i = 0; i <= -LEAST; i++) {
-      if (i <= GREATEST) {
+    for (int i = 0; i <= -MIN_EXPONENT; i++) {
+      if (i <= MAX_EXPONENT) {
         setFive(i, power.shiftLeft(128).shiftRight(power.bitLength()));
       }
       if (i > 0) {
@@ -45,7 +45,7 @@ final class Decimals {
   }
 
   private static void setFive(int exponent, BigInteger bits) {
-    int at = 2 * (exponent - LEAST);
+    int at = 2 * (exponent - MIN_EXPONENT);
     FIVES[at] = bits.shiftRight(64).longValue();
     FIVES[at + 1] = bits.longValue();
   }
@@ -53,8 +53,8 @@ final class Decimals {
   private Decimals() {}
 
   /**
-   * The double nearest to {@code digits * 10^exponent}; NaN where that takes more work. A quotient
-   * or a product of two numbers that are doubles is rounded once (Clinger, How to read floating
+   * Returns the double nearest to {@code digits * 10^exponent}, or NaN for rare cases. The fast
+   * path multiplies or divides two exact doubles, which rounds once (Clinger, How to read floating
    * point numbers accurately, 1990).
    *
    * @param digits without a sign
@@ -67,9 +67,8 @@ final class Decimals {
   }
 
   /**
-   * The float nearest to {@code digits * 10^exponent}; NaN where that takes more work. The nearest
-   * double lies on the same side of the middle between two floats as the number, unless it is that
-   * middle.
+   * Returns the float nearest to {@code digits * 10^exponent}, or NaN for rare cases. Rounding
+   * through double is correct unless the double is a midpoint between two floats.
    *
    * @param digits without a sign
    */
@@ -81,17 +80,17 @@ final class Decimals {
   }
 
   /**
-   * The digits times the first 128 bits of a power of five have all bits that decide how they are
-   * rounded (Lemire, Number parsing at a gigabyte per second, 2021, algorithm 1; that the product
-   * always suffices: Mushtak and Lemire, Fast number parsing without fallback, 2023).
+   * Multiplies the digits by the most significant 128 bits of a power of five, which suffices for
+   * correct rounding (Lemire, Number parsing at a gigabyte per second, 2021, algorithm 1; Mushtak
+   * and Lemire, Fast number parsing without fallback, 2023).
    */
   private static double product(long digits, int exponent) {
-    if (exponent < LEAST || exponent > GREATEST) {
+    if (exponent < MIN_EXPONENT || exponent > MAX_EXPONENT) {
       return Double.NaN;
     }
     int zeros = Long.numberOfLeadingZeros(digits);
     long scaled = digits << zeros;
-    int at = 2 * (exponent - LEAST);
+    int at = 2 * (exponent - MIN_EXPONENT);
     long high = Math.unsignedMultiplyHigh(scaled, FIVES[at]);
     long low = scaled * FIVES[at];
     if ((high & 0x1FF) == 0x1FF) {
@@ -101,15 +100,15 @@ final class Decimals {
     }
     int upper = (int) (high >>> 63);
     int shift = upper + 64 - EXACT_BITS - 2;
-    // one bit more than a double has
+    // one bit more than the precision of a double
     long fraction = high >>> shift;
-    // floor(log2(10^exponent)), and what the bits before it stand for
+    // floor(log2(10^exponent)) plus the position of the leading bit
     int power = ((217706 * exponent) >> 16) + 63 + upper - zeros;
-    // among the greatest, rounding may end at infinity
+    // near the maximum, rounding may overflow to infinity
     if (power < Double.MIN_EXPONENT || power >= Double.MAX_EXPONENT) {
       return Double.NaN;
     }
-    // only here can the number be the very middle between two doubles, which goes to the even one
+    // only here can the number be a midpoint between two doubles, which rounds to even
     boolean middle =
         Long.compareUnsigned(low, 1) <= 0
             && exponent >= -4
@@ -117,7 +116,7 @@ final class Decimals {
             && (fraction & 3) == 1
             && fraction << shift == high;
     fraction = (middle ? fraction : fraction + 1) >>> 1;
-    // what was rounded up to 2^53 is in the exponent where the fractions are added to it
+    // the addition carries into the exponent if rounding reached 2^53
     return Double.longBitsToDouble(
         ((long) (power - Double.MIN_EXPONENT) << (EXACT_BITS - 1)) + fraction);
   }

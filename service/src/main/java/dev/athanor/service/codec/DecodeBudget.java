@@ -1,13 +1,13 @@
 package dev.athanor.service.codec;
 
 /**
- * Where the tensors of a request may lie, and how large each may be.
+ * The memory for the tensors of a request, and the maximum size of each.
  *
- * @param limit how many bytes a tensor may have
+ * @param limit maximum size of a tensor in bytes
  */
 public record DecodeBudget(HostAllocator memory, long limit) {
 
-  /** On the heap. */
+  /** Returns a budget in heap memory. */
   public static DecodeBudget onHeap(long limit) {
     return new DecodeBudget(HostAllocator.HEAP, limit);
   }

@@ -3,11 +3,11 @@ package dev.athanor.service.codec;
 import java.util.List;
 
 /**
- * A device and what it is at.
+ * The JSON view of a device and its load.
  *
- * @param target the newest code that it runs
- * @param health {@code ready}, {@code lost}, or {@code not-ready} before the self-test is passed
- *     and once the service ends
+ * @param target the newest PTX target that it supports
+ * @param health {@code ready}, {@code lost}, or {@code not-ready} before the self-test passes and
+ *     during shutdown
  * @param queueDepth jobs that wait for a stream
  */
 public record DeviceView(
@@ -22,7 +22,7 @@ public record DeviceView(
     int streams,
     int streamsBusy) {
 
-  /** Memory by its state, in bytes. */
+  /** Memory by state, in bytes. */
   public record Memory(long used, long pooled, long free) {}
 
   /** All devices of the service. */

@@ -7,7 +7,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
-/** Bytes whose SHA-256 is taken as they are read. */
+/** Computes the SHA-256 of bytes while they are read. */
 public final class Digested extends ByteSource {
 
   private final ByteSource in;
@@ -41,12 +41,12 @@ public final class Digested extends ByteSource {
     return n;
   }
 
-  /** Reads all that is left. */
+  /** Reads all remaining bytes. */
   public void drain() throws IOException {
     transferTo(OutputStream.nullOutputStream());
   }
 
-  /** That of all bytes that were read, in hexadecimal digits; only once. */
+  /** Returns the digest of all bytes read, in hexadecimal. May be called once. */
   public String sha256() {
     return HexFormat.of().formatHex(digest.digest());
   }

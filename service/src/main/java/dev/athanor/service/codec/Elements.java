@@ -12,8 +12,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The elements of a tensor on their way from a client, little-endian and row-major: read piece by
- * piece, so that no more of them is held at once than a piece.
+ * The elements of a tensor from a client, little-endian and row-major. They are read in pieces, so
+ * that at most one piece is in memory.
  */
 public abstract class Elements {
 
@@ -24,17 +24,17 @@ public abstract class Elements {
     this.type = type;
   }
 
-  /** Those of a tensor that is here as a whole. */
+  /** Returns the elements of a tensor in memory. */
   public static Elements of(HostTensor tensor) {
     return of(tensor.type(), () -> tensor);
   }
 
-  /** What reads a tensor as a whole. */
+  /** Reads a complete tensor. */
   interface Whole {
     HostTensor read() throws IOException;
   }
 
-  /** Those of a tensor of which nothing is known before all of it was read. */
+  /** Returns the elements of a tensor that must be read as a whole. */
   static Elements of(TensorType type, Whole whole) {
     return new Elements(type) {
       private @Nullable HostTensor tensor;
@@ -50,12 +50,12 @@ public abstract class Elements {
   }
 
   /**
-   * Those that a client sends, after which nothing may follow.
+   * Returns the elements of a stream that must end after them.
    *
-   * @param bigEndian whether the bytes of each element come in the other order
-   * @param limit how many bytes there may be
-   * @param field where they stand in the request
-   * @throws Failure with {@code too-large} when the type takes more than the limit
+   * @param bigEndian whether elements are big-endian
+   * @param limit maximum number of bytes
+   * @param field the path of the tensor in the request
+   * @throws Failure with {@code too-large} if the type exceeds the limit
    */
   public static Elements of(
       TensorType type, ByteSource in, boolean bigEndian, long limit, String field) {
@@ -80,12 +80,12 @@ public abstract class Elements {
     };
   }
 
-  /** Those that a client sends as they are, after which nothing may follow. */
+  /** Returns the little-endian elements of a stream that must end after them. */
   public static Elements of(TensorType type, ByteSource in, long limit, String field) {
     return of(type, in, false, limit, field);
   }
 
-  /** Turns the bytes of each element around. */
+  /** Reverses the bytes of each element. */
   static void swap(MemorySegment data, int width) {
     for (long at = 0; at < data.byteSize(); at += width) {
       switch (width) {
@@ -100,7 +100,9 @@ public abstract class Elements {
                 JAVA_INT_UNALIGNED, at, Integer.reverseBytes(data.get(JAVA_INT_UNALIGNED, at)));
         case 8 ->
             data.set(JAVA_LONG_UNALIGNED, at, Long.reverseBytes(data.get(JAVA_LONG_UNALIGNED, at)));
-        default -> throw new IllegalArgumentException("an element has %d bytes".formatted(width));
+        default ->
+            throw new IllegalArgumentException(
+                "unsupported element size of %d bytes".formatted(width));
       }
     }
   }
@@ -109,24 +111,24 @@ public abstract class Elements {
     return type;
   }
 
-  /** How many bytes were read. */
+  /** Returns the number of bytes read. */
   public final long at() {
     return at;
   }
 
-  /** How many bytes are still to be read. */
+  /** Returns the number of bytes left to read. */
   public final long left() {
     return type.bytes() - at;
   }
 
   /**
-   * Reads as many elements as there is room for, or as are left.
+   * Reads as many elements as fit into {@code target}, or all that are left.
    *
-   * @param target of a size that is a multiple of an element's, if not of all that is left; at most
-   *     2 GiB
-   * @return where in {@code target} they are
-   * @throws Failure with {@code invalid-tensor} when there are fewer or more bytes than the type
-   *     says, or a bool is neither 0 nor 1
+   * @param target at most 2 GiB; its size is a multiple of the element size or covers all that is
+   *     left
+   * @return the part of {@code target} that was filled
+   * @throws Failure with {@code invalid-tensor} if the number of bytes does not match the type, or
+   *     a bool is neither 0 nor 1
    */
   public final MemorySegment read(MemorySegment target) throws IOException {
     var filled = target.asSlice(0, Math.min(target.byteSize(), left()));
@@ -135,13 +137,13 @@ public abstract class Elements {
     return filled;
   }
 
-  /** Reads all, here on the heap. */
+  /** Reads all elements into heap memory. */
   public final HostTensor toTensor() throws IOException {
     var tensor = HostTensor.zeros(type);
     read(tensor.data());
     return tensor;
   }
 
-  /** Reads the elements that begin with a byte of the tensor, as many as {@code target} takes. */
+  /** Fills {@code target} with the elements at byte offset {@code from}. */
   abstract void fill(MemorySegment target, long from) throws IOException;
 }

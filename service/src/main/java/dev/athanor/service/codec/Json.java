@@ -21,7 +21,7 @@ import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.MapperFeature;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Strict JSON, streamed: duplicate keys, unknown keys and text after the end are errors. */
+/** Strict streaming JSON: duplicate keys, unknown keys and trailing text are errors. */
 public final class Json {
 
   static final int MAX_DEPTH = 64;
@@ -50,14 +50,14 @@ public final class Json {
   /**
    * Reads a body that is one JSON object.
    *
-   * @param reader is given the parser at the object's start and leaves it at its end
-   * @throws Failure with {@code malformed-body} when the text is not JSON in UTF-8
+   * @param reader receives the parser at the start of the object and leaves it at the end
+   * @throws Failure with {@code malformed-body} if the text is not JSON in UTF-8
    */
   public static <T> T read(InputStream in, Function<JsonParser, T> reader) throws IOException {
     return read(in, "the body", reader);
   }
 
-  /** Reads a part of a body that is one JSON object; {@code what} is what errors call it. */
+  /** Reads a part of a body that is one JSON object; {@code what} names it in errors. */
   static <T> T read(InputStream in, String what, Function<JsonParser, T> reader)
       throws IOException {
     try (var parser = FACTORY.createParser(ObjectReadContext.empty(), new Utf8Input(in, what))) {
@@ -70,7 +70,7 @@ public final class Json {
       }
       var result = reader.apply(parser);
       if (parser.nextToken() != null) {
-        throw malformed("there is more after the end of the JSON object");
+        throw malformed("unexpected text after the end of the JSON object");
       }
       return result;
     } catch (JacksonIOException e) {
@@ -83,12 +83,12 @@ public final class Json {
     }
   }
 
-  /** A parser of text that was read before. */
+  /** Returns a parser for text that was validated before. */
   static JsonParser parse(InputStream in) {
     return FACTORY.createParser(ObjectReadContext.empty(), in);
   }
 
-  /** A generator of an answer; closing it closes the stream. */
+  /** Returns a generator; closing it closes the stream. */
   public static JsonGenerator write(OutputStream out) {
     return FACTORY.createGenerator(ObjectWriteContext.empty(), out, JsonEncoding.UTF8);
   }
@@ -102,7 +102,7 @@ public final class Json {
     return parser.getString();
   }
 
-  /** Fails unless the parser stands at the start of an object. */
+  /** Fails unless the parser is at the start of an object. */
   public static void expectObject(JsonParser parser, String field, Code code) {
     if (parser.currentToken() != JsonToken.START_OBJECT) {
       throw new Failure.Refused(
@@ -112,25 +112,25 @@ public final class Json {
     }
   }
 
-  /** The failure for a key that has no meaning where it stands. */
+  /** Returns the failure for an unknown key. */
   public static Failure unknown(String path, String key, Collection<String> known) {
     var field = path.isEmpty() ? Tensors.excerpt(key) : path + "." + Tensors.excerpt(key);
     return new Failure.Refused(
         Code.UNKNOWN_FIELD,
         field,
-        "%s is not known; %s"
+        "%s is unknown; %s"
             .formatted(
                 field,
                 known.isEmpty()
-                    ? "there are no keys here"
-                    : "keys here are " + String.join(", ", known)));
+                    ? "no keys are allowed here"
+                    : "known keys are " + String.join(", ", known)));
   }
 
   static Failure malformed(String message) {
     return new Failure.Refused(Code.MALFORMED_BODY, message);
   }
 
-  /** A token in a reader's words. */
+  /** Returns the name of a token for error messages. */
   public static String name(JsonToken token) {
     return switch (token) {
       case START_OBJECT, END_OBJECT -> "an object";

@@ -16,35 +16,35 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 import tools.jackson.databind.util.ByteBufferBackedInputStream;
 
-/** The numbers of a tensor in JSON, flat or nested, on their way into its bytes. */
+/** Reads the numbers of a tensor in JSON, flat or nested, directly into its bytes. */
 public final class JsonElements {
 
   private final JsonParser parser;
   private final String tensor;
   private final String field;
-  private final DecodeBudget room;
+  private final DecodeBudget budget;
 
   private @Nullable Elements elements;
   private @Nullable MemorySegment deferred;
 
-  private JsonElements(JsonParser parser, String tensor, DecodeBudget room) {
+  private JsonElements(JsonParser parser, String tensor, DecodeBudget budget) {
     this.parser = parser;
     this.tensor = tensor;
     field = tensor.isEmpty() ? "data" : tensor + ".data";
-    this.room = room;
+    this.budget = budget;
   }
 
   /**
    * Reads the member {@code data} of a tensor.
    *
    * @param parser at its value
-   * @param tensor where the tensor stands in the request, for errors; may be empty
-   * @param dtype of the tensor; null while it is not known, which takes memory
-   * @throws Failure.Refused with {@code invalid-tensor} when there are no numbers that fit
+   * @param tensor the path of the tensor in the request, for errors; may be empty
+   * @param dtype the dtype; null if not known yet, in which case the text is buffered
+   * @throws Failure.Refused with {@code invalid-tensor} if the numbers are invalid for the dtype
    */
   public static JsonElements read(
-      JsonParser parser, String tensor, @Nullable DType dtype, DecodeBudget room) {
-    var data = new JsonElements(parser, tensor, room);
+      JsonParser parser, String tensor, @Nullable DType dtype, DecodeBudget budget) {
+    var data = new JsonElements(parser, tensor, budget);
     data.read(dtype);
     return data;
   }
@@ -67,36 +67,36 @@ public final class JsonElements {
   }
 
   /**
-   * The tensor that has these numbers.
+   * Returns the tensor with these numbers.
    *
-   * @throws Failure.Refused with {@code invalid-tensor} when their count or nesting is not that of
-   *     the shape, or one of them does not fit
+   * @throws Failure.Refused with {@code invalid-tensor} if count or nesting does not match the
+   *     shape, or a number is out of range
    */
   public HostTensor toTensor(TensorType type) {
     if (type.dtype().isBlock()) {
       throw invalid(
           field,
-          "%s is stored in blocks, which no list of numbers can say; send its bytes as base64"
+          "%s is a block format and cannot be sent as numbers; send its bytes as base64"
               .formatted(type.dtype().text()));
     }
     if (deferred != null) {
       elements = replay(deferred, type.dtype());
-      room.memory().giveBack(deferred);
+      budget.memory().release(deferred);
       deferred = null;
     }
     var read = Objects.requireNonNull(elements);
     if (read.count() != type.shape().elements()) {
       throw invalid(
           field,
-          "%s takes %d numbers, got %d".formatted(type, type.shape().elements(), read.count()));
+          "%s needs %d numbers, got %d".formatted(type, type.shape().elements(), read.count()));
     }
     read.checkNesting(type);
     return new HostTensor(type, read.sink.toSegment());
   }
 
-  /** Keeps the text of data whose dtype comes after it: what a number means is not known yet. */
+  /** Buffers the text of data that precedes its dtype. */
   private MemorySegment copy() {
-    var text = new ByteSink(new DecodeBudget(room.memory(), Integer.MAX_VALUE), this::tooLarge);
+    var text = new ByteSink(new DecodeBudget(budget.memory(), Integer.MAX_VALUE), this::tooLarge);
     try (var generator = Json.write(text)) {
       int depth = 0;
       for (var token = parser.currentToken(); ; token = parser.nextToken()) {
@@ -144,7 +144,7 @@ public final class JsonElements {
     private final DType type;
     private final ByteSink sink;
 
-    /** How many members the first list of each depth has; later ones must have as many. */
+    /** The length of the first list at each depth; all others must have the same length. */
     private final long[] extents = new long[Tensors.MAX_RANK];
 
     private final long[] index = new long[Tensors.MAX_RANK];
@@ -154,7 +154,7 @@ public final class JsonElements {
     Elements(JsonParser in, DType type) {
       this.in = in;
       this.type = type;
-      sink = new ByteSink(room, JsonElements.this::tooLarge);
+      sink = new ByteSink(budget, JsonElements.this::tooLarge);
       Arrays.fill(extents, -1);
     }
 
@@ -215,7 +215,7 @@ public final class JsonElements {
           "%s is ragged: its lists of depth %d have different lengths".formatted(field, at + 1));
     }
 
-    /** Nested lists must have the shape; a flat list may stand for any. */
+    /** Checks that nested lists match the shape; a flat list matches any shape. */
     void checkNesting(TensorType of) {
       var given = new ArrayList<Long>();
       for (int d = 0; d < Math.max(leafDepth, 0); d++) {
@@ -230,7 +230,7 @@ public final class JsonElements {
       }
     }
 
-    /** The path of the element that is being read. */
+    /** Returns the path of the current element. */
     private String here() {
       var text = new StringBuilder(field);
       for (int d = 0; d < depth; d++) {
@@ -240,18 +240,18 @@ public final class JsonElements {
     }
 
     private void element(JsonToken token) {
-      var room = sink.room(type);
+      var target = sink.reserveElement(type);
       long at = count();
       try {
         switch (token) {
-          case VALUE_NUMBER_INT -> integer(room, at);
-          case VALUE_NUMBER_FLOAT -> fraction(room, at);
-          case VALUE_STRING -> special(room, at, in.getString());
+          case VALUE_NUMBER_INT -> integer(target, at);
+          case VALUE_NUMBER_FLOAT -> fraction(target, at);
+          case VALUE_STRING -> special(target, at, in.getString());
           case VALUE_TRUE, VALUE_FALSE -> {
             if (type != DType.BOOL) {
               throw unfit(Json.name(token));
             }
-            type.writeLong(room, at, token == JsonToken.VALUE_TRUE ? 1 : 0);
+            type.writeLong(target, at, token == JsonToken.VALUE_TRUE ? 1 : 0);
           }
           default -> throw unfit(Json.name(token));
         }
@@ -261,7 +261,7 @@ public final class JsonElements {
       sink.advance(type);
     }
 
-    /** The numbers that follow, as far as they take no tokens. */
+    /** Reads subsequent numbers directly from the parser's buffer, without tokens. */
     private void plain() {
       if (in instanceof NumberParser numbers) {
         index[depth - 1] += numbers.plainNumbers(type == DType.F32 ? this::takeFloat : this::take);
@@ -277,7 +277,7 @@ public final class JsonElements {
       return true;
     }
 
-    /** Takes a number that fits. */
+    /** Appends a number if it is in range. */
     private boolean take(boolean negative, long digits, int exponent, boolean whole) {
       try {
         if (type.isFloat()) {
@@ -285,9 +285,9 @@ public final class JsonElements {
           if (Double.isNaN(value)) {
             return false;
           }
-          type.write(sink.room(type), count(), negative ? -value : value);
+          type.write(sink.reserveElement(type), count(), negative ? -value : value);
         } else if (whole && digits >= 0) {
-          type.writeLong(sink.room(type), count(), negative ? -digits : digits);
+          type.writeLong(sink.reserveElement(type), count(), negative ? -digits : digits);
         } else {
           return false;
         }
@@ -298,38 +298,38 @@ public final class JsonElements {
       return true;
     }
 
-    private void integer(MemorySegment room, long at) {
+    private void integer(MemorySegment target, long at) {
       if (in.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
         if (!type.isFloat()) {
           throw unfit(excerpt(in.getString()));
         }
-        fraction(room, at);
+        fraction(target, at);
         return;
       }
       long value = in.getLongValue();
       if (type == DType.F32) {
-        setFloat(room, at, value == 0 && in.getString().startsWith("-") ? -0.0f : (float) value);
+        setFloat(target, at, value == 0 && in.getString().startsWith("-") ? -0.0f : (float) value);
       } else if (value == 0 && type.isFloat() && in.getString().startsWith("-")) {
-        type.write(room, at, -0.0);
+        type.write(target, at, -0.0);
       } else {
-        type.writeLong(room, at, value);
+        type.writeLong(target, at, value);
       }
     }
 
-    private void fraction(MemorySegment room, long at) {
-      // f32 is parsed as such: by way of double it would be rounded twice
+    private void fraction(MemorySegment target, long at) {
+      // parse f32 directly, since going through double would round twice
       double value = type == DType.F32 ? in.getFloatValue() : in.getDoubleValue();
       if (Double.isInfinite(value)) {
         throw unfit(excerpt(in.getString()));
       }
-      type.write(room, at, value);
+      type.write(target, at, value);
     }
 
-    private static void setFloat(MemorySegment room, long at, float value) {
-      room.set(ByteSink.FLOAT, at * Float.BYTES, value);
+    private static void setFloat(MemorySegment target, long at, float value) {
+      target.set(ByteSink.FLOAT, at * Float.BYTES, value);
     }
 
-    private void special(MemorySegment room, long at, String text) {
+    private void special(MemorySegment target, long at, String text) {
       double value =
           switch (text) {
             case "NaN" -> Double.NaN;
@@ -344,7 +344,7 @@ public final class JsonElements {
       if (!type.isFloat()) {
         throw unfit("\"" + text + "\"");
       }
-      type.write(room, at, value);
+      type.write(target, at, value);
     }
 
     private Failure unfit(String value) {
@@ -358,6 +358,6 @@ public final class JsonElements {
   }
 
   private void tooLarge() {
-    throw Tensors.tooLarge(tensor, room.limit());
+    throw Tensors.tooLarge(tensor, budget.limit());
   }
 }

@@ -6,8 +6,8 @@ import tools.jackson.core.exc.StreamConstraintsException;
 import tools.jackson.core.exc.UnexpectedEndOfInputException;
 
 /**
- * Describes errors of syntax for clients. The parser's messages speak of its own classes and
- * settings, so none of them is passed on: they are only looked at for the kind of the error.
+ * Describes syntax errors for clients. The parser's messages mention its own classes and settings,
+ * so they are only used to classify the error.
  */
 final class JsonSyntax {
 
@@ -18,7 +18,7 @@ final class JsonSyntax {
 
   private JsonSyntax() {}
 
-  /** What is wrong with a text that the parser refused. */
+  /** Describes a syntax error. */
   static String describe(JacksonException refusal) {
     var text = String.valueOf(refusal.getOriginalMessage());
     return switch (refusal) {
@@ -41,7 +41,7 @@ final class JsonSyntax {
   private static String syntax(String text) {
     var duplicate = DUPLICATE.matcher(text);
     if (duplicate.find()) {
-      return "the key \"%s\" is there twice".formatted(Tensors.excerpt(duplicate.group(1)));
+      return "duplicate key \"%s\"".formatted(Tensors.excerpt(duplicate.group(1)));
     }
     var token = TOKEN.matcher(text);
     if (token.find()) {
@@ -54,7 +54,7 @@ final class JsonSyntax {
       return "a string has an unknown escape";
     }
     if (text.contains("surrogate")) {
-      return "a name has half of a surrogate pair";
+      return "a name contains an unpaired surrogate";
     }
     if (text.contains("CTRL-CHAR")) {
       return "a control character is not escaped";
@@ -77,8 +77,8 @@ final class JsonSyntax {
   private static String character(int code) {
     return switch (code) {
       case '/', '#' -> "unexpected character %c; JSON has no comments".formatted(code);
-      case '\'' -> "unexpected character '; strings take double quotes";
-      case '+' -> "unexpected character +; numbers take no plus sign";
+      case '\'' -> "unexpected character '; strings need double quotes";
+      case '+' -> "unexpected character +; numbers must not have a plus sign";
       default -> "unexpected character " + Tensors.excerpt(Character.toString(code));
     };
   }

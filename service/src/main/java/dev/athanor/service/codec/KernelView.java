@@ -10,10 +10,10 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The text of a kernel and what is known of it without an assembler.
+ * The JSON view of a kernel: its PTX and static properties.
  *
- * @param registersLive the most registers of 32 bits that a thread has live at once
- * @param predicatesLive the same of predicates
+ * @param registersLive maximum number of live 32-bit registers per thread
+ * @param predicatesLive maximum number of live predicates per thread
  */
 public record KernelView(
     String name,
@@ -29,8 +29,8 @@ public record KernelView(
   /**
    * A line of PTX.
    *
-   * @param source the line of Java that wrote it; null unless it is an instruction
-   * @param live the registers of 32 bits that are live before it; null likewise
+   * @param source the Java line that emitted it; null unless it is an instruction
+   * @param live the number of live 32-bit registers before it; null unless it is an instruction
    */
   @JsonInclude(JsonInclude.Include.NON_NULL)
   public record Line(String text, @Nullable String source, @Nullable Integer live) {}
@@ -50,7 +50,7 @@ public record KernelView(
         lines(kernel, module, liveness));
   }
 
-  /** The statements are the last lines before the closing brace. */
+  /** Maps lines to statements, which are the last lines before the closing brace. */
   private static List<Line> lines(Kernel kernel, Module module, Liveness liveness) {
     var lines = module.toString().lines().toList();
     int first = lines.size() - 1 - kernel.body().size();

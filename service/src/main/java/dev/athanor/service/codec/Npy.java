@@ -22,13 +22,13 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * NumPy's file format, versions 1 to 3 (numpy.lib.format). Either byte order is read; arrays in
- * Fortran order are transposed to ours. Pickled objects are never read. bf16, fp8 and blocks have
- * no npy type.
+ * NumPy's file format, versions 1 to 3 (numpy.lib.format). Both byte orders are supported; arrays
+ * in Fortran order are transposed to row-major. Pickled objects are rejected. npy has no type for
+ * bf16, fp8 and block formats.
  */
 public final class Npy {
 
-  /** Where the header's text begins in version 1, which we write. */
+  /** The offset of the header's text in version 1, which is the version written. */
   private static final int PREFIX = 10;
 
   private static final int MAX_HEADER = 1 << 16;
@@ -42,20 +42,21 @@ public final class Npy {
   private Npy() {}
 
   /**
-   * Reads the header of a file, after whose elements nothing may follow.
+   * Reads the header of a file and returns its elements; the file must end after them.
    *
-   * @param room for an array that has to be transposed, and the most that any may have
-   * @param field what the errors call the tensor
+   * @param budget the memory for transposing an array, and the maximum size
+   * @param field the path of the tensor in errors
    * @throws Failure with {@code invalid-tensor}, {@code unsupported-dtype} or {@code too-large}
    */
-  public static Elements open(ByteSource in, DecodeBudget room, String field) throws IOException {
+  public static Elements open(ByteSource in, DecodeBudget budget, String field) throws IOException {
     var start = in.readNBytes(8);
     if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
-      throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");
+      throw invalid(field, "the body is not an npy file: it does not begin with \\x93NUMPY");
     }
     int version = start[6];
     if (version < 1 || version > 3) {
-      throw invalid(field, "npy version %d is not known; 1, 2 and 3 are".formatted(version));
+      throw invalid(
+          field, "npy version %d is not supported; supported are 1, 2 and 3".formatted(version));
     }
     var length = in.readNBytes(version == 1 ? 2 : 4);
     long headerBytes = 0;
@@ -64,7 +65,8 @@ public final class Npy {
     }
     if (headerBytes > MAX_HEADER) {
       throw invalid(
-          field, "the npy header has %d bytes; %d are the most".formatted(headerBytes, MAX_HEADER));
+          field,
+          "the npy header has %d bytes; the limit is %d bytes".formatted(headerBytes, MAX_HEADER));
     }
     var text = in.readNBytes((int) headerBytes);
     if (text.length < headerBytes || length.length < (version == 1 ? 2 : 4)) {
@@ -72,16 +74,16 @@ public final class Npy {
     }
     var header = Header.parse(new String(text, StandardCharsets.UTF_8), field);
     var type = header.type();
-    Tensors.checkSize(type, room.limit(), field);
+    Tensors.checkSize(type, budget.limit(), field);
     return header.fortranOrder
-        ? Elements.of(type, () -> transposed(header, in, room, field))
-        : Elements.of(type, in, header.bigEndian, room.limit(), field);
+        ? Elements.of(type, () -> transposed(header, in, budget, field))
+        : Elements.of(type, in, header.bigEndian, budget.limit(), field);
   }
 
   /**
-   * The bytes that come before the elements of a tensor.
+   * Returns the file header of a tensor.
    *
-   * @return empty when npy has no such dtype
+   * @return empty if npy has no such dtype
    */
   public static Optional<byte[]> header(TensorType type) {
     return description(type.dtype())
@@ -93,7 +95,7 @@ public final class Npy {
           var text =
               "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }"
                   .formatted(descr, type.shape().rank() == 1 ? shape + "," : shape);
-          // padded so that the data begins at a multiple of 64
+          // padded so that the data is aligned to 64 bytes
           int length = (PREFIX + text.length() + 1 + 63) / 64 * 64 - PREFIX;
           var bytes = new byte[PREFIX + length];
           Arrays.fill(bytes, (byte) ' ');
@@ -132,11 +134,11 @@ public final class Npy {
       return new TensorType(dtype, new Shape(shape));
     }
 
-    /** Reads the literal of a Python dictionary with just the three keys of the format. */
+    /** Parses the literal of a Python dictionary with exactly the three keys of the format. */
     static Header parse(String text, String field) {
       var body = text.strip();
       if (!body.startsWith("{") || !body.endsWith("}")) {
-        throw invalid(field, "the npy header is no dictionary: " + excerpt(body));
+        throw invalid(field, "the npy header is not a dictionary: " + excerpt(body));
       }
       String descr = "";
       String order = "";
@@ -162,7 +164,7 @@ public final class Npy {
           || extents == null) {
         throw invalid(
             field,
-            "the npy header must have descr, fortran_order and shape and no more: "
+            "the npy header must have exactly the keys descr, fortran_order and shape: "
                 + excerpt(body));
       }
       var dtype = dtype(descr, field);
@@ -201,17 +203,20 @@ public final class Npy {
       throw new Failure.Refused(
           Code.UNSUPPORTED_DTYPE,
           field + ".dtype",
-          "the npy type is \"%s\"; %s are read, in either byte order; bf16 has no npy type"
+          "the npy type \"%s\" is not supported; supported are %s, in either byte order; npy has no bf16"
               .formatted(excerpt(descr), known));
     }
   }
 
-  /** Reads an array in Fortran order, which is ours with the dimensions in reverse. */
+  /**
+   * Reads an array in Fortran order, which is row-major with reversed dimensions, and transposes
+   * it.
+   */
   private static HostTensor transposed(
-      Header header, ByteSource in, DecodeBudget room, String field) throws IOException {
+      Header header, ByteSource in, DecodeBudget budget, String field) throws IOException {
     var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
     var parts = List.of(new Tensors.Part(field, reversed));
-    var stored = Tensors.read(parts, in, room).getFirst();
+    var stored = Tensors.read(parts, in, budget).getFirst();
     if (in.read() >= 0) {
       throw Tensors.tooMany(reversed, field);
     }
@@ -220,7 +225,7 @@ public final class Npy {
     }
     var type = header.type();
     var extents = header.shape;
-    var result = new HostTensor(type, room.memory().allocate(type.bytes(), Double.BYTES));
+    var result = new HostTensor(type, budget.memory().allocate(type.bytes(), Double.BYTES));
     int width = type.dtype().bytes();
     int rank = extents.size();
     var index = new long[rank];
@@ -235,7 +240,7 @@ public final class Npy {
         index[d] = 0;
       }
     }
-    room.memory().giveBack(stored.data());
+    budget.memory().release(stored.data());
     return result;
   }
 }

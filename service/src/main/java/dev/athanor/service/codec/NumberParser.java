@@ -18,23 +18,23 @@ import tools.jackson.core.json.UTF8StreamJsonParser;
 import tools.jackson.core.sym.ByteQuadsCanonicalizer;
 
 /**
- * Jackson's parser, which can also take the numbers of a list straight out of its buffer, where
- * they are plain: of few digits, and followed by the next or by the end of the list. No token is
- * made of them. All else, and all that is wrong, is left to the parser as it is.
+ * A Jackson parser with a fast path for lists of numbers. It reads plain numbers, which have few
+ * digits and are followed by another or by the end of the list, directly from the buffer without
+ * creating tokens. Everything else, including errors, is handled by the regular parser.
  */
 final class NumberParser extends UTF8StreamJsonParser {
 
-  /** Enough for a tensor to be read with few system calls. */
+  /** Buffer size; large enough to read a tensor with few system calls. */
   private static final int BUFFER = 1 << 15;
 
-  /** So many bytes must be buffered, so that no step of the way needs to look for their end. */
+  /** Bytes that must be buffered, so that the fast path needs no bounds checks. */
   private static final int AHEAD = 64;
 
-  /** Enough for eight digits, an exponent after the last of them, and for what follows it. */
+  /** Space for eight digits, an exponent and the following character. */
   private static final int SLACK = 24;
 
-  /** Below 10^19, so that a long without a sign holds them. */
-  private static final int MOST_DIGITS = 19;
+  /** Numbers below 10^19 fit into an unsigned long. */
+  private static final int MAX_DIGITS = 19;
 
   /** The byte order mark in UTF-8. */
   private static final byte[] MARK = {(byte) 0xEF, (byte) 0xBB, (byte) 0xBF};
@@ -42,8 +42,8 @@ final class NumberParser extends UTF8StreamJsonParser {
   private static final VarHandle EIGHT =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** The powers of ten by which digits go up when so many follow. */
-  private static final long[] UP = {
+  /** Powers of ten that shift the digits read so far, by the number of digits appended. */
+  private static final long[] POWERS = {
     1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000
   };
 
@@ -63,7 +63,7 @@ final class NumberParser extends UTF8StreamJsonParser {
         readContext, context, streamFeatures, formatFeatures, in, symbols, buffer, 0, end, 0, true);
   }
 
-  /** Makes such parsers of text in UTF-8, with or without a byte order mark. */
+  /** Creates parsers for text in UTF-8, with or without a byte order mark. */
   static final class Factory extends JsonFactory {
     private static final long serialVersionUID = 1;
 
@@ -96,26 +96,26 @@ final class NumberParser extends UTF8StreamJsonParser {
     }
   }
 
-  /** Takes numbers. */
+  /** Receives numbers. */
   @FunctionalInterface
-  interface Taker {
+  interface Sink {
     /**
-     * Takes one number.
+     * Receives one number.
      *
      * @param digits without a sign
-     * @param exponent of the power of ten by which they are to be multiplied
-     * @return whether it was taken; if not, the parser stays before it
+     * @param exponent the power of ten by which the digits are multiplied
+     * @return whether it was accepted; if not, the parser stays before it
      */
     boolean take(boolean negative, long digits, int exponent, boolean whole);
   }
 
   /**
-   * Goes on to the numbers that follow in the list whose start or member was read last, as far as
-   * they are plain. After that {@link #nextToken()} says what there is.
+   * Reads the plain numbers that follow the current list start or element. Then {@link
+   * #nextToken()} continues.
    *
-   * @return how many were taken
+   * @return how many were accepted
    */
-  long plainNumbers(Taker taker) {
+  long plainNumbers(Sink taker) {
     var text = _inputBuffer;
     boolean first = currentToken() == JsonToken.START_ARRAY;
     for (long taken = 0; ; taken++) {
@@ -157,14 +157,14 @@ final class NumberParser extends UTF8StreamJsonParser {
         power += exponent;
         whole = false;
       }
-      if ((count > MOST_DIGITS && count - zeros(text, start) > MOST_DIGITS)
+      if ((count > MAX_DIGITS && count - zeros(text, start) > MAX_DIGITS)
           || !endsMember(text, end, last)
           || !taker.take(negative, digits, power, whole)) {
         return taken;
       }
       _inputPtr = end;
       if (first) {
-        _streamReadContext.expectComma(); // so that the parser counts this one too
+        _streamReadContext.expectComma(); // so that the parser counts this element, too
         first = false;
       }
     }
@@ -173,7 +173,7 @@ final class NumberParser extends UTF8StreamJsonParser {
   /**
    * Reads an exponent.
    *
-   * @return where it ends; -1 if there is none
+   * @return its end; -1 if there is none
    */
   private int readExponent(byte[] text, int from) {
     boolean small = text[from] == '-';
@@ -191,12 +191,12 @@ final class NumberParser extends UTF8StreamJsonParser {
   }
 
   /**
-   * Moves what is left to the start of the buffer, and reads more.
+   * Moves the remaining bytes to the start of the buffer and reads more.
    *
-   * @return whether there is enough now
+   * @return whether enough bytes are buffered
    */
   private boolean readAhead() {
-    if (_inputStream == null) { // it has ended
+    if (_inputStream == null) { // end of input
       return false;
     }
     int left = _inputEnd - _inputPtr;
@@ -217,27 +217,29 @@ final class NumberParser extends UTF8StreamJsonParser {
     return _inputEnd >= AHEAD;
   }
 
-  /** The values of eight digits, the first in the lowest byte; 10 and more where there is none. */
+  /**
+   * Loads eight characters as digit values, the first in the lowest byte; 10 or more for other
+   * characters.
+   */
   private static long eight(byte[] text, int at) {
     return (long) EIGHT.get(text, at) ^ 0x3030_3030_3030_3030L;
   }
 
-  /** How many of them are digits before the first that is none. */
+  /** Returns the number of leading digits. */
   private static int count(long eight) {
-    // a carry out of what is no digit does not reach those before it
+    // a carry out of a non-digit does not affect the digits before it
     long none = ((eight + 0x7676_7676_7676_7676L) | eight) & 0x8080_8080_8080_8080L;
     return Long.numberOfTrailingZeros(none) >>> 3;
   }
 
   /**
-   * Appends the digits that follow to those that there are. Sixteen at a time, without asking
-   * whether there are more than eight: numbers of a list differ in length, and no processor guesses
-   * by how much.
+   * Appends the following digits to {@code digits}. It processes sixteen at a time without a branch
+   * for shorter numbers, since their lengths vary and branches would be mispredicted.
    *
-   * @return where they end
+   * @return the end of the digits
    */
   private int readDigits(byte[] text, int from, int last) {
-    if (text[from + 1] < '0') { // one digit
+    if (text[from + 1] < '0') { // a single digit
       int digit = text[from] - '0';
       if (digit >= 0 && digit <= 9) {
         digits = 10 * digits + digit;
@@ -252,19 +254,20 @@ final class NumberParser extends UTF8StreamJsonParser {
       int some = count(high);
       more = count(low) & -(some >>> 3);
       digits =
-          (digits * UP[some] + number(first(high, some))) * UP[more] + number(first(low, more));
+          (digits * POWERS[some] + number(first(high, some))) * POWERS[more]
+              + number(first(low, more));
       at += some + more;
     }
     return at;
   }
 
-  /** The first of eight digits, with zeros before them instead of the others after them. */
+  /** Keeps the first {@code count} digits and shifts zeros in before them. */
   private static long first(long eight, int count) {
-    int half = 4 * (8 - count); // 64 at once would be none
+    int half = 4 * (8 - count); // a shift by 64 would be a shift by 0
     return eight << half << half;
   }
 
-  /** The number of eight digits: pairs, then pairs of pairs, then all. */
+  /** Combines eight digits into a number: pairs, then pairs of pairs, then all. */
   private static long number(long eight) {
     long all = (eight * (1 + (10 << 8))) >>> 8;
     all = ((all & 0x00FF_00FF_00FF_00FFL) * (1 + (100 << 16))) >>> 16;
@@ -279,13 +282,13 @@ final class NumberParser extends UTF8StreamJsonParser {
     return at;
   }
 
-  /** Whether the number ends here; a comma or bracket must follow, or the parser has to look. */
+  /** Whether the number ends here; otherwise the regular parser handles it. */
   private static boolean endsMember(byte[] text, int from, int last) {
     byte next = text[skipSpace(text, from, last)];
     return next == ',' || next == ']';
   }
 
-  /** How many zeros come before the first other digit. */
+  /** Returns the number of leading zeros. */
   private static int zeros(byte[] text, int first) {
     int at = first;
     while (text[at] == '0' || text[at] == '.') {

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** The description of an op as JSON has it, in answers and on the command line alike. */
+/** The JSON view of an op, used by REST responses and the command line. */
 public record OpView(
     String name,
     String summary,
@@ -19,7 +19,7 @@ public record OpView(
     String formula,
     String flops) {
 
-  /** The catalogue. */
+  /** All ops. */
   public record Ops(List<OpView> ops) {
 
     public static Ops of(Collection<OpDescription> ops) {
@@ -36,7 +36,7 @@ public record OpView(
       boolean optional,
       String meaning) {}
 
-  /** An output, and the condition under which it is given; null for always. */
+  /** An output, and the condition under which it is computed; null for always. */
   public record Output(
       String name,
       String shape,
@@ -45,10 +45,10 @@ public record OpView(
       @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Condition when,
       String meaning) {}
 
-  /** That an attribute has a value, of the attribute's own type. */
+  /** The condition that an attribute has a value, which has the attribute's type. */
   public record Condition(String attribute, Object value) {}
 
-  /** An attribute whose default has its own type; null where it has none. */
+  /** An attribute; its default has the attribute's type, or is null if there is none. */
   public record Attribute(
       String name,
       String type,

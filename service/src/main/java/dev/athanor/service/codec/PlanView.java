@@ -4,10 +4,10 @@ import dev.athanor.ops.Plan;
 import java.util.List;
 
 /**
- * How an op will be computed.
+ * The JSON view of a launch plan.
  *
- * @param problem the inputs and attributes that it was planned for
- * @param explanation the candidates that were considered, and why each fell or won
+ * @param problem the planned inputs and attributes
+ * @param explanation the candidates, and why each was rejected or chosen
  */
 public record PlanView(
     String op,

@@ -29,15 +29,15 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * The safetensors format: the length of a header in eight bytes, the header, which is JSON and says
- * of each tensor what it is and where its data lie, and the data, little-endian and row-major, one
- * after the other without gaps. Blocks have no safetensors dtype.
+ * The safetensors format: the header length in eight bytes, a JSON header with dtype, shape and
+ * offsets of each tensor, and the data, little-endian and row-major, without gaps. Block formats
+ * have no safetensors dtype.
  *
- * <p>A reader has seen and checked the header; tensors are then read in the order of their data.
+ * <p>{@link #open} reads and checks the header; tensors are then read in the order of their data.
  */
 public final class Safetensors {
 
-  /** The longest header, in bytes, that is read. The format itself allows a hundred times that. */
+  /** Maximum size of a header in bytes. The format itself allows a hundred times that. */
   public static final int MAX_HEADER = 1 << 20;
 
   private static final String METADATA = "__metadata__";
@@ -61,15 +61,15 @@ public final class Safetensors {
   /**
    * Reads the header of a file.
    *
-   * @param limit how many bytes of data there may be
-   * @param field what the errors call the file
+   * @param limit maximum number of bytes of data
+   * @param field the path of the file in errors
    * @throws Failure with {@code invalid-tensor}, {@code unsupported-dtype}, {@code too-large} or
    *     {@code malformed-body}
    */
   public static Safetensors open(ByteSource in, long limit, String field) throws IOException {
     var start = in.readNBytes(Long.BYTES);
     if (start.length < Long.BYTES) {
-      throw invalid(field, "the body is no safetensors file: it ends within its first 8 bytes");
+      throw invalid(field, "the body is not a safetensors file: it has fewer than 8 bytes");
     }
     long length = ByteBuffer.wrap(start).order(ByteOrder.LITTLE_ENDIAN).getLong();
     if (length < 2 || length > MAX_HEADER) {
@@ -93,15 +93,15 @@ public final class Safetensors {
     return new Safetensors(in, limit, field, inOrder(entries, limit, field));
   }
 
-  /** The tensors, in the order of their data. */
+  /** Returns the types of the tensors, in the order of their data. */
   public Map<String, TensorType> types() {
     return types;
   }
 
   /**
-   * Reads the data of all tensors, after which the file must end.
+   * Reads the data of all tensors; the file must end after them.
    *
-   * @param memory where they are to lie
+   * @param memory allocates the tensors
    * @throws Failure with {@code invalid-tensor}
    */
   public Map<String, HostTensor> read(HostAllocator memory) throws IOException {
@@ -111,28 +111,32 @@ public final class Safetensors {
     var tensors = new LinkedHashMap<String, HostTensor>();
     types.keySet().forEach(name -> tensors.put(name, data.next()));
     if (in.read() >= 0) {
-      throw invalid(field, "there is more after the data of the last tensor");
+      throw invalid(field, "unexpected bytes after the data of the last tensor");
     }
     return tensors;
   }
 
   /**
-   * Reads the header of a file of one tensor, whose name does not matter.
+   * Reads the header of a file with one tensor of any name.
    *
-   * @throws Failure as {@link #open} does, or with {@code invalid-tensor} when there is not one
-   *     tensor
+   * @throws Failure as {@link #open}, or with {@code invalid-tensor} unless the file has exactly
+   *     one tensor
    */
   public static Elements openOne(ByteSource in, long limit, String field) throws IOException {
     var types = open(in, limit, field).types;
     if (types.size() != 1) {
       throw invalid(
           field,
-          "the safetensors file has %d tensors; here it must have one".formatted(types.size()));
+          "the safetensors file has %d tensors; it must have exactly one here"
+              .formatted(types.size()));
     }
     return Elements.of(types.values().iterator().next(), in, limit, field);
   }
 
-  /** A tensor in the header, whose data are the bytes from {@code begin} to before {@code end}. */
+  /**
+   * A tensor in the header; its data are the bytes from {@code begin} (inclusive) to {@code end}
+   * (exclusive).
+   */
   private record Entry(String name, TensorType type, long begin, long end) {}
 
   private static List<Entry> entries(JsonParser parser, String field) {
@@ -149,7 +153,7 @@ public final class Safetensors {
     return entries;
   }
 
-  /** Texts by texts, which mean nothing to us. */
+  /** Checks that the metadata maps strings to strings; it is otherwise ignored. */
   private static void checkMetadata(JsonParser parser, String path) {
     Json.expectObject(parser, path, Code.INVALID_TENSOR);
     while (parser.nextToken() != JsonToken.END_OBJECT) {
@@ -176,8 +180,7 @@ public final class Safetensors {
       }
     }
     if (dtype == null || shape == null || offsets == null || offsets.size() != 2) {
-      throw invalid(
-          path, "%s must have dtype, shape and data_offsets, which are two".formatted(path));
+      throw invalid(path, "%s must have dtype, shape and two data_offsets".formatted(path));
     }
     var type = Tensors.type(dtype, shape, path + ".shape");
     long begin = offsets.getFirst();
@@ -185,30 +188,30 @@ public final class Safetensors {
     if (begin < 0 || end < begin || end - begin != type.bytes()) {
       throw invalid(
           path + ".data_offsets",
-          "%s.data_offsets are %s, but %s takes %d bytes"
+          "%s.data_offsets are %s, but %s needs %d bytes"
               .formatted(path, offsets, type, type.bytes()));
     }
     return new Entry(name, type, begin, end);
   }
 
-  private static List<Long> integers(JsonParser parser, String path, int most) {
+  private static List<Long> integers(JsonParser parser, String path, int maxCount) {
     if (parser.currentToken() != JsonToken.START_ARRAY) {
-      throw notIntegers(path, most);
+      throw notIntegers(path, maxCount);
     }
     var values = new ArrayList<Long>();
     while (parser.nextToken() != JsonToken.END_ARRAY) {
       if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT
           || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
-          || values.size() == most) {
-        throw notIntegers(path, most);
+          || values.size() == maxCount) {
+        throw notIntegers(path, maxCount);
       }
       values.add(parser.getLongValue());
     }
     return values;
   }
 
-  private static Failure notIntegers(String path, int most) {
-    return invalid(path, "%s must be a list of at most %d integers".formatted(path, most));
+  private static Failure notIntegers(String path, int maxCount) {
+    return invalid(path, "%s must be a list of at most %d integers".formatted(path, maxCount));
   }
 
   private static Map<String, TensorType> inOrder(List<Entry> entries, long limit, String field) {
@@ -219,7 +222,7 @@ public final class Safetensors {
       if (entry.begin != at) {
         throw invalid(
             field + "." + excerpt(entry.name) + ".data_offsets",
-            "the data of \"%s\" begin at byte %d, those before end at %d; there may be neither gap nor overlap"
+            "the data of \"%s\" begins at byte %d, but the preceding data ends at %d; gaps and overlaps are not allowed"
                 .formatted(excerpt(entry.name), entry.begin, at));
       }
       at = entry.end;
@@ -229,7 +232,7 @@ public final class Safetensors {
       throw new Failure.Refused(
           Code.TOO_LARGE,
           field,
-          "the safetensors file has %d bytes of data; %d are the most".formatted(at, limit));
+          "the safetensors file has %d bytes of data; the limit is %d bytes".formatted(at, limit));
     }
     return types;
   }
@@ -248,13 +251,12 @@ public final class Safetensors {
     throw new Failure.Refused(
         Code.UNSUPPORTED_DTYPE,
         path,
-        "%s is \"%s\"; of the safetensors dtypes %s are read"
-            .formatted(path, excerpt(text), known));
+        "%s is \"%s\"; supported safetensors dtypes are %s".formatted(path, excerpt(text), known));
   }
 
   // -- writing
 
-  /** The dtypes that safetensors have. */
+  /** Returns the dtypes that the format supports. */
   public static Set<DType> dtypes() {
     return Arrays.stream(DType.values())
         .filter(dtype -> name(dtype) != null)
@@ -262,10 +264,10 @@ public final class Safetensors {
   }
 
   /**
-   * What comes before the data, which follow without gaps in the order of the map.
+   * Returns the file header. The data must follow without gaps, in the order of the map.
    *
-   * @param metadata texts by texts
-   * @return empty when safetensors have no dtype for one of the tensors
+   * @param metadata the metadata
+   * @return empty if the format does not support the dtype of a tensor
    */
   public static Optional<byte[]> header(
       Map<String, TensorType> tensors, Map<String, String> metadata) {
@@ -301,7 +303,7 @@ public final class Safetensors {
       }
       json.writeEndObject();
     }
-    // padded so that the data begin at a multiple of every element's size
+    // padded so that the data is aligned for every dtype
     int length = (text.size() + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     text.writeBytes(" ".repeat(length - text.size()).getBytes(StandardCharsets.US_ASCII));
     return Optional.of(

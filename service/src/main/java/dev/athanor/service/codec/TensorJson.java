@@ -22,15 +22,15 @@ import tools.jackson.core.exc.JacksonIOException;
  */
 public final class TensorJson {
 
-  /** What a JSON tensor is. */
+  /** A tensor in JSON: inline data or a handle. */
   public sealed interface Source {
-    /** The data itself. */
+    /** Inline data. */
     record Inline(HostTensor tensor) implements Source {}
 
     /**
-     * A tensor that is on the device.
+     * A resident tensor.
      *
-     * @param shape that it is to be taken in; null for its own
+     * @param shape the shape to reinterpret it as; null for its own
      */
     record Handle(String handle, @Nullable List<Long> shape) implements Source {}
   }
@@ -39,7 +39,7 @@ public final class TensorJson {
 
   private final JsonParser parser;
   private final String path;
-  private final DecodeBudget room;
+  private final DecodeBudget budget;
 
   private @Nullable DType dtype;
   private @Nullable List<Long> shape;
@@ -47,20 +47,20 @@ public final class TensorJson {
   private @Nullable ByteSink base64;
   private @Nullable String handle;
 
-  private TensorJson(JsonParser parser, String path, DecodeBudget room) {
+  private TensorJson(JsonParser parser, String path, DecodeBudget budget) {
     this.parser = parser;
     this.path = path;
-    this.room = room;
+    this.budget = budget;
   }
 
   /**
-   * Reads a tensor; numbers go straight into its bytes.
+   * Reads a tensor. Numbers are converted directly into its bytes.
    *
    * @param parser at the object's start
-   * @param path where it stands in the request, for errors; may be empty
+   * @param path its path in the request, for errors; may be empty
    */
-  public static Source read(JsonParser parser, String path, DecodeBudget room) {
-    return new TensorJson(parser, path, room).read();
+  public static Source read(JsonParser parser, String path, DecodeBudget budget) {
+    return new TensorJson(parser, path, budget).read();
   }
 
   private Source read() {
@@ -74,7 +74,7 @@ public final class TensorJson {
                 Tensors.dtype(
                     Json.string(parser, at("dtype"), Code.UNSUPPORTED_DTYPE), at("dtype"));
         case "shape" -> shape = shape(parser, at("shape"));
-        case "data" -> elements = JsonElements.read(parser, path, dtype, room);
+        case "data" -> elements = JsonElements.read(parser, path, dtype, budget);
         case "base64" -> base64 = base64();
         case "handle" -> handle = Json.string(parser, at("handle"), Code.INVALID_TENSOR);
         default -> throw Json.unknown(path, key, KEYS);
@@ -89,13 +89,15 @@ public final class TensorJson {
       if (dtype != null || hasData || base64 != null) {
         throw invalid(
             subject(),
-            "%s has a handle and more; a handle stands alone, or with a shape".formatted(what()));
+            "%s has a handle together with dtype or data; a handle allows only a shape"
+                .formatted(what()));
       }
       return new Source.Handle(handle, shape);
     }
     if (hasData == (base64 != null)) {
       throw invalid(
-          subject(), "%s must have either data or base64, or else a handle".formatted(what()));
+          subject(),
+          "%s must have data, base64 or a handle, and only one of them".formatted(what()));
     }
     if (dtype == null || shape == null) {
       throw invalid(
@@ -113,8 +115,8 @@ public final class TensorJson {
    * Reads a shape.
    *
    * @param parser at its list
-   * @param field where it stands in the request
-   * @throws Failure.Refused with {@code invalid-tensor} when it is no list of integers
+   * @param field its path in the request
+   * @throws Failure.Refused with {@code invalid-tensor} unless it is a list of integers
    */
   public static List<Long> shape(JsonParser parser, String field) {
     if (parser.currentToken() != JsonToken.START_ARRAY) {
@@ -147,20 +149,20 @@ public final class TensorJson {
           at("base64"),
           "%s must be a string, got %s".formatted(at("base64"), Json.name(parser.currentToken())));
     }
-    var sink = new ByteSink(room, this::tooLarge);
+    var sink = new ByteSink(budget, this::tooLarge);
     try {
       parser.readBinaryValue(Base64Variants.MIME_NO_LINEFEEDS, sink);
     } catch (JacksonIOException e) {
       throw e;
     } catch (JacksonException e) {
       throw invalid(
-          at("base64"), "%s is no base64 (RFC 4648, with padding)".formatted(at("base64")));
+          at("base64"), "%s is not valid base64 (RFC 4648, with padding)".formatted(at("base64")));
     }
     return sink;
   }
 
   private void tooLarge() {
-    throw Tensors.tooLarge(path, room.limit());
+    throw Tensors.tooLarge(path, budget.limit());
   }
 
   private String at(String key) {

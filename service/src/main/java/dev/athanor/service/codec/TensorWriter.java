@@ -13,7 +13,7 @@ public final class TensorWriter {
 
   private TensorWriter() {}
 
-  /** How the data of an answer is written. */
+  /** The encoding of data in a response. */
   public enum Encoding {
     JSON,
     BASE64
@@ -22,7 +22,7 @@ public final class TensorWriter {
   /** Writes the members of a tensor's object. */
   public static void writeMembers(JsonGenerator out, HostTensor tensor, Encoding encoding) {
     writeType(out, tensor.type());
-    // elements of blocks are no numbers of their own
+    // block formats have no individual elements
     switch (tensor.type().dtype().isBlock() ? Encoding.BASE64 : encoding) {
       case JSON -> {
         out.writeName("data");
@@ -41,7 +41,7 @@ public final class TensorWriter {
     }
   }
 
-  /** Writes what a tensor is, without its data. */
+  /** Writes the dtype and shape. */
   public static void writeType(JsonGenerator out, TensorType type) {
     out.writeStringProperty("dtype", type.dtype().text());
     out.writeName("shape");
@@ -50,9 +50,7 @@ public final class TensorWriter {
     out.writeEndArray();
   }
 
-  /**
-   * Writes elements as members of a list: the shortest decimal from which the same number is read.
-   */
+  /** Writes elements as list items, each as the shortest decimal that parses to the same number. */
   public static void writeElements(JsonGenerator out, DType dtype, MemorySegment data) {
     long count = data.byteSize() / dtype.bytes();
     for (long i = 0; i < count; i++) {

@@ -17,21 +17,21 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** The rules that tensors obey in every format. */
+/** Validation rules for tensors in all formats. */
 public final class Tensors {
 
-  /** More dimensions than any op takes; a bound for hostile input. */
+  /** Maximum number of dimensions; more than any op supports, and a bound for hostile input. */
   public static final int MAX_RANK = 16;
 
-  /** Ten years; longer leases are zero, which means for ever. */
+  /** Maximum lease, ten years. A lease of zero never expires. */
   public static final long LONGEST_LEASE_SECONDS = 315_360_000;
 
   private static final Pattern INTEGER = Pattern.compile("-?[0-9]{1,19}");
 
-  /** The most characters of a name or a scope. */
-  public static final int LONGEST_LABEL = 128;
+  /** Maximum length of a name or a scope, in characters. */
+  public static final int MAX_LABEL_LENGTH = 128;
 
-  /** ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words and emoji. */
+  /** ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which occur in words and emoji. */
   private static final Set<Integer> JOINERS = Set.of(0x200C, 0x200D);
 
   private Tensors() {}
@@ -39,7 +39,7 @@ public final class Tensors {
   /**
    * Reads the name of a dtype.
    *
-   * @param field where the dtype stands in the request
+   * @param field the path of the dtype in the request
    * @throws Failure with {@code unsupported-dtype}
    */
   public static DType dtype(String text, String field) {
@@ -48,21 +48,22 @@ public final class Tensors {
             new Failure.Refused(
                 Code.UNSUPPORTED_DTYPE,
                 field,
-                "%s is \"%s\"; dtypes are %s".formatted(field, excerpt(text), DType.names())));
+                "%s is \"%s\"; it must be one of %s"
+                    .formatted(field, excerpt(text), DType.names())));
   }
 
   /**
-   * Checks a dtype and a shape that a client gave.
+   * Checks a dtype and a shape from a client.
    *
-   * @param field where the shape stands in the request
-   * @throws Failure with {@code invalid-tensor} when an extent is below 1, there are too many of
-   *     them or the size overflows
+   * @param field the path of the shape in the request
+   * @throws Failure with {@code invalid-tensor} if an extent is below 1, the rank is too high or
+   *     the size overflows
    */
   public static TensorType type(DType dtype, List<Long> extents, String field) {
     if (extents.size() > MAX_RANK) {
       throw invalid(
           field,
-          "%s has %d dimensions; %d are the most".formatted(field, extents.size(), MAX_RANK));
+          "%s has %d dimensions; the limit is %d".formatted(field, extents.size(), MAX_RANK));
     }
     for (long extent : extents) {
       if (extent < 1) {
@@ -76,14 +77,15 @@ public final class Tensors {
     } catch (IllegalArgumentException e) {
       throw invalid(field, "%s: %s".formatted(field, e.getMessage()));
     } catch (ArithmeticException e) {
-      throw invalid(field, "%s is %s, which is beyond 2^63 bytes".formatted(field, extents));
+      throw invalid(field, "%s is %s, which exceeds 2^63 bytes".formatted(field, extents));
     }
     return type;
   }
 
   /**
-   * Reads an integer of ASCII digits, with or without a minus sign; empty when the text is none, or
-   * beyond 64 bits. {@link Long#parseLong} takes a plus sign and the digits of any script, too.
+   * Parses an integer of ASCII digits with an optional minus sign; empty if the text is invalid or
+   * does not fit into 64 bits. {@link Long#parseLong} would also accept a plus sign and digits of
+   * other scripts.
    */
   public static OptionalLong integer(String text) {
     if (!INTEGER.matcher(text).matches()) {
@@ -96,7 +98,7 @@ public final class Tensors {
   }
 
   /**
-   * Reads a shape such as {@code 2,3}; the empty text is the shape of a scalar.
+   * Parses a shape such as {@code 2,3}; the empty text is the shape of a scalar.
    *
    * @throws Failure with {@code invalid-tensor}
    */
@@ -109,7 +111,7 @@ public final class Tensors {
                 .orElseThrow(() ->
                     invalid(
                         field,
-                        "%s is \"%s\"; write extents with commas between them, such as 2,3"
+                        "%s is \"%s\"; it must be comma-separated extents, such as 2,3"
                             .formatted(field, excerpt(text)))));
       }
     }
@@ -117,22 +119,21 @@ public final class Tensors {
   }
 
   /**
-   * Reads the elements of tensors that follow one another, little-endian and row-major, after which
-   * there may be more.
+   * Reads the elements of consecutive tensors, little-endian and row-major. More data may follow.
    *
    * @param parts the tensors, in the order of their data
    * @return the tensors in the same order
-   * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the types say, or
-   *     {@code too-large} when one of them takes more than the limit
+   * @throws Failure with {@code invalid-tensor} if the data is too short, or with {@code too-large}
+   *     if a tensor exceeds the limit
    */
-  public static List<HostTensor> read(List<Part> parts, ByteSource in, DecodeBudget room)
+  public static List<HostTensor> read(List<Part> parts, ByteSource in, DecodeBudget budget)
       throws IOException {
     long bytes = 0;
     for (var part : parts) {
-      checkSize(part.type, room.limit(), part.field);
+      checkSize(part.type, budget.limit(), part.field);
       bytes += part.type.bytes();
     }
-    var data = ByteSink.readAll(in, room.memory(), Math.min(bytes, room.limit() + 1));
+    var data = ByteSink.readAll(in, budget.memory(), Math.min(bytes, budget.limit() + 1));
     var tensors = new ArrayList<HostTensor>();
     long at = 0;
     for (var part : parts) {
@@ -143,23 +144,23 @@ public final class Tensors {
     return tensors;
   }
 
-  /** Reads a body that is data alone, to its end; of one byte too many it tells itself. */
-  public static MemorySegment readAll(ByteSource body, DecodeBudget room) throws IOException {
-    return ByteSink.readAll(body, room.memory(), room.limit() + 1);
+  /** Reads a body that consists of data only. The body itself fails if it exceeds the limit. */
+  public static MemorySegment readAll(ByteSource body, DecodeBudget budget) throws IOException {
+    return ByteSink.readAll(body, budget.memory(), budget.limit() + 1);
   }
 
   /**
-   * A tensor among others.
+   * A tensor of a sequence.
    *
-   * @param field where it stands in the request
+   * @param field its path in the request
    */
   public record Part(String field, TensorType type) {}
 
   /**
-   * A tensor of these bytes.
+   * Wraps bytes as a tensor.
    *
-   * @throws Failure with {@code invalid-tensor} when their number is wrong, or a bool is neither 0
-   *     nor 1
+   * @throws Failure with {@code invalid-tensor} if the number of bytes is wrong, or a bool is
+   *     neither 0 nor 1
    */
   public static HostTensor checked(TensorType type, MemorySegment data, String field) {
     if (data.byteSize() != type.bytes()) {
@@ -170,10 +171,10 @@ public final class Tensors {
   }
 
   /**
-   * Checks the elements in a part of a tensor.
+   * Checks the elements of a part of a tensor.
    *
-   * @param from which byte of the tensor the part begins with
-   * @throws Failure with {@code invalid-tensor} when a bool is neither 0 nor 1
+   * @param from the byte offset of the part
+   * @throws Failure with {@code invalid-tensor} if a bool is neither 0 nor 1
    */
   static void checkElements(TensorType type, MemorySegment part, long from, String field) {
     if (type.dtype() == DType.BOOL) {
@@ -190,7 +191,7 @@ public final class Tensors {
   }
 
   /**
-   * Checks that a tensor is not too large.
+   * Checks the size of a tensor.
    *
    * @throws Failure with {@code too-large}
    */
@@ -199,23 +200,23 @@ public final class Tensors {
       throw new Failure.Refused(
           Code.TOO_LARGE,
           field,
-          "%s takes %d bytes; %d are the most".formatted(type, type.bytes(), limit));
+          "%s needs %d bytes; the limit is %d bytes".formatted(type, type.bytes(), limit));
     }
   }
 
-  /** The refusal of data that are too few, or of which it is known how many there are. */
+  /** Returns the failure for a wrong number of bytes. */
   public static Failure wrongSize(TensorType type, long got, String field) {
-    return invalid(field, "%s takes %d bytes of data, got %d".formatted(type, type.bytes(), got));
+    return invalid(field, "%s needs %d bytes of data, got %d".formatted(type, type.bytes(), got));
   }
 
   static Failure tooMany(TensorType type, String field) {
-    return invalid(field, "%s takes %d bytes of data, got more".formatted(type, type.bytes()));
+    return invalid(field, "%s needs %d bytes of data, got more".formatted(type, type.bytes()));
   }
 
   /**
-   * Checks a name or a scope, which are short texts for people.
+   * Checks a name or a scope.
    *
-   * @param field where it stands in the request
+   * @param field its path in the request
    * @throws Failure with {@code invalid-attribute} unless it {@linkplain #isLabel is a label}
    */
   public static String label(String text, String field) {
@@ -224,22 +225,22 @@ public final class Tensors {
           Code.INVALID_ATTRIBUTE,
           field,
           "%s is \"%s\"; it must have 1 to %d printable characters"
-              .formatted(field, excerpt(text), LONGEST_LABEL));
+              .formatted(field, excerpt(text), MAX_LABEL_LENGTH));
     }
     return text;
   }
 
-  /** Whether a text has 1 to 128 characters, all of them printable and some of them not blank. */
+  /** Whether a text has 1 to 128 printable characters and is not blank. */
   public static boolean isLabel(String text) {
     return !text.isBlank()
-        && text.codePointCount(0, text.length()) <= LONGEST_LABEL
+        && text.codePointCount(0, text.length()) <= MAX_LABEL_LENGTH
         && text.codePoints().allMatch(Tensors::isPrintable);
   }
 
   /**
-   * The refusal of a tensor that is too large.
+   * Returns the failure for a tensor that is too large.
    *
-   * @param tensor where it stands in the request; may be empty
+   * @param tensor its path in the request; may be empty
    */
   static Failure tooLarge(String tensor, long limit) {
     return new Failure.Refused(
@@ -253,7 +254,10 @@ public final class Tensors {
     return new Failure.Refused(Code.INVALID_TENSOR, field, message);
   }
 
-  /** The beginning of a client's text, for error messages. */
+  /**
+   * Returns the beginning of a client's text for error messages, with unprintable characters
+   * replaced.
+   */
   public static String excerpt(String text) {
     var line = text.codePoints().limit(60).map(c -> isPrintable(c) ? c : '?');
     var start =
@@ -263,8 +267,8 @@ public final class Tensors {
   }
 
   /**
-   * Whether a character shows as itself. Characters that reorder, hide or break the text around
-   * them do not, and neither does half of a surrogate pair, which cannot be written in an answer.
+   * Whether a character is printable. Characters that reorder, hide or break the surrounding text
+   * are not, and neither are unpaired surrogates, which cannot be encoded in a response.
    */
   private static boolean isPrintable(int codePoint) {
     return switch (Character.getType(codePoint)) {

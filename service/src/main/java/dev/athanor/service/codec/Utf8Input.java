@@ -8,8 +8,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * A stream that refuses whatever is not well-formed UTF-8 (RFC 3629): overlong forms, surrogates,
- * truncated sequences. It refuses NUL too, which no JSON text has unescaped, and every JSON text in
+ * A stream that rejects malformed UTF-8 (RFC 3629): overlong forms, surrogates, truncated
+ * sequences. It also rejects NUL, which never occurs unescaped in JSON but in every JSON text in
  * UTF-16 or UTF-32.
  */
 final class Utf8Input extends InputStream {
@@ -24,18 +24,18 @@ final class Utf8Input extends InputStream {
   private final String what;
   private long position;
 
-  /** Continuation bytes that the character at hand still lacks. */
+  /** The number of continuation bytes missing from the current character. */
   private int missing;
 
   /** The bounds of the next continuation byte. */
-  private int least;
+  private int min;
 
-  private int greatest;
+  private int max;
 
   /**
-   * Checks a stream.
+   * Wraps a stream.
    *
-   * @param what it is called in errors: {@code the body}
+   * @param what the name of the text in errors, such as {@code the body}
    */
   Utf8Input(InputStream in, String what) {
     this.in = in;
@@ -65,7 +65,10 @@ final class Utf8Input extends InputStream {
     return n;
   }
 
-  /** How many bytes from here on, in eights, are ASCII but not NUL. */
+  /**
+   * Returns the number of ASCII bytes other than NUL from here on, rounded down to a multiple of
+   * eight.
+   */
   private static int ascii(byte[] text, int from, int end) {
     int at = from;
     while (at <= end - 8) {
@@ -80,7 +83,7 @@ final class Utf8Input extends InputStream {
 
   private void check(int next, long at) {
     if (missing > 0) {
-      if (next < least || next > greatest) {
+      if (next < min || next > max) {
         throw malformed(at);
       }
       missing--;
@@ -98,8 +101,8 @@ final class Utf8Input extends InputStream {
 
   private void expect(int bytes, int from, int to) {
     missing = bytes;
-    least = from;
-    greatest = to;
+    min = from;
+    max = to;
   }
 
   private Failure malformed(long at) {

@@ -1,4 +1,4 @@
-/** Tensors in JSON, npy and raw bytes. */
+/** Formats of tensors: JSON, npy, safetensors and raw bytes. */
 @NullMarked
 package dev.athanor.service.codec;
 

@@ -22,11 +22,11 @@ import org.springframework.validation.annotation.Validated;
  * All settings under {@code athanor}. The descriptions of the parameters, here and in the nested
  * records, become docs/settings.md.
  *
- * @param device Devices to use: auto (the first GPU, or the emulator where there is none), all
- *     (every GPU), or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas.
+ * @param device Devices to use: auto (the first GPU, or the emulator if there is none), all (every
+ *     GPU), or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas.
  * @param replica Name of this process among several replicas, such as its pod's name. The text
- *     after the last hyphen marks its handles. When empty, the mark is random and handles of other
- *     replicas are unknown.
+ *     after the last hyphen is part of its handles. If empty, that part is random and handles of
+ *     other replicas are unknown.
  * @param plugins Folder with jars of additional ops. Empty for none.
  */
 @Validated
@@ -51,10 +51,8 @@ public record AthanorProperties(
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue MetricsSettings metrics,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue SecuritySettings security) {
 
-  /** Without a name, this replica could not tell the handles of others from its own. */
-  @AssertTrue(
-      message =
-          "athanor.forward.url needs athanor.replica, the name of this replica among the others")
+  /** Requires a name for forwarding, which distinguishes the handles of replicas. */
+  @AssertTrue(message = "athanor.forward.url requires athanor.replica, the name of this replica")
   public boolean isReplicaNamedForForwarding() {
     return forward.url().isEmpty() || !replica.isEmpty();
   }
@@ -74,10 +72,10 @@ public record AthanorProperties(
 
   private static final String DEVICE = "(emulator|cuda)(:\\d{1,2})?";
 
-  /** How {@link #device} is written. */
+  /** The syntax of {@link #device}. */
   public static final String DEVICES = "auto|all|" + DEVICE + "(," + DEVICE + ")*";
 
-  /** The same for people. */
+  /** The syntax of {@link #device} in words. */
   public static final String DEVICES_IN_WORDS =
       "auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas";
 }

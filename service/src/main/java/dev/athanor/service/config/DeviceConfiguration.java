@@ -52,7 +52,7 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
 
-/** The devices and all that works on them. Nothing in here knows a protocol. */
+/** Beans for devices and execution, independent of protocols. */
 @Configuration(proxyBeanMethods = false)
 @EnableScheduling
 @EnableConfigurationProperties(AthanorProperties.class)
@@ -60,7 +60,7 @@ class DeviceConfiguration {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceConfiguration.class);
 
-  /** Few samples of a millisecond or so in all, since requests may come any time. */
+  /** Few samples, about a millisecond in total, since requests may arrive at any time. */
   private static final Effort BACKGROUND_EFFORT = new Effort(2, 5, 1);
 
   @Bean
@@ -75,7 +75,7 @@ class DeviceConfiguration {
       return Catalogue.load();
     }
     var catalogue = Catalogue.load(Plugins.of(Path.of(folder)));
-    LOG.info("{} ops, with those of the jars in {}", catalogue.all().size(), folder);
+    LOG.info("{} ops, including plugins in {}", catalogue.all().size(), folder);
     return catalogue;
   }
 
@@ -84,7 +84,7 @@ class DeviceConfiguration {
     return Devices::openAll;
   }
 
-  /** The devices that are open, by number; closed with their {@link DeviceRuntimes}. */
+  /** The open devices by number; closed with their {@link DeviceRuntimes}. */
   record Opened(List<Devices.Opened> all) {
     List<Device> devices() {
       return all.stream().map(Devices.Opened::device).toList();
@@ -98,16 +98,16 @@ class DeviceConfiguration {
   @Bean
   Opened devices(DeviceFactory factory, AthanorProperties properties) {
     var opened = factory.open(properties.device());
-    for (var one : opened) {
-      var capability = one.device().capability();
+    for (var each : opened) {
+      var capability = each.device().capability();
       LOG.debug(
-          "device {}: {}, {}, driver {}, {} MiB; {}",
+          "Device {}: {}, {}, driver {}, {} MiB; {}",
           capability.id(),
           capability.name(),
           capability.target(),
           capability.driver(),
           capability.memoryBytes() >> 20,
-          one.reason());
+          each.reason());
     }
     return new Opened(opened);
   }
@@ -133,10 +133,10 @@ class DeviceConfiguration {
     return properties.grpc();
   }
 
-  /** The label of what concerns no one device, where there are several. */
+  /** The device label of metrics that do not concern a single device. */
   private static final String ALL_DEVICES = "all";
 
-  /** What requests are counted with, of which one that is refused has no device. */
+  /** Returns the metrics of requests, which may be rejected before a device is chosen. */
   @Bean
   Metrics metrics(
       MeterRegistry registry, Tracer tracer, Opened opened, AthanorProperties properties) {
@@ -150,31 +150,32 @@ class DeviceConfiguration {
   }
 
   @Bean
-  DeviceRuntimes places(
+  DeviceRuntimes runtimes(
       Opened opened,
       DeviceHealth health,
       TuningCache tuned,
       Metrics metrics,
       AthanorProperties properties) {
-    var places = new ArrayList<DeviceRuntime>();
+    var runtimes = new ArrayList<DeviceRuntime>();
     for (var device : opened.devices()) {
       var ofDevice = metrics.of(device.capability().id());
-      places.add(
+      runtimes.add(
           new DeviceRuntime(
               device,
-              new DeviceMemory(places.size(), device, health, properties.run()),
+              new DeviceMemory(runtimes.size(), device, health, properties.run()),
               new Planner(device.capability(), tuned),
               new KernelCache(device, ofDevice::kernelLoad),
               ofDevice,
               properties.run()));
     }
-    return new DeviceRuntimes(places);
+    return new DeviceRuntimes(runtimes);
   }
 
   @Bean
-  StreamPool streamPool(DeviceRuntimes places, DeviceHealth health, AthanorProperties properties) {
+  StreamPool streamPool(
+      DeviceRuntimes runtimes, DeviceHealth health, AthanorProperties properties) {
     return new StreamPool(
-        places.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
+        runtimes.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
   }
 
   @Bean
@@ -184,20 +185,20 @@ class DeviceConfiguration {
 
   @Bean
   TensorStore tensorStore(
-      Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes places) {
+      Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes runtimes) {
     var store = new TensorStore(handles, properties.tensors(), properties.quota(), clock);
-    places.onShortage(store::makeRoom);
+    runtimes.onShortage(store::makeRoom);
     return store;
   }
 
   @Bean
-  InlineMemory inlineMemory(DeviceRuntimes places, AthanorProperties properties) {
-    return new InlineMemory(places, properties.run(), properties.quota());
+  InlineMemory inlineMemory(DeviceRuntimes runtimes, AthanorProperties properties) {
+    return new InlineMemory(runtimes, properties.run(), properties.quota());
   }
 
   @Bean
-  Placement placement(DeviceRuntimes places, TensorStore store, StreamPool streams) {
-    return new Placement(places, store, streams);
+  Placement placement(DeviceRuntimes runtimes, TensorStore store, StreamPool streams) {
+    return new Placement(runtimes, store, streams);
   }
 
   @Bean
@@ -213,42 +214,42 @@ class DeviceConfiguration {
 
   @Bean
   OpRunner opRunner(
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       Placement placement,
       ObjectProvider<Tuners> tuners,
       TensorStore store,
       StreamPool streams,
       AthanorProperties properties) {
     return new OpRunner(
-        places,
+        runtimes,
         placement,
-        (place, problem) -> tuners.ifAvailable(all -> all.of(place).offer(problem)),
+        (runtime, problem) -> tuners.ifAvailable(all -> all.of(runtime).offer(problem)),
         store,
         streams,
         properties.run());
   }
 
-  /** Made when it is first asked for, which the runner does. */
+  /** Created lazily, when the runner first uses it. */
   @Bean(destroyMethod = "close")
   @Lazy
   @ConditionalOnBooleanProperty("athanor.tuning.background")
-  Tuners tuners(DeviceRuntimes places, TuningCache tuned, StreamPool streams, Clock clock) {
+  Tuners tuners(DeviceRuntimes runtimes, TuningCache tuned, StreamPool streams, Clock clock) {
     return new Tuners(
-        places.all().stream()
-            .map(place ->
+        runtimes.all().stream()
+            .map(runtime ->
                 new BackgroundTuner(
-                    new Tuner(place.device(), tuned, BACKGROUND_EFFORT, clock),
+                    new Tuner(runtime.device(), tuned, BACKGROUND_EFFORT, clock),
                     tuned,
-                    place.device().capability(),
+                    runtime.device().capability(),
                     () -> streams.busy() == 0 && streams.waiting() == 0,
-                    _ -> places.all().forEach(DeviceRuntime::forgetPlans)))
+                    _ -> runtimes.all().forEach(DeviceRuntime::forgetPlans)))
             .toList());
   }
 
-  /** Those that tune in the background, by the number of their device. */
+  /** The background tuners by device number. */
   record Tuners(List<BackgroundTuner> all) implements AutoCloseable {
-    BackgroundTuner of(DeviceRuntime place) {
-      return all.get(place.number());
+    BackgroundTuner of(DeviceRuntime runtime) {
+      return all.get(runtime.number());
     }
 
     @Override
@@ -269,18 +270,18 @@ class DeviceConfiguration {
 
   @Bean
   ApplicationRunner selfTest(
-      Catalogue catalogue, OpRunner runner, DeviceRuntimes places, DeviceHealth health) {
-    var test = new SelfTest(catalogue, runner, places, health);
+      Catalogue catalogue, OpRunner runner, DeviceRuntimes runtimes, DeviceHealth health) {
+    var test = new SelfTest(catalogue, runner, runtimes, health);
     return _ -> test.run();
   }
 
-  /** Part of readiness: see the group in application.yaml. */
+  /** Part of the readiness group in application.yaml. */
   @Bean
   HealthIndicator deviceHealthIndicator(DeviceHealth health) {
     return () -> (health.isReady() ? Health.up() : Health.outOfService()).build();
   }
 
-  /** Part of liveness: a device that is lost comes back with a new process only. */
+  /** Part of the liveness group, since a lost device recovers only with a new process. */
   @Bean
   HealthIndicator processHealthIndicator(DeviceHealth health, AthanorProperties properties) {
     return () ->
@@ -298,7 +299,7 @@ class DeviceConfiguration {
             .withDetail("driver", capability.driver());
   }
 
-  /** Ends leases in time, so that memory does not wait for the next request. */
+  /** Removes expired tensors periodically, so that their memory is freed without a request. */
   @Bean
   Housekeeping housekeeping(TensorStore store, IdempotencyKeys keys) {
     return new Housekeeping(() -> {
@@ -308,7 +309,7 @@ class DeviceConfiguration {
   }
 
   /**
-   * Sweeps in a thread of its own: giving memory back waits for a device, which may hang, and all
+   * Sweeps on a separate thread: freeing memory waits for a device, which may hang, and all
    * scheduled tasks share one thread.
    */
   static final class Housekeeping {
@@ -335,7 +336,7 @@ class DeviceConfiguration {
 
   @Bean
   Gauges gauges(
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       StreamPool streams,
       TensorStore store,
       InlineMemory inline,
@@ -343,23 +344,23 @@ class DeviceConfiguration {
       Metrics all) {
     all.gauge(Meters.INLINE_BYTES, inline::used);
     all.gauge(Meters.READY, () -> health.isReady() ? 1 : 0);
-    for (var place : places.all()) {
-      var metrics = place.metrics();
-      var device = place.device();
-      metrics.gauge(Meters.DEVICE_LOST, () -> health.isLost(place.number()) ? 1 : 0);
-      metrics.gauge(Meters.TENSORS, () -> store.count(place.memory()));
-      metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(place.memory()));
-      metrics.gauge(Meters.TENSOR_SPILLED_BYTES, () -> store.spilled(place.memory()));
+    for (var runtime : runtimes.all()) {
+      var metrics = runtime.metrics();
+      var device = runtime.device();
+      metrics.gauge(Meters.DEVICE_LOST, () -> health.isLost(runtime.number()) ? 1 : 0);
+      metrics.gauge(Meters.TENSORS, () -> store.count(runtime.memory()));
+      metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(runtime.memory()));
+      metrics.gauge(Meters.TENSOR_SPILLED_BYTES, () -> store.spilled(runtime.memory()));
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().used(), "used");
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().free(), "free");
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");
-      metrics.gauge(Meters.QUEUE_DEPTH, () -> streams.waiting(place.number()));
-      metrics.gauge(Meters.STREAMS_BUSY, () -> streams.busy(place.number()));
+      metrics.gauge(Meters.QUEUE_DEPTH, () -> streams.waiting(runtime.number()));
+      metrics.gauge(Meters.STREAMS_BUSY, () -> streams.busy(runtime.number()));
       device.busId().flatMap(Gpu::at).ifPresent(gpu -> metrics.gpu(gpu.uuid(), gpu::read));
     }
     return new Gauges();
   }
 
-  /** Says that the gauges are registered. */
+  /** Marks that the gauges are registered. */
   record Gauges() {}
 }

@@ -10,7 +10,7 @@ import org.springframework.beans.factory.annotation.Value;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** What both forms of the Open Inference Protocol serve. */
+/** Beans of the Open Inference Protocol, shared by REST and gRPC. */
 @Configuration(proxyBeanMethods = false)
 class InferenceConfiguration {
 

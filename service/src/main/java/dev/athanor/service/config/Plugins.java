@@ -8,15 +8,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 
-/** The jars that an operator adds. */
+/** Loads plugin jars. */
 final class Plugins {
 
   private Plugins() {}
 
   /**
-   * Classes of the application and of all jars of a folder.
+   * Returns a class loader for the application and all jars in a folder.
    *
-   * @throws UncheckedIOException when the folder cannot be read
+   * @throws UncheckedIOException if the folder cannot be read
    */
   static ClassLoader of(Path folder) {
     var jars = new ArrayList<URL>();
@@ -25,7 +25,8 @@ final class Plugins {
         jars.add(file.toUri().toURL());
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("the plugins in %s cannot be read".formatted(folder), e);
+      throw new UncheckedIOException(
+          "cannot read the plugin folder %s (athanor.plugins)".formatted(folder), e);
     }
     return new URLClassLoader("plugins", jars.toArray(URL[]::new), Plugins.class.getClassLoader());
   }

@@ -20,7 +20,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.scheduling.annotation.SchedulingConfigurer;
 import org.springframework.security.oauth2.jwt.JwtDecoder;
 
-/** Who may call, by {@code athanor.security}. */
+/** Beans of authentication and authorization, as configured by {@code athanor.security}. */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
 
@@ -40,7 +40,7 @@ class SecurityConfiguration {
     return switch (security.mode()) {
       case NONE -> {
         Listeners.of(environment).checkLoopback(security.allowUnauthenticated());
-        yield Callers.nobodyAsked();
+        yield Callers.anonymous();
       }
       case API_KEY -> apiKeys(security);
       case JWT -> new JwtCallers(decoder(environment, decoder), security.jwt());
@@ -51,7 +51,7 @@ class SecurityConfiguration {
   private static Callers apiKeys(SecuritySettings security) {
     if (security.apiKeys().file().isEmpty()) {
       throw new SecurityMisconfigured(
-          "athanor.security.mode is api-key, and athanor.security.api-keys.file names no file");
+          "athanor.security.mode is api-key, but athanor.security.api-keys.file is not set");
     }
     return new ApiKeys(Path.of(security.apiKeys().file()));
   }
@@ -59,13 +59,12 @@ class SecurityConfiguration {
   private static JwtDecoder decoder(Environment environment, ObjectProvider<JwtDecoder> decoder) {
     if (!Binder.get(environment).bind(JWT + "audiences", String[].class).isBound()) {
       throw new SecurityMisconfigured(
-          "athanor.security.mode is jwt, and %saudiences does not say whom tokens are for"
-              .formatted(JWT));
+          "athanor.security.mode is jwt, but %saudiences is not set".formatted(JWT));
     }
     var found = decoder.getIfAvailable();
     if (found == null) {
       throw new SecurityMisconfigured(
-          "athanor.security.mode is jwt, and neither %1$sissuer-uri nor %1$sjwk-set-uri says whose tokens are taken"
+          "athanor.security.mode is jwt, but neither %1$sissuer-uri nor %1$sjwk-set-uri is set"
               .formatted(JWT));
     }
     return found;
@@ -75,12 +74,14 @@ class SecurityConfiguration {
     var asked = environment.getProperty("server.ssl.client-auth", "none");
     if (!environment.containsProperty("server.ssl.bundle") || asked.equals("none")) {
       throw new SecurityMisconfigured(
-          "athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need");
+          "athanor.security.mode is mtls, which requires server.ssl.bundle, and server.ssl.client-auth want or need");
     }
     return new CertificateCallers(security.mtls());
   }
 
-  /** Management listens where REST does; Spring Boot would let it listen everywhere. */
+  /**
+   * Binds management to the address of REST by default; Spring Boot would bind to all addresses.
+   */
   @Bean
   static BeanPostProcessor managementAddress(Environment environment) {
     return new BeanPostProcessor() {
@@ -97,7 +98,7 @@ class SecurityConfiguration {
     };
   }
 
-  /** Reads files again that have changed. */
+  /** Schedules the reload of changed files. */
   @Bean
   SchedulingConfigurer refresh(Callers callers, AthanorProperties properties) {
     return tasks ->

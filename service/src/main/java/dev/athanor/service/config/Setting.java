@@ -16,8 +16,8 @@ import org.springframework.boot.context.properties.source.ConfigurationPropertyN
  * A setting of the service. The components of {@link AthanorProperties} and of the records inside
  * it define all settings.
  *
- * @param key its canonical key, in which {@code *} stands for any one name: {@code
- *     athanor.run.inline-bytes}, {@code athanor.quota.tenants.*.max-bytes}
+ * @param key its canonical key, such as {@code athanor.run.inline-bytes}; {@code *} matches any one
+ *     name, as in {@code athanor.quota.tenants.*.max-bytes}
  * @param component the component that receives its value
  */
 record Setting(String key, RecordComponent component) {
@@ -57,13 +57,16 @@ record Setting(String key, RecordComponent component) {
     return CAPITAL.matcher(name).replaceAll("-").toLowerCase(Locale.ROOT);
   }
 
-  /** The part of the key after the prefix and before the last period; empty if there is none. */
+  /**
+   * Returns the part of the key after the prefix and before the last period; empty if there is
+   * none.
+   */
   String group() {
     int end = key.lastIndexOf('.');
     return end == PREFIX.length() ? "" : key.substring(PREFIX.length() + 1, end);
   }
 
-  /** Whether the setting takes several values. */
+  /** Whether the setting is a list. */
   private boolean isList() {
     return Collection.class.isAssignableFrom(component.getType());
   }
@@ -92,19 +95,19 @@ record Setting(String key, RecordComponent component) {
     return matches(variable, "") || matches(variable, "_");
   }
 
-  /** Spring Boot accepts variables without the hyphens of a key, and with underscores for them. */
+  /** Matches a variable; Spring Boot accepts hyphens of a key as underscores or omitted. */
   private boolean matches(String variable, String hyphen) {
     var pattern =
         key.toUpperCase(Locale.ROOT).replace("-", hyphen).replace('.', '_').replace(ANY, ".+");
     return variable.matches(pattern + (isList() ? "(_\\d+_?)?" : ""));
   }
 
-  /** The key for people: {@code athanor.quota.tenants.TENANT.max-bytes}. */
+  /** Returns the key for messages, such as {@code athanor.quota.tenants.TENANT.max-bytes}. */
   String text() {
     return key.replace(ANY, "TENANT");
   }
 
-  /** The name of the environment variable for the setting. */
+  /** Returns the environment variable of the setting. */
   String variable() {
     return text().toUpperCase(Locale.ROOT).replace("-", "").replace('.', '_');
   }

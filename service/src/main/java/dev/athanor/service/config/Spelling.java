@@ -5,7 +5,7 @@ import static java.util.Comparator.comparingInt;
 import java.util.Collection;
 import java.util.Optional;
 
-/** Finds the known name that a misspelled one resembles. */
+/** Suggests the known name closest to a misspelled one. */
 final class Spelling {
 
   private Spelling() {}
@@ -17,7 +17,9 @@ final class Spelling {
         .min(comparingInt(name -> edits(given, name)));
   }
 
-  /** The optimal string alignment distance: insertions, deletions, replacements and swaps. */
+  /**
+   * Returns the optimal string alignment distance: insertions, deletions, replacements and swaps.
+   */
   static int edits(String a, String b) {
     var distance = new int[a.length() + 1][b.length() + 1];
     for (int i = 0; i <= a.length(); i++) {

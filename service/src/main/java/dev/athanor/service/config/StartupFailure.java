@@ -10,14 +10,14 @@ import org.springframework.core.annotation.Order;
 import org.yaml.snakeyaml.error.YAMLException;
 
 /**
- * A failure to start that one sentence explains.
+ * A startup failure that one sentence explains.
  *
  * @param sentence what is wrong and what to do
- * @param misuse whether the options or settings are wrong, and not the state of the machine
+ * @param misuse whether options or settings are invalid, as opposed to the state of the machine
  */
 public record StartupFailure(String sentence, boolean misuse) {
 
-  /** Returns the explanation of a failed start; empty where only its stack trace explains it. */
+  /** Returns the explanation of a failed start; empty if only the stack trace explains it. */
   public static Optional<StartupFailure> of(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
       var sentence = String.valueOf(cause.getMessage());
@@ -32,12 +32,12 @@ public record StartupFailure(String sentence, boolean misuse) {
                       + sentence.strip().replaceAll("\\s+", " "),
                   true));
         }
-        case Listening.NotPossible refused -> {
+        case PortCheck.PortUnavailable refused -> {
           return Optional.of(new StartupFailure(sentence, refused.misuse()));
         }
-        // taken after it was found to be free
+        // the port was taken after the check
         case PortInUseException taken -> {
-          return Optional.of(new StartupFailure(Listening.inUse(taken.getPort()), false));
+          return Optional.of(new StartupFailure(PortCheck.inUse(taken.getPort()), false));
         }
         default -> {}
       }
@@ -45,7 +45,7 @@ public record StartupFailure(String sentence, boolean misuse) {
     return Optional.empty();
   }
 
-  /** Keeps Spring Boot from logging a page about a failure that the command line explains. */
+  /** Prevents Spring Boot from logging a failure that the command line explains. */
   @Order(Ordered.HIGHEST_PRECEDENCE)
   static final class Reporter implements SpringBootExceptionReporter {
     @Override

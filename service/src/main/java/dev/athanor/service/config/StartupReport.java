@@ -13,9 +13,9 @@ import org.springframework.core.env.Environment;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 
 /**
- * What the command line prints once the service runs: its devices, and where to find it.
+ * The report that the command line prints after startup: devices and addresses.
  *
- * @param grpc null where gRPC is switched off
+ * @param grpc null if gRPC is disabled
  */
 public record StartupReport(
     List<Devices.Opened> devices,
@@ -24,7 +24,7 @@ public record StartupReport(
     Environment environment,
     @Nullable GrpcServerLifecycle grpc) {
 
-  /** Returns the report as of now; the ports must be known already. */
+  /** Returns the lines of the report; the service must be listening already. */
   public List<String> lines() {
     var lines = new ArrayList<String>();
     for (var device : devices) {
@@ -65,7 +65,7 @@ public record StartupReport(
     return lines;
   }
 
-  /** Whether the devices passed their self-test; if not, the log says why. */
+  /** Whether the devices passed the self-test; the log contains the reason if not. */
   public boolean isReady() {
     return health.isReady();
   }
@@ -84,7 +84,7 @@ public record StartupReport(
             secured ? "https" : "http", host(address), environment.getProperty(port, "unknown"));
   }
 
-  /** The address as it stands in a URL; {@code localhost} where the service listens on all. */
+  /** Returns the host for a URL; {@code localhost} if the service listens on all addresses. */
   private String host(String property) {
     var address =
         environment.getProperty(property, environment.getProperty("server.address", "0.0.0.0"));
@@ -93,7 +93,7 @@ public record StartupReport(
         return "localhost";
       }
     } catch (UnknownHostException e) {
-      return address; // resolved a moment ago, when the service began to listen
+      return address; // cannot happen: the service already listens on it
     }
     return address.contains(":") ? "[" + address + "]" : address;
   }

@@ -29,15 +29,15 @@ import org.springframework.core.io.Resource;
  * Rejects settings under {@code athanor} that do not exist, which are likely misspelled.
  *
  * <p>Files and the command line belong to the service, so any unknown key in them is rejected.
- * Environment variables and system properties are shared: {@code ATHANOR_PYTHON} is for the
+ * Environment variables and system properties are shared: {@code ATHANOR_PYTHON} configures the
  * benchmarks, and Kubernetes adds {@code ATHANOR_SERVICE_HOST} and {@code ATHANOR_PORT_8080_TCP}
- * for a Service with the name athanor. There, a name is rejected only if it belongs to a group of
- * settings, such as {@code ATHANOR_RUN_}, or is one edit away from a setting.
+ * for a Service named athanor. There, a name is rejected only if it belongs to a group of settings,
+ * such as {@code ATHANOR_RUN_}, or is one edit away from a setting.
  */
 public final class UnknownSettings
     implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
 
-  /** A setting does not exist. The message is one sentence for each. */
+  /** Thrown for unknown settings. The message has one sentence for each. */
   static final class Found extends RuntimeException {
     Found(String message) {
       super(message);
@@ -54,14 +54,14 @@ public final class UnknownSettings
 
   private final List<Setting> settings = Setting.all();
 
-  /** The groups of settings at the top: run, tensors, … */
+  /** The top-level groups of settings: run, tensors, … */
   private final Set<String> groups =
       settings.stream()
           .map(setting -> setting.group().replaceFirst("\\..*", ""))
           .filter(Predicate.not(String::isEmpty))
           .collect(Collectors.toSet());
 
-  /** After the configuration has been read. */
+  /** Runs after the configuration is read. */
   @Override
   public int getOrder() {
     return EnvironmentPostProcessorApplicationListener.DEFAULT_ORDER + 1;
@@ -75,7 +75,7 @@ public final class UnknownSettings
   /**
    * Checks all settings.
    *
-   * @throws Found if any does not exist
+   * @throws Found if any setting is unknown
    */
   void check(ConfigurableEnvironment environment) {
     var sentences = new ArrayList<String>();
@@ -121,7 +121,7 @@ public final class UnknownSettings
     var name = ConfigurationPropertyName.adapt(property, '.');
     if (!ROOT.isAncestorOf(name)
         || settings.stream().anyMatch(setting -> setting.isNamed(name))
-        || "".equals(source.getProperty(property))) { // a group in YAML with nothing in it
+        || "".equals(source.getProperty(property))) { // an empty group in YAML
       return Optional.empty();
     }
     var key = name.toString();
@@ -151,7 +151,7 @@ public final class UnknownSettings
     return settings.stream().anyMatch(setting -> Spelling.edits(name, form.apply(setting)) <= 1);
   }
 
-  /** The setting whose whole name resembles the given one, or else whose last part does. */
+  /** Returns the setting whose full name is similar, or else whose last part is. */
   private Optional<Setting> nearest(String name, Function<Setting, String> form, char separator) {
     return nearest(name, form)
         .or(() -> nearest(last(name, separator), setting -> last(form.apply(setting), separator)));
@@ -167,7 +167,10 @@ public final class UnknownSettings
     return name.substring(name.lastIndexOf(separator) + 1);
   }
 
-  /** Where a property is set: {@code application.yaml:12}, {@code system property}. */
+  /**
+   * Returns where a property is set, such as {@code application.yaml:12} or {@code system
+   * property}.
+   */
   private static String place(String property, EnumerablePropertySource<?> source) {
     if (OriginLookup.getOrigin(source, property) instanceof TextResourceOrigin origin) {
       var file = origin.getResource();
@@ -193,7 +196,7 @@ public final class UnknownSettings
   }
 
   private static String sentence(String name, String place, Optional<String> nearest) {
-    return "%s is no setting (%s); %s"
+    return "Unknown setting %s (%s); %s"
         .formatted(
             name,
             place,

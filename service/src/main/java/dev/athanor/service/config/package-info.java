@@ -1,4 +1,4 @@
-/** How the application is put together and configured. */
+/** Configuration and wiring of the application. */
 @NullMarked
 package dev.athanor.service.config;
 

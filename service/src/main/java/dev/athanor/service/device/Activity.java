@@ -2,16 +2,16 @@ package dev.athanor.service.device;
 
 import java.time.Duration;
 
-/** Work on a device that may never end, watched by {@link DeviceHealth#overdue}. */
+/** Work on a device that may hang, monitored by {@link DeviceHealth#overdue}. */
 public final class Activity {
   private final int device;
   private final String name;
 
-  /** When it began; 0 while there is none. */
+  /** When the current work began; 0 while idle. */
   private volatile long since;
 
   /**
-   * @param name as it stands in a log: {@code stream 2}
+   * @param name the name in log messages, such as {@code stream 2}
    */
   Activity(int device, String name) {
     this.device = device;
@@ -27,17 +27,18 @@ public final class Activity {
   }
 
   public void begin() {
-    since = System.nanoTime() | 1; // which is never 0
+    since = System.nanoTime() | 1; // never 0
   }
 
   public void end() {
     since = 0;
   }
 
-  boolean isUnderWay() {
+  boolean isActive() {
     return since != 0;
   }
 
+  /** Whether the current work has run for longer than {@code limit}. */
   public boolean isOverdue(Duration limit) {
     long began = since;
     return began != 0 && System.nanoTime() - began > limit.toNanos();

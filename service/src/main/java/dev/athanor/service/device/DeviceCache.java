@@ -1,9 +1,9 @@
 package dev.athanor.service.device;
 
-/** State that is kept for a device to save time and can be built again. */
+/** Cached state of a device that can be rebuilt. */
 public interface DeviceCache extends AutoCloseable {
 
-  /** Discards everything, since plans have changed. */
+  /** Discards everything because plans have changed. */
   void forget();
 
   /** Frees the device memory that is not in use. */

@@ -12,14 +12,17 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Whether the devices can be given work, and what their faults mean to a client. */
+/**
+ * The health of all devices: readiness, liveness, admission, and translation of device faults into
+ * failures.
+ */
 public final class DeviceHealth {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceHealth.class);
 
   private final List<String> devices;
 
-  /** When devices were lost, on the clock of {@link System#nanoTime()}. */
+  /** When devices were lost, as {@link System#nanoTime()}, by device number. */
   private final Map<Integer, Long> lostAt = new ConcurrentHashMap<>();
 
   private final List<Activity> activities = new CopyOnWriteArrayList<>();
@@ -28,34 +31,34 @@ public final class DeviceHealth {
   private volatile Phase phase = Phase.SERVING;
 
   /**
-   * @param devices their ids
+   * @param devices the ids of the devices
    */
   public DeviceHealth(List<String> devices) {
     this.devices = List.copyOf(devices);
   }
 
   /**
-   * Whether all devices passed their test and answer, and new work is taken in. With one of several
-   * devices lost the others serve what is sent to them, but it had better be sent elsewhere: only a
-   * new process has all of them again.
+   * Whether the service is ready: all devices passed the self-test, none is lost, and new work is
+   * accepted. If one of several devices is lost, the others still serve requests, but the service
+   * reports that it is not ready, since only a restart recovers the device.
    */
   public boolean isReady() {
     return tested && lostAt.isEmpty() && phase == Phase.SERVING;
   }
 
-  /** Whether a device is gone for good. */
+  /** Whether a device is lost until the process restarts. */
   public boolean isLost(int device) {
     return lostAt.containsKey(device);
   }
 
-  /** Whether no device is left. */
+  /** Whether all devices are lost. */
   public boolean isLost() {
     return lostAt.size() == devices.size();
   }
 
   /**
-   * Whether this process can still be of use. Nothing brings a lost device back but a new process;
-   * until that is due, clients learn what has become of their tensors.
+   * Whether the process is live. A lost device requires a restart; until {@code afterLoss} has
+   * passed, the process stays live so that clients receive the error {@code device-lost}.
    */
   public boolean isLive(Duration afterLoss) {
     long now = System.nanoTime();
@@ -63,9 +66,9 @@ public final class DeviceHealth {
   }
 
   /**
-   * Watches work of a device.
+   * Registers work of a device for hang detection.
    *
-   * @param name as it stands in a log: {@code stream 2}
+   * @param name the name in log messages, such as {@code stream 2}
    */
   public Activity watch(int device, String name) {
     var activity = new Activity(device, name);
@@ -73,32 +76,32 @@ public final class DeviceHealth {
     return activity;
   }
 
-  /** The work that has been under way for longer than a limit on devices that are not lost. */
+  /** Returns the work on devices that are not lost that has run for longer than {@code limit}. */
   public List<Activity> overdue(Duration limit) {
     return activities.stream()
         .filter(each -> each.isOverdue(limit) && !isLost(each.device()))
         .toList();
   }
 
-  /** Whether any work of a device is under way. */
-  public boolean isAtWork(int device) {
-    return activities.stream().anyMatch(each -> each.device() == device && each.isUnderWay());
+  /** Whether a device is busy. */
+  public boolean isBusy(int device) {
+    return activities.stream().anyMatch(each -> each.device() == device && each.isActive());
   }
 
-  /** The self-test was passed. */
+  /** Records that the self-test passed. */
   public void passed() {
     tested = true;
   }
 
-  /** How far the service has gone towards its end. */
+  /** Sets the phase of the shutdown. */
   public void enter(Phase now) {
     phase = now;
   }
 
   /**
-   * Lets work in.
+   * Admits work or rejects it.
    *
-   * @throws Failure.Busy with {@code device-lost} when no device is left, or {@code draining}
+   * @throws Failure.Busy with {@code device-lost} if all devices are lost, or with {@code draining}
    */
   public void admit() {
     if (isLost()) {
@@ -110,9 +113,9 @@ public final class DeviceHealth {
   }
 
   /**
-   * Lets work in for one device.
+   * Admits work for one device or rejects it.
    *
-   * @throws Failure.Busy with {@code device-lost} when the device is lost, or {@code draining}
+   * @throws Failure.Busy with {@code device-lost} if the device is lost, or with {@code draining}
    */
   public void admit(int device) {
     if (isLost(device)) {
@@ -121,14 +124,14 @@ public final class DeviceHealth {
     admit();
   }
 
-  /** What to tell a client of a fault of a device; one that is lost is remembered. */
+  /** Translates a device fault into a failure for the client, and marks a lost device. */
   public Failure explain(int device, DeviceException fault) {
     return switch (fault) {
       case DeviceException.OutOfMemory e ->
           new Failure.OutOfDeviceMemory(e.requestedBytes(), e.freeBytes());
       case DeviceException.Lost e -> {
         if (lostAt.putIfAbsent(device, System.nanoTime()) == null) {
-          LOG.error("{} is lost", devices.get(device), e);
+          LOG.error("Device {} is lost", devices.get(device), e);
         }
         yield Failure.Busy.deviceLost();
       }
@@ -138,10 +141,10 @@ public final class DeviceHealth {
     };
   }
 
-  /** Logs a fault of ours under a new id. */
+  /** Logs an internal fault under a new id and returns the failure for the client. */
   public static Failure internal(RuntimeException fault) {
     var id = UUID.randomUUID().toString();
-    LOG.error("failure {}", id, fault);
+    LOG.error("Internal failure {}", id, fault);
     return new Failure.Internal(id, fault);
   }
 }

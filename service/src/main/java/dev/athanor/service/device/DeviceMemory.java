@@ -15,12 +15,12 @@ import java.util.function.LongConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A device's memory: allocates it, and zeroes what is freed before anyone else can receive it. */
+/** The memory of a device. Freed memory is zeroed before it is allocated again. */
 public final class DeviceMemory implements DeviceStorage, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceMemory.class);
 
-  /** How much is kept besides large pieces. */
+  /** Host memory kept for small pieces, in bytes. */
   private static final long SMALL_BYTES = 256L * Staging.SMALL;
 
   private final int number;
@@ -31,15 +31,15 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   private final Stream stream;
   private final PlatformThreads threads;
   private final Activity activity;
-  private final ReentrantLock oneAtATime = new ReentrantLock();
-  private volatile LongConsumer makeRoom = _ -> {};
+  private final ReentrantLock streamLock = new ReentrantLock();
+  private volatile LongConsumer shortageAction = _ -> {};
   private volatile Consumer<Buffer> onFree = _ -> {};
 
   /**
-   * The memory of a device.
+   * Creates the memory of a device.
    *
-   * @param number of the device in {@code health}
-   * @param settings how much host memory is kept for tensors on their way
+   * @param number the number of the device in {@code health}
+   * @param settings defines how much host memory is kept for tensors in transfer
    */
   public DeviceMemory(int number, Device device, DeviceHealth health, RunSettings settings) {
     this.number = number;
@@ -68,12 +68,12 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     return health.isLost(number);
   }
 
-  /** The threads for calls of this device that do not yield. */
+  /** Returns the platform threads for blocking calls to this device. */
   PlatformThreads threads() {
     return threads;
   }
 
-  /** What to tell a client of a fault of this device; one that is lost is remembered. */
+  /** Translates a fault of this device into a failure for the client, and marks a lost device. */
   Failure explain(DeviceException fault) {
     return health.explain(number, fault);
   }
@@ -88,51 +88,54 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     }
   }
 
-  /** Whether work of the device is under way, whoever waits for it. */
-  boolean isAtWork() {
-    return health.isAtWork(number);
+  /** Whether the device is busy. */
+  boolean isBusy() {
+    return health.isBusy(number);
   }
 
-  /** What to do with the number of bytes before an allocation is refused: give memory back. */
+  /**
+   * Sets the action that releases memory before an allocation fails; it receives the number of
+   * bytes.
+   */
   public void onShortage(LongConsumer action) {
-    makeRoom = action;
+    shortageAction = action;
   }
 
   /**
    * Allocates memory whose contents are undefined.
    *
-   * @throws DeviceException.OutOfMemory when there is none even after room was made
+   * @throws DeviceException.OutOfMemory if memory does not suffice even after the shortage action
    */
   public Buffer allocate(long bytes) {
     return threads.call(() -> {
       try {
         return device.allocate(bytes);
       } catch (DeviceException.OutOfMemory e) {
-        LOG.debug("making room for {} bytes", bytes);
-        makeRoom.accept(bytes);
+        LOG.debug("Freeing memory to allocate {} bytes", bytes);
+        shortageAction.accept(bytes);
         return device.allocate(bytes);
       }
     });
   }
 
-  /** What to do before memory is given back that a tensor may have had. */
+  /** Sets the action that runs before memory of a tensor is freed. */
   public void onFree(Consumer<Buffer> action) {
     onFree = action;
   }
 
   /**
-   * Allocates memory that can be done without: nothing is given up for it.
+   * Allocates optional memory: an allocation that fails does not trigger the shortage action.
    *
-   * @throws DeviceException.OutOfMemory when there is none
+   * @throws DeviceException.OutOfMemory if memory does not suffice
    */
   public Buffer spare(long bytes) {
     return device.allocate(bytes);
   }
 
   /**
-   * Enqueues a copy into new memory that can be done without.
+   * Enqueues a copy into newly allocated optional memory.
    *
-   * @throws DeviceException.OutOfMemory when there is none
+   * @throws DeviceException.OutOfMemory if memory does not suffice
    */
   public Buffer copy(Buffer source, Stream on) {
     var copy = spare(source.bytes());
@@ -146,18 +149,19 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   }
 
   /**
-   * Allocates memory of the host that the device reaches itself.
+   * Allocates pinned host memory.
    *
-   * @throws DeviceException.OutOfMemory when there is none
+   * @throws DeviceException.OutOfMemory if memory does not suffice
    */
   public HostMemory allocateHost(long bytes) {
     return threads.call(() -> device.allocateHost(bytes));
   }
 
   /**
-   * A piece of host memory for the next of some bytes that go to the device or come from it.
+   * Returns a piece of pinned host memory for a transfer of at most {@code bytes} bytes.
    *
-   * @throws dev.athanor.service.failure.Failure when there is no host memory, or the device is lost
+   * @throws dev.athanor.service.failure.Failure if host memory does not suffice or the device is
+   *     lost
    */
   public Piece stage(long bytes) {
     try {
@@ -168,9 +172,9 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   }
 
   /**
-   * Takes host memory that the device reaches itself.
+   * Takes pinned host memory from the pool.
    *
-   * @throws DeviceException.OutOfMemory when there is none
+   * @throws DeviceException.OutOfMemory if memory does not suffice
    */
   HostMemory takeHost(long bytes) {
     try {
@@ -182,35 +186,35 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     }
   }
 
-  /** Gives host memory that was taken to the next; no work may use it any more. */
-  void giveBackHost(HostMemory memory) {
+  /** Returns host memory to the pool; no work may still use it. */
+  void releaseHost(HostMemory memory) {
     if (memory.segment().byteSize() > Staging.LARGE) {
-      threads.run(() -> hostMemory.release(memory)); // which may have the driver unlock it
+      threads.run(() -> hostMemory.release(memory)); // may call the driver to unpin it
     } else {
       hostMemory.release(memory);
     }
   }
 
-  /** Zeroes memory behind the work of a stream, and gives it back then; waits for nothing. */
+  /** Zeroes and frees memory in stream order, without waiting. */
   void free(Buffer buffer, Stream after) {
     after.fill(buffer, 0, buffer.bytes(), (byte) 0);
     buffer.close();
   }
 
-  /** Zeroes memory that no work uses any more and gives it back. */
+  /** Zeroes and frees memory that no work uses any more. */
   @Override
   public void free(Buffer buffer) {
     threads.run(() -> {
       try (buffer) {
         onFree.accept(buffer);
-        alone(() -> {
+        exclusively(() -> {
           if (!isLost()) {
             stream.fill(buffer, 0, buffer.bytes(), (byte) 0);
             stream.synchronize();
           }
         });
       } catch (DeviceException e) {
-        // Nobody may get memory that was not zeroed, so a device that cannot zero it is lost.
+        // Memory that is not zeroed must not be reused, so the device counts as lost.
         explain(new DeviceException.Lost("memory could not be zeroed: " + e.getMessage()));
       }
     });
@@ -255,11 +259,11 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     return buffer;
   }
 
-  /** Has the stream copy something and waits for it. */
+  /** Runs a copy on this memory's stream and waits for it. */
   private void transfer(Runnable copy) {
     try {
       threads.run(() ->
-          alone(() -> {
+          exclusively(() -> {
             copy.run();
             stream.synchronize();
           }));
@@ -268,15 +272,15 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
     }
   }
 
-  /** Does something with the stream that nobody else uses meanwhile. */
-  private void alone(Runnable work) {
-    oneAtATime.lock();
+  /** Runs work with exclusive use of this memory's stream. */
+  private void exclusively(Runnable work) {
+    streamLock.lock();
     try {
       activity.begin();
       work.run();
     } finally {
       activity.end();
-      oneAtATime.unlock();
+      streamLock.unlock();
     }
   }
 

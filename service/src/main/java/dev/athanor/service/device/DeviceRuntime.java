@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A device, and what is known and kept for it alone: memory, plans, kernels. */
+/** A device with its memory, plan cache, kernel cache and metrics. */
 public final class DeviceRuntime implements AutoCloseable {
 
   private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
@@ -38,9 +38,9 @@ public final class DeviceRuntime implements AutoCloseable {
   private final Map<PlanKey, Plan> plans;
 
   /**
-   * A device.
+   * Creates the runtime of a device.
    *
-   * @param settings the number of plans to keep
+   * @param settings defines the size of the plan cache
    */
   public DeviceRuntime(
       Device device,
@@ -76,7 +76,7 @@ public final class DeviceRuntime implements AutoCloseable {
     return kernels;
   }
 
-  /** Adds a cache, which shortages of memory shrink and {@link #close} closes. */
+  /** Adds a cache, which shrinks when memory runs short and closes with this runtime. */
   public void attach(DeviceCache cache) {
     caches.add(cache);
   }
@@ -85,21 +85,21 @@ public final class DeviceRuntime implements AutoCloseable {
     return metrics;
   }
 
-  /** The place of the device among those of the service. */
+  /** Returns the number of the device, its index in {@link DeviceRuntimes#all()}. */
   public int number() {
     return memory.number();
   }
 
-  /** The id of the device. */
+  /** Returns the id of the device. */
   public String id() {
     return memory.id();
   }
 
   /**
-   * Plans a problem and loads its kernels, so that no stream waits for a compiler.
+   * Plans a problem and loads its kernels, so that streams never wait for compilation.
    *
-   * @param onPlan is told of a problem that is planned anew
-   * @throws dev.athanor.service.failure.Failure what a fault of the device means
+   * @param onPlan called with each problem that is planned for the first time
+   * @throws dev.athanor.service.failure.Failure if the device reports a fault
    */
   public Plan plan(
       Op op, Map<String, TensorType> inputs, Attributes attributes, Consumer<Problem> onPlan) {
@@ -121,7 +121,7 @@ public final class DeviceRuntime implements AutoCloseable {
     return plan;
   }
 
-  /** Outside of any lock: while one problem is planned others find what is known. */
+  /** Plans a problem without holding a lock, so that lookups of other plans do not wait. */
   private Plan plan(
       PlanKey key,
       Op op,
@@ -138,25 +138,30 @@ public final class DeviceRuntime implements AutoCloseable {
     return chosen;
   }
 
-  /** The best plan of a problem. */
+  /** Plans a problem with the fastest kernel. */
   public Plan plan(Problem problem) {
     return planner.plan(problem);
   }
 
-  /** The plan of a problem that has the kernel of this name; the best where none is named. */
+  /**
+   * Plans a problem with the kernel of this name, or with the fastest kernel if the name is null.
+   */
   public Optional<Plan> plan(Problem problem, @Nullable String kernel) {
     return planner.plans(problem).stream()
         .filter(plan -> kernel == null || plan.kernel().equals(kernel))
         .findFirst();
   }
 
-  /** Has all problems planned anew, since there is a winner that was not known. */
+  /** Clears the plan cache and all other caches, after tuning has found a faster kernel. */
   public void forgetPlans() {
     plans.clear();
     caches.forEach(DeviceCache::forget);
   }
 
-  /** Sets what to do, after shrinking the caches, before an allocation is refused. */
+  /**
+   * Sets the action that releases memory after the caches have shrunk and before an allocation
+   * fails.
+   */
   void onShortage(LongConsumer action) {
     memory.onShortage(bytes -> {
       caches.forEach(DeviceCache::makeRoom);
@@ -164,11 +169,11 @@ public final class DeviceRuntime implements AutoCloseable {
     });
   }
 
-  /** A device that is at work is left to the end of the process: closing it could crash that. */
+  /** Closes the device, unless it is busy: closing a busy device could crash the process. */
   @Override
   public void close() {
-    if (memory.isAtWork()) {
-      LOG.warn("{} is not closed: its work has not ended", id());
+    if (memory.isBusy()) {
+      LOG.warn("Device {} is still busy and is not closed", id());
       return;
     }
     caches.forEach(DeviceCache::close);

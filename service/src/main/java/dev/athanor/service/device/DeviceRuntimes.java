@@ -7,27 +7,27 @@ import java.util.function.ObjLongConsumer;
 /**
  * All devices of the service.
  *
- * @param all by their numbers, at least one
+ * @param all by device number; at least one
  */
 public record DeviceRuntimes(List<DeviceRuntime> all) implements AutoCloseable {
   public DeviceRuntimes {
     all = List.copyOf(all);
   }
 
-  /** The first, which stands for all where they are alike. */
+  /** Returns the first device, which represents all of them where they are alike. */
   public DeviceRuntime first() {
     return all.getFirst();
   }
 
-  /** One that is not lost, or the first where all are. */
+  /** Returns a device that is not lost, or the first if all are lost. */
   DeviceRuntime alive() {
-    return all.stream().filter(place -> !place.memory().isLost()).findFirst().orElse(first());
+    return all.stream().filter(runtime -> !runtime.memory().isLost()).findFirst().orElse(first());
   }
 
-  /** What to do before a device refuses an allocation: give as many bytes of its memory back. */
+  /** Sets the action that releases a number of bytes of a device before an allocation fails. */
   public void onShortage(ObjLongConsumer<DeviceStorage> action) {
-    for (var place : all) {
-      place.onShortage(bytes -> action.accept(place.memory(), bytes));
+    for (var runtime : all) {
+      runtime.onShortage(bytes -> action.accept(runtime.memory(), bytes));
     }
   }
 

@@ -16,56 +16,56 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Host memory for the tensors that come and go within requests, all of them together: devices reach
- * it themselves, it is kept for the next, and there is a bound.
+ * The pinned host memory for inline tensors of all requests. It is pooled and limited, in total and
+ * per tenant.
  */
 public final class InlineMemory {
 
-  /** Where a tensor may begin. */
+  /** Alignment of tensors in bytes. */
   private static final long ALIGNMENT = 256;
 
   private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
-  private final DeviceRuntimes places;
-  private final long most;
+  private final DeviceRuntimes runtimes;
+  private final long totalLimit;
   private final double tenantShare;
   private final QuotaSettings quotas;
   private final AtomicLong used = new AtomicLong();
 
-  /** Of tenants that have been here; there are no more of them than callers with credentials. */
+  /** Bytes in use per tenant; bounded by the number of configured callers. */
   private final Map<Tenant, AtomicLong> usedBy = new ConcurrentHashMap<>();
 
-  /** Memory by the side of devices. */
-  public InlineMemory(DeviceRuntimes places, RunSettings settings, QuotaSettings quotas) {
-    this.places = places;
+  /** Creates inline memory in the host memory pools of the devices. */
+  public InlineMemory(DeviceRuntimes runtimes, RunSettings settings, QuotaSettings quotas) {
+    this.runtimes = runtimes;
     this.quotas = quotas;
-    most = settings.inlineBytes().toBytes();
+    totalLimit = settings.inlineBytes().toBytes();
     tenantShare = settings.inlineTenantShare();
   }
 
-  /** How many bytes requests have now. */
+  /** Returns the number of bytes in use. */
   public long used() {
     return used.get();
   }
 
-  /** Memory for a new request of a tenant, of which it has none yet. */
+  /** Opens memory for a new request of a tenant. Nothing is allocated yet. */
   public RequestMemory open(Tenant tenant) {
     boolean shares = !tenant.equals(Tenant.LOCAL);
     return new Blocks(
-        shares ? (long) (most * quotas.inlineShare(tenant, tenantShare)) : most,
+        shares ? (long) (totalLimit * quotas.inlineShare(tenant, tenantShare)) : totalLimit,
         shares ? usedBy.computeIfAbsent(tenant, _ -> new AtomicLong()) : new AtomicLong());
   }
 
   /**
-   * The size of a block for some bytes. Few sizes are many requests' in common; a block is at most
-   * a quarter too large, unless it is a small one.
+   * Returns the block size for a number of bytes. Sizes are rounded up so that requests can reuse
+   * blocks; except for small blocks, at most a quarter is wasted.
    */
   static long blockBytes(long bytes) {
     long step = Math.max(Long.highestOneBit(bytes) / 4, Staging.SMALL);
     return Math.ceilDiv(bytes, step) * step;
   }
 
-  /** That of one request, in blocks that tensors share where they fit. */
+  /** The memory of one request, in blocks that hold one or more tensors each. */
   final class Blocks implements RequestMemory {
 
     private static final class Block {
@@ -97,7 +97,7 @@ public final class InlineMemory {
     private long bytes;
 
     /**
-     * @param limit how many bytes all requests of the tenant may have
+     * @param limit maximum number of bytes for all requests of the tenant
      */
     private Blocks(long limit, AtomicLong usedByTenant) {
       this.limit = limit;
@@ -107,7 +107,7 @@ public final class InlineMemory {
     @Override
     public MemorySegment allocate(long wanted, long alignment) {
       if (holders.get() == 0) {
-        throw new IllegalStateException("the memory of a request was closed");
+        throw new IllegalStateException("the memory of the request is closed");
       }
       long size = Math.ceilDiv(wanted, ALIGNMENT) * ALIGNMENT;
       return blocks.stream()
@@ -121,16 +121,16 @@ public final class InlineMemory {
     private Block add(long size) {
       long block = blockBytes(size);
       reserve(block);
-      var memory = places.alive().memory();
+      var memory = runtimes.alive().memory();
       try {
         blocks.add(new Block(memory, memory.takeHost(block)));
       } catch (DeviceException.OutOfMemory e) {
-        giveBack(block);
+        unreserve(block);
         throw busy(
-            "the host has no %d bytes for the tensors of this request now; try again"
+            "Out of host memory: %d bytes are not available for the inline tensors of this request. Retry after 1 s."
                 .formatted(block));
       } catch (RuntimeException e) {
-        giveBack(block);
+        unreserve(block);
         throw e;
       }
       bytes += block;
@@ -138,7 +138,7 @@ public final class InlineMemory {
     }
 
     @Override
-    public void giveBack(MemorySegment unused) {
+    public void release(MemorySegment unused) {
       blocks.stream()
           .filter(block -> block.tensors == 1)
           .filter(block -> block.memory.segment().address() == unused.address())
@@ -151,32 +151,36 @@ public final class InlineMemory {
 
     private void release(Block block) {
       long size = block.memory.segment().byteSize();
-      block.from.giveBackHost(block.memory);
+      block.from.releaseHost(block.memory);
       bytes -= size;
-      giveBack(size);
+      unreserve(size);
     }
 
     private void reserve(long block) {
       if (bytes + block > limit) {
         throw new Failure.Refused(
             Code.TOO_LARGE,
-            "the tensors that come and go with this request take more than %d bytes, which is what there is for all requests%s; keep them on the device and send their handles"
-                .formatted(limit, limit < most ? " of a tenant" : ""));
+            "Inline tensors exceed the limit of %d bytes (%s); upload them and pass handles"
+                .formatted(
+                    limit,
+                    limit < totalLimit
+                        ? "athanor.run.inline-tenant-share"
+                        : "athanor.run.inline-bytes"));
       }
       long own = usedByTenant.addAndGet(block);
       long all = used.addAndGet(block);
-      if (own > limit || all > most) {
-        giveBack(block);
+      if (own > limit || all > totalLimit) {
+        unreserve(block);
         throw busy(
             own > limit
-                ? "Other requests of this tenant take %d of the %d bytes that a tenant may have (athanor.run.inline-tenant-share). Retry after 1 s."
+                ? "Out of host memory: other requests of this tenant use %d of the %d bytes that a tenant may use (athanor.run.inline-tenant-share). Retry after 1 s."
                     .formatted(own - bytes - block, limit)
-                : "the tensors of other requests take %d of the %d bytes that there are for all; try again"
-                    .formatted(all - bytes - block, most));
+                : "Out of host memory: other requests use %d of %d bytes (athanor.run.inline-bytes). Retry after 1 s."
+                    .formatted(all - bytes - block, totalLimit));
       }
     }
 
-    private void giveBack(long size) {
+    private void unreserve(long size) {
       usedByTenant.addAndGet(-size);
       used.addAndGet(-size);
     }

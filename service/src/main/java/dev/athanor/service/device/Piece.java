@@ -2,28 +2,28 @@ package dev.athanor.service.device;
 
 import java.lang.foreign.MemorySegment;
 
-/** Some host memory that a device reaches itself, in use until it is closed. */
+/** A piece of pinned host memory, in use until it is closed. */
 public final class Piece implements AutoCloseable {
   private final MemorySegment bytes;
-  private final Runnable giveBack;
+  private final Runnable release;
   private boolean closed;
 
-  public Piece(MemorySegment bytes, Runnable giveBack) {
+  public Piece(MemorySegment bytes, Runnable release) {
     this.bytes = bytes;
-    this.giveBack = giveBack;
+    this.release = release;
   }
 
-  /** The memory; what it holds is undefined until it is written. */
+  /** Returns the memory, whose contents are undefined until written. */
   public MemorySegment bytes() {
     return bytes;
   }
 
-  /** Gives it to the next; no work may use it any more. */
+  /** Returns the memory to its pool; no work may still use it. */
   @Override
   public void close() {
     if (!closed) {
       closed = true;
-      giveBack.run();
+      release.run();
     }
   }
 }

@@ -11,21 +11,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Platform threads for calls that do not yield: a driver that blocks, a compiler that computes. A
- * virtual thread would keep its carrier meanwhile, and the carriers serve all requests, the probes
- * of liveness among them. Each device has threads of its own, so that one that hangs holds up
- * nobody but its users.
+ * Platform threads for calls that do not yield: blocking driver calls and compilation. On a virtual
+ * thread, such a call would pin its carrier, and carriers serve all requests, including liveness
+ * probes. Each device has its own threads, so that a hanging device delays only its own users.
  */
 final class PlatformThreads implements AutoCloseable {
 
-  /** More calls wait for one of these. */
+  /** Maximum number of threads; further calls wait. */
   private static final int MOST = 8;
 
   private static final int IDLE_SECONDS = 30;
 
   private final ThreadPoolExecutor threads;
 
-  /** Threads for a device; none is started yet. */
+  /** Creates the threads of a device; they start on demand. */
   PlatformThreads(Device device) {
     ThreadFactory factory =
         Thread.ofPlatform().daemon().name(device.capability().id() + "-call-", 0).factory();
@@ -35,7 +34,10 @@ final class PlatformThreads implements AutoCloseable {
     threads.allowCoreThreadTimeOut(true);
   }
 
-  /** Does something and waits for it: in this thread unless it is a virtual one. */
+  /**
+   * Runs work on a platform thread and waits for it; runs it directly if called on a platform
+   * thread.
+   */
   <T> T call(Supplier<T> work) {
     if (!Thread.currentThread().isVirtual()) {
       return work.get();
@@ -52,7 +54,10 @@ final class PlatformThreads implements AutoCloseable {
     }
   }
 
-  /** Does something and waits for it: in this thread unless it is a virtual one. */
+  /**
+   * Runs work on a platform thread and waits for it; runs it directly if called on a platform
+   * thread.
+   */
   void run(Runnable work) {
     call(() -> {
       work.run();

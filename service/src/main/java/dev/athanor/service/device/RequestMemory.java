@@ -4,31 +4,31 @@ import dev.athanor.service.codec.HostAllocator;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Host memory for the tensors that come and go with one request. Whoever serves the request holds
- * it, and so does the job that reads and writes it, which may outlive the request; when the last
- * has let go, all of it is another's. What is allocated holds anything, until it is written.
+ * Host memory for the inline tensors of one request. It is reference-counted: the request handler
+ * holds it, and so does the job, which may outlive the request. It is freed when the last reference
+ * is closed. Allocated memory is not initialized.
  */
 public sealed interface RequestMemory extends HostAllocator, AutoCloseable
     permits RequestMemory.Heap, InlineMemory.Blocks {
 
-  /** Memory of the heap, which ends by itself. */
+  /** Heap memory, freed by the garbage collector. */
   RequestMemory HEAP = new Heap();
 
   /**
-   * Allocates memory; only while whoever serves the request holds it, and by one thread at a time.
+   * Allocates memory. Only the request handler may call this, from one thread at a time.
    *
-   * @throws dev.athanor.service.failure.Failure.Busy with {@code out-of-host-memory} when requests
-   *     have all that there is for them
-   * @throws dev.athanor.service.failure.Failure.Refused with {@code too-large} when it would be
-   *     more even if this were the only one
+   * @throws dev.athanor.service.failure.Failure.Busy with {@code out-of-host-memory} if other
+   *     requests use too much memory
+   * @throws dev.athanor.service.failure.Failure.Refused with {@code too-large} if this request
+   *     alone exceeds the limit
    */
   @Override
   MemorySegment allocate(long bytes, long alignment);
 
-  /** One more holds it, and closes it too. */
+  /** Adds a reference, which must also be closed. */
   RequestMemory hold();
 
-  /** Lets go; nothing that was allocated may be used any more by whom it was held. */
+  /** Drops a reference; its holder must no longer use allocated memory. */
   @Override
   void close();
 

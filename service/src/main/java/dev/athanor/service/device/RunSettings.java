@@ -59,16 +59,17 @@ public record RunSettings(
     @NotNull @DefaultValue("30m") Duration launchTimeout,
     @NotNull @DefaultValue("30s") Duration deviceLostGracePeriod) {
 
-  private static final int GRAPHS_OF_A_GPU = 16;
+  private static final int DEFAULT_GPU_GRAPHS = 16;
 
-  /** How many graphs a device keeps. */
+  /** Returns the graph cache size for a device. */
   public int graphCacheSize(Capability device) {
     if (graphCacheSize != null) {
       return graphCacheSize;
     }
-    return device.id().startsWith("cuda") ? GRAPHS_OF_A_GPU : 0;
+    return device.id().startsWith("cuda") ? DEFAULT_GPU_GRAPHS : 0;
   }
 
+  /** Returns the scheduling policy with these settings. */
   public Policy policy() {
     var usual = Policy.DEFAULT;
     return new Policy(

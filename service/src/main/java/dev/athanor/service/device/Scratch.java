@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Device memory that a run takes, and gives back with all else unless somebody keeps it. */
+/** Device memory that a run allocates and frees at its end, except what it keeps. */
 public final class Scratch {
 
   private final DeviceMemory memory;
@@ -25,18 +25,18 @@ public final class Scratch {
     return buffer;
   }
 
-  /** Room for a tensor. */
+  /** Allocates a tensor. */
   public DeviceTensor tensor(TensorType type) {
     return new DeviceTensor(type, take(type.bytes()));
   }
 
-  /** What a plan computes on the way. */
+  /** Allocates the workspace of a plan, if it needs one. */
   public Optional<Buffer> workspace(Plan plan) {
     long bytes = plan.workspaceBytes();
     return bytes == 0 ? Optional.empty() : Optional.of(take(bytes));
   }
 
-  /** Frees memory behind the work that uses it, unless it is another's. */
+  /** Frees memory in stream order, if this run has allocated it. */
   public void release(Buffer buffer, Stream stream) {
     if (taken.contains(buffer)) {
       memory.free(buffer, stream);
@@ -44,12 +44,12 @@ public final class Scratch {
     }
   }
 
-  /** Leaves memory to somebody else. */
+  /** Passes ownership of memory to the caller. */
   public void keep(Buffer buffer) {
     taken.remove(buffer);
   }
 
-  /** Frees what is left, which no work uses any more. */
+  /** Frees all remaining memory, which no work may still use. */
   public void free() {
     taken.forEach(memory::free);
     taken.clear();

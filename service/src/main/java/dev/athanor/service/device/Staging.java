@@ -6,24 +6,27 @@ import dev.athanor.engine.device.HostMemoryPool;
 import java.util.concurrent.Semaphore;
 
 /**
- * Pieces of host memory that tensors pass through between clients and a device, which reaches them
- * itself. Nobody waits for one: where all large ones are taken, maybe by clients that are slow to
- * fill them, small ones do, only less well.
+ * Pinned host memory for transfers between clients and a device. Transfers never wait for a piece:
+ * if slow clients hold all large pieces, small ones are used, which are less efficient.
  */
 public final class Staging {
 
-  /** More would not stay in the processor's cache between the socket and the device. */
+  /**
+   * Size of a large piece in bytes. Larger ones would not stay in the CPU cache between socket and
+   * device.
+   */
   public static final int LARGE = 1 << 20;
 
+  /** Size of a small piece in bytes. */
   public static final int SMALL = 1 << 16;
 
   private final HostMemoryPool blocks;
   private final Semaphore large;
 
   /**
-   * Pieces for a device.
+   * Creates the staging memory of a device.
    *
-   * @param bytes how many the large ones may have together
+   * @param bytes maximum total size of large pieces
    */
   Staging(HostMemoryPool blocks, long bytes) {
     this.blocks = blocks;
@@ -31,10 +34,9 @@ public final class Staging {
   }
 
   /**
-   * A piece for the next of some bytes: for all of them, or for as many as it suits the device to
-   * take at once.
+   * Takes a piece for a transfer of {@code bytes} bytes; it may be smaller than that.
    *
-   * @throws DeviceException when there is no memory for one, or the device is lost
+   * @throws DeviceException if memory does not suffice or the device is lost
    */
   Piece take(long bytes) {
     if (bytes > SMALL && large.tryAcquire()) {

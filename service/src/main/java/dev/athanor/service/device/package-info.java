@@ -1,4 +1,4 @@
-/** Devices: their memory, health, plans, and the host memory of requests. */
+/** Devices: memory, health, plans, and host memory of requests. */
 @NullMarked
 package dev.athanor.service.device;
 

@@ -3,14 +3,14 @@ package dev.athanor.service.failure;
 import java.util.concurrent.TimeUnit;
 
 /**
- * When a call must be over.
+ * The deadline of a call.
  *
- * @param millis what the client gave; 0 for no deadline
- * @param at the same on the clock of {@link System#nanoTime()}
+ * @param millis the timeout that the client gave; 0 for no deadline
+ * @param at the deadline as {@link System#nanoTime()}
  */
 public record Deadline(long millis, long at) {
 
-  /** A wait that is as good as endless and still far from overflowing. */
+  /** A wait that is practically unlimited but does not overflow. */
   private static final long FOREVER = TimeUnit.DAYS.toNanos(365);
 
   public static Deadline none() {
@@ -18,9 +18,9 @@ public record Deadline(long millis, long at) {
   }
 
   /**
-   * A deadline from now on.
+   * Returns a deadline relative to now.
    *
-   * @param millis from now; at least 1
+   * @param millis the time from now; at least 1
    */
   public static Deadline in(long millis) {
     long nanos = Math.min(TimeUnit.MILLISECONDS.toNanos(millis), FOREVER);
@@ -31,15 +31,15 @@ public record Deadline(long millis, long at) {
     return millis > 0;
   }
 
-  /** How long a wait may take; not positive once the deadline has passed. */
+  /** Returns the remaining time; not positive after the deadline. */
   public long remainingNanos() {
     return isSet() ? at - System.nanoTime() : FOREVER;
   }
 
   /**
-   * Lets a call go on that is in time.
+   * Fails if the deadline has passed.
    *
-   * @throws Failure.TooLate when the deadline has passed
+   * @throws Failure.TooLate if the deadline has passed
    */
   public void check() {
     if (remainingNanos() <= 0) {

@@ -7,12 +7,12 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Why a request failed. The message is for the client: a sentence that names what was given and
- * what would be right. Each protocol maps codes to its own statuses in one place.
+ * The failure of a request. The message is for the client: it names what was given and what to do.
+ * Each protocol maps codes to its own statuses.
  */
 public abstract sealed class Failure extends RuntimeException {
 
-  /** What kind of failure it is; clients decide on it. */
+  /** The error code, on which clients decide. */
   public enum Code {
     MALFORMED_BODY,
     INVALID_TENSOR,
@@ -49,7 +49,7 @@ public abstract sealed class Failure extends RuntimeException {
     OUT_OF_HOST_MEMORY,
     INTERNAL;
 
-    /** {@code malformed-body}. */
+    /** Returns the code in the form {@code malformed-body}. */
     public String text() {
       return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
@@ -58,8 +58,8 @@ public abstract sealed class Failure extends RuntimeException {
   /**
    * The step of a pipeline that failed.
    *
-   * @param index from 0
-   * @param op null where it is not known yet
+   * @param index the index, from 0
+   * @param op the op; null if not known yet
    */
   public record Step(int index, @Nullable String op) {}
 
@@ -78,22 +78,22 @@ public abstract sealed class Failure extends RuntimeException {
     return code;
   }
 
-  /** The path of the part of the request that is at fault: {@code inputs.a.data[3]}. */
+  /** Returns the path of the invalid part of the request, such as {@code inputs.a.data[3]}. */
   public @Nullable String field() {
     return field;
   }
 
-  /** The step of a pipeline that failed; null where that is none's fault. */
+  /** Returns the failed step of a pipeline; null if no step is to blame. */
   public @Nullable Step step() {
     return step;
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Returns the failure of a call whose client has disconnected. */
   public static Failure clientGone() {
-    return new Refused(Code.CANCELLED, "the client has gone; nothing was stored");
+    return new Refused(Code.CANCELLED, "the client disconnected; nothing was stored");
   }
 
-  /** This failure, as that of a step; of the first that says so. */
+  /** Attributes this failure to a step, unless it already has one, and returns it. */
   public Failure in(Step failed) {
     if (step == null) {
       step = failed;
@@ -101,7 +101,7 @@ public abstract sealed class Failure extends RuntimeException {
     return this;
   }
 
-  /** A request that is wrong, or that cannot be served whenever it is sent again. */
+  /** An invalid request, or one that will fail again when retried. */
   public static sealed class Refused extends Failure permits WrongReplica, UnknownName {
     public Refused(Code code, @Nullable String field, String message) {
       super(code, field, message, null);
@@ -124,7 +124,7 @@ public abstract sealed class Failure extends RuntimeException {
     /**
      * A request that names a tensor.
      *
-     * @param field where the name stands in the request
+     * @param field the path of the name in the request
      */
     public UnknownName(String field, String name) {
       this(
@@ -135,33 +135,33 @@ public abstract sealed class Failure extends RuntimeException {
           name);
     }
 
-    /** The same of a step of a pipeline, where the name may be meant for another value. */
+    /** The same for a pipeline step, where the name may also be meant for another value. */
     public static UnknownName ofStep(String field, String name) {
       return new UnknownName(
           Code.MISSING_INPUT,
           field,
-          "%s is \"%s\", which is no input of the pipeline, no output of an earlier step, no handle and no name of a stored tensor"
+          "%s is \"%s\", which is neither a pipeline input, nor an output of an earlier step, nor the handle or name of a stored tensor"
               .formatted(field, name),
           name);
     }
 
-    /** This failure, of a request that another replica has forwarded for another tensor. */
+    /** This failure for a request that another replica forwarded because of another tensor. */
     public UnknownName afterForwarding(String replica) {
       return new UnknownName(
           code(),
           field(),
-          "the replica %s, to which the request was forwarded, has no tensor of the name %s; store it with ?replicas=all"
+          "the replica %s, to which the request was forwarded, has no tensor named %s; store it with ?replicas=all"
               .formatted(replica, name),
           name);
     }
 
-    /** The name. */
+    /** Returns the name. */
     public String name() {
       return name;
     }
   }
 
-  /** A request that another replica can serve, since it has the tensor. */
+  /** A request that only the replica with the tensor can serve. */
   public static final class WrongReplica extends Refused {
     private static final String ONE_REPLICA =
         "all handles of a request must belong to one replica: read the other tensors, create them there, and use the new handles";
@@ -177,37 +177,37 @@ public abstract sealed class Failure extends RuntimeException {
     }
 
     /**
-     * A request with a handle of another replica.
+     * Returns the failure of a request with a handle of another replica.
      *
-     * @param replica the mark of the replica that owns the tensor
-     * @param url its REST interface; null where it is not configured
+     * @param replica the id of the replica that owns the tensor
+     * @param url the URL of its REST interface; null if not configured
      */
     public static WrongReplica of(
         String field, String handle, String replica, @Nullable String url) {
       return new WrongReplica(
           field,
-          "%s is a tensor of the replica %s; send the request there".formatted(handle, replica),
+          "%s belongs to replica %s; send the request there".formatted(handle, replica),
           replica,
           url);
     }
 
     /**
-     * A request with handles of several replicas.
+     * Returns the failure of a request with handles of several replicas.
      *
-     * @param replicas their marks
-     * @param owner one of them, which is not this replica
+     * @param replicas the ids of the replicas
+     * @param owner one of them, not this replica
      */
     public static WrongReplica several(
         Collection<String> replicas, String owner, @Nullable String url) {
       return new WrongReplica(
           null,
-          "the request names tensors of the replicas %s; %s"
+          "the request uses tensors of the replicas %s; %s"
               .formatted(String.join(", ", replicas), ONE_REPLICA),
           owner,
           url);
     }
 
-    /** This failure, of a request that another replica has forwarded already. */
+    /** Returns this failure for a request that was already forwarded once. */
     public WrongReplica afterForwarding() {
       return new WrongReplica(
           field(),
@@ -217,18 +217,18 @@ public abstract sealed class Failure extends RuntimeException {
           url);
     }
 
-    /** The mark of the replica. */
+    /** Returns the id of the replica. */
     public String replica() {
       return replica;
     }
 
-    /** The address of the replica's REST interface; null where it is not configured. */
+    /** Returns the URL of the replica's REST interface; null if not configured. */
     public @Nullable String url() {
       return url;
     }
   }
 
-  /** A request that may be served later. */
+  /** A temporary failure; the request can be retried. */
   public static final class Busy extends Failure {
     private static final Duration RETRY_ELSEWHERE = Duration.ofSeconds(5);
 
@@ -239,16 +239,14 @@ public abstract sealed class Failure extends RuntimeException {
       this.retryAfter = retryAfter;
     }
 
-    /** A device is gone, and all that lay on it. */
+    /** Returns the failure of a request for a lost device. */
     public static Busy deviceLost() {
       return new Busy(
-          Code.DEVICE_LOST,
-          "the device no longer answers, and the tensors it held are gone",
-          RETRY_ELSEWHERE);
+          Code.DEVICE_LOST, "the device is lost, and so are the tensors on it", RETRY_ELSEWHERE);
     }
 
     /**
-     * Another replica, which owns the tensors of the request, does not answer.
+     * Returns the failure of a request whose tensors belong to an unavailable replica.
      *
      * @param what what happened, and whether the request may have been carried out
      */
@@ -260,30 +258,30 @@ public abstract sealed class Failure extends RuntimeException {
           RETRY_ELSEWHERE);
     }
 
-    /** The service is about to end. */
+    /** Returns the failure of a request during shutdown. */
     public static Busy draining() {
       return new Busy(
-          Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
+          Code.DRAINING, "the service is shutting down and accepts no new work", RETRY_ELSEWHERE);
     }
 
-    /** When to try again. */
+    /** Returns how long to wait before a retry. */
     public Duration retryAfter() {
       return retryAfter;
     }
   }
 
-  /** Copies of a tensor that were asked for are missing, or may be. */
+  /** Some of the requested copies of a tensor are missing, or may be. */
   public static final class Incomplete extends Failure {
     private final List<String> done;
     private final List<String> failed;
 
     /**
-     * A request that not all replicas have carried out.
+     * A request that some replicas did not complete.
      *
-     * @param code why, as the first of them failed
-     * @param message says what each has
-     * @param done the marks of the replicas that have
-     * @param failed those of the others
+     * @param code the code of the first failure
+     * @param message says which replica has what
+     * @param done the ids of the replicas that completed it
+     * @param failed the ids of the others
      */
     public Incomplete(Code code, String message, List<String> done, List<String> failed) {
       super(code, null, message, null);
@@ -291,23 +289,23 @@ public abstract sealed class Failure extends RuntimeException {
       this.failed = List.copyOf(failed);
     }
 
-    /** When to try again. */
+    /** Returns the delay after which to retry. */
     public Duration retryAfter() {
       return Busy.RETRY_ELSEWHERE;
     }
 
-    /** The marks of the replicas that have carried the request out. */
+    /** Returns the ids of the replicas that completed the request. */
     public List<String> done() {
       return done;
     }
 
-    /** The marks of those that have not, or may not have. */
+    /** Returns the ids of the replicas that did not, or may not have. */
     public List<String> failed() {
       return failed;
     }
   }
 
-  /** The time that the client gave has passed. */
+  /** The client's deadline has passed. */
   public static final class TooLate extends Failure {
     public TooLate(Deadline deadline) {
       super(
@@ -319,7 +317,7 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
-  /** The device cannot hold what the request needs. */
+  /** Device memory does not suffice for the request. */
   public static final class OutOfDeviceMemory extends Failure {
     private final long requestedBytes;
     private final long freeBytes;
@@ -328,7 +326,7 @@ public abstract sealed class Failure extends RuntimeException {
       super(
           Code.OUT_OF_DEVICE_MEMORY,
           null,
-          "%d bytes of device memory were asked for, %d are free; delete tensors or send less"
+          "Out of device memory: %d bytes requested, %d bytes free. Delete tensors or use smaller ones."
               .formatted(requestedBytes, freeBytes),
           null);
       this.requestedBytes = requestedBytes;
@@ -344,12 +342,12 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
-  /** A fault of ours. What happened is in the log, under the id, and nowhere else. */
+  /** An internal error. Only the log contains the details, under the id. */
   public static final class Internal extends Failure {
     private final String id;
 
     public Internal(String id, RuntimeException cause) {
-      super(Code.INTERNAL, null, "the service failed; its log says more under the id " + id, cause);
+      super(Code.INTERNAL, null, "Internal error; see the log of the service for id " + id, cause);
       this.id = id;
     }
 

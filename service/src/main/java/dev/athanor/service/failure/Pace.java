@@ -4,9 +4,9 @@ import dev.athanor.service.failure.Failure.Code;
 import java.time.Duration;
 
 /**
- * How slowly a client may send. A client that sends a byte now and then never falls silent, and
- * would keep what was set aside for it as long as it likes; so it is waited for twice as long as
- * one that is silent, and once more for every 16 KiB that have come.
+ * Enforces a minimum rate at which a client must send. Without it, a client that sends a byte from
+ * time to time never runs into the read timeout and keeps its resources. The total wait is limited
+ * to two read timeouts plus one for every 16 KiB received.
  */
 public final class Pace {
 
@@ -14,29 +14,29 @@ public final class Pace {
 
   private final Duration silence;
   private long waited;
-  private long came;
+  private long received;
 
   /**
-   * @param silence how long a client may send nothing
+   * @param silence the read timeout
    */
   public Pace(Duration silence) {
     this.silence = silence;
   }
 
   /**
-   * Some bytes have come.
+   * Records received bytes.
    *
-   * @param nanos how long they were waited for
-   * @throws Failure.Refused with {@code deadline-exceeded} when all have come too slowly
+   * @param nanos the time spent waiting for them
+   * @throws Failure.Refused with {@code deadline-exceeded} if the client is too slow
    */
-  public void came(long bytes, long nanos) {
-    came += bytes;
+  public void received(long bytes, long nanos) {
+    received += bytes;
     waited += nanos;
-    if (waited / (2 + came / BYTES) > silence.toNanos()) {
+    if (waited / (2 + received / BYTES) > silence.toNanos()) {
       throw new Failure.Refused(
           Code.DEADLINE_EXCEEDED,
-          "%d bytes came in %d ms, which is too slow; the request was given up"
-              .formatted(came, Duration.ofNanos(waited).toMillis()));
+          "The client sent only %d bytes in %d ms; the request was aborted"
+              .formatted(received, Duration.ofNanos(waited).toMillis()));
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What a request can fail with, whatever protocol it came by. */
+/** Failures and deadlines of requests, independent of the protocol. */
 @NullMarked
 package dev.athanor.service.failure;
 

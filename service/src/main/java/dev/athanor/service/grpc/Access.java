@@ -22,10 +22,10 @@ import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 
 /**
- * {@link Callers} and {@link Rules} on gRPC. Credentials are looked at only where the rule wants
- * them, before any message is read.
+ * Authentication and authorization of gRPC calls with {@link Callers} and {@link Rules}.
+ * Credentials are checked only if the rule requires them, and before any message is read.
  */
-@Order(Ordered.HIGHEST_PRECEDENCE + 10) // inside of what answers failures
+@Order(Ordered.HIGHEST_PRECEDENCE + 10) // runs inside the exception handler
 final class Access implements ServerInterceptor {
 
   private static final Metadata.Key<String> AUTHORIZATION =
@@ -47,8 +47,8 @@ final class Access implements ServerInterceptor {
     var rule =
         rules
             .rpc(call.getMethodDescriptor().getFullMethodName())
-            .orElseThrow(
-                () -> new Failure.Refused(Code.FORBIDDEN, "no rule says who may call this"));
+            .orElseThrow(() ->
+                new Failure.Refused(Code.FORBIDDEN, "no access rule allows calls of this method"));
     if (rule.open()) {
       return next.startCall(call, metadata);
     }
@@ -86,7 +86,7 @@ final class Access implements ServerInterceptor {
       }
       return chain;
     } catch (SSLPeerUnverifiedException e) {
-      return List.of(); // the client has shown none
+      return List.of(); // the client presented no certificate
     }
   }
 }

@@ -11,10 +11,10 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 
-/** What a client may say of a call besides its message. */
+/** Reads the metadata of a call: priority and Triton's error mode. */
 final class CallMetadata implements ServerInterceptor {
 
-  /** Whether a request that fails ends its stream, as Triton's clients can ask for. */
+  /** Whether a failed request ends its stream, which Triton's clients can request. */
   static final Context.Key<Boolean> FAILS_WHOLE =
       Context.keyWithDefault("athanor.fails-whole", false);
 

@@ -34,22 +34,22 @@ import org.springframework.grpc.server.service.DefaultGrpcServiceConfigurer;
 import org.springframework.grpc.server.service.GrpcServiceConfigurer;
 import org.springframework.grpc.server.service.GrpcServiceSpec;
 
-/** How the gRPC server differs from Spring's usual one. */
+/** Configures the gRPC server. */
 @Configuration(proxyBeanMethods = false)
 class GrpcConfiguration {
 
-  /** Static, so that it is there before what it changes. */
+  /** Static, so that the post-processor exists before the properties that it changes. */
   @Bean
-  static Listening listening(
+  static GrpcServerDefaults grpcServerDefaults(
       Environment environment,
       ObjectProvider<SslBundles> bundles,
       ObjectProvider<SslBundleRegistry> registry) {
-    return new Listening(
+    return new GrpcServerDefaults(
         environment,
         name -> ReloadableTls.register(bundles.getObject(), registry.getObject(), name));
   }
 
-  /** Calls wait for the device, so each has a virtual thread. */
+  /** Runs each call on a virtual thread, since calls wait for the device. */
   @Bean
   GrpcServerExecutorProvider callExecutor() {
     var executor = Executors.newVirtualThreadPerTaskExecutor();
@@ -75,22 +75,22 @@ class GrpcConfiguration {
   }
 
   /**
-   * Messages are read inside of the interceptors, so that what is wrong with them is answered like
-   * any other failure.
+   * Parses messages inside the interceptors, so that malformed messages are reported like any other
+   * failure.
    */
   @Bean
   GrpcServiceConfigurer serviceConfigurer(ApplicationContext context) {
-    var usual = new DefaultGrpcServiceConfigurer(context);
-    usual.afterPropertiesSet();
+    var defaults = new DefaultGrpcServiceConfigurer(context);
+    defaults.afterPropertiesSet();
     return (spec, factory) ->
-        usual.configure(
+        defaults.configure(
             new GrpcServiceSpec(
                 () -> ServerInterceptors.useInputStreamMessages(spec.service().bindService()),
                 spec.serviceInfo()),
             factory);
   }
 
-  /** Outside of what answers failures, so that these are in the trace of their call too. */
+  /** Runs outside the exception handler, so that failures belong to the trace of their call. */
   @Bean
   @Order(Ordered.HIGHEST_PRECEDENCE)
   @GlobalServerInterceptor
@@ -131,7 +131,9 @@ class GrpcConfiguration {
             OpsGrpc.SERVICE_NAME, TensorsGrpc.SERVICE_NAME, GRPCInferenceServiceGrpc.SERVICE_NAME));
   }
 
-  /** Stops with the web server, once the work is drained: clients learn why they are refused. */
+  /**
+   * Stops gRPC together with the web server, after draining, so that clients still receive errors.
+   */
   @Bean
   GrpcServerLifecycle nettyGrpcServerLifecycle(
       NettyGrpcServerFactory factory,

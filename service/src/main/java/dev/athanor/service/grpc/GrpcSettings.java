@@ -23,6 +23,6 @@ public record GrpcSettings(
     @Min(1) @DefaultValue("256") int maxConcurrentCalls,
     @Min(1) @DefaultValue("5000") int maxResets) {
 
-  /** The largest chunk of a stream. */
-  static final int LARGEST_CHUNK = Math.toIntExact(DataSize.ofMegabytes(1).toBytes());
+  /** Maximum size of a chunk in bytes. */
+  static final int MAX_CHUNK = Math.toIntExact(DataSize.ofMegabytes(1).toBytes());
 }

@@ -30,11 +30,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Requests and answers of the Open Inference Protocol as messages. */
+/** Converts requests and responses of the Open Inference Protocol from and to messages. */
 final class InferenceMessages {
 
-  /** Outputs travel raw, so there is none that an answer cannot have. */
-  private static final Set<DType> READABLE =
+  /** All dtypes, since outputs are sent as raw bytes. */
+  private static final Set<DType> ENCODABLE =
       Collections.unmodifiableSet(EnumSet.allOf(DType.class));
 
   private InferenceMessages() {}
@@ -52,7 +52,7 @@ final class InferenceMessages {
     if (raw.hasNext()) {
       throw invalid(
           "raw_input_contents",
-          "raw_input_contents has %d members, but %d of the inputs take one"
+          "raw_input_contents has %d entries, but %d inputs need one"
               .formatted(
                   message.getRawInputContentsCount(),
                   inputs.values().stream()
@@ -64,17 +64,17 @@ final class InferenceMessages {
       var name = InferenceRequest.outputName(op, output.getName(), outputs.keySet());
       var field = "outputs." + name;
       var parameters = parameters(output.getParametersMap(), field + ".parameters");
-      // outputs are raw whatever it says
+      // ignored, since outputs are always raw
       InferenceRequest.takeFlag(parameters, InferenceRequest.BINARY_DATA, field + ".parameters");
       outputs.put(
           name,
           new InferenceRequest.Output(
-              name, InferenceRequest.destination(parameters, field, READABLE)));
+              name, InferenceRequest.destination(parameters, field, ENCODABLE)));
     }
     var parameters = parameters(message.getParametersMap(), "parameters");
     InferenceRequest.takeFlag(parameters, InferenceRequest.BINARY_DATA_OUTPUT, "parameters");
     return new InferenceRequest(
-        parameters, List.copyOf(inputs.values()), List.copyOf(outputs.values()), READABLE);
+        parameters, List.copyOf(inputs.values()), List.copyOf(outputs.values()), ENCODABLE);
   }
 
   private static Map<String, Object> parameters(Map<String, InferParameter> given, String field) {
@@ -128,7 +128,7 @@ final class InferenceMessages {
     if (isRaw && input.hasContents()) {
       throw invalid(
           field,
-          "%s has contents, but the request has raw_input_contents; it must have one of them"
+          "%s has contents, but the request has raw_input_contents; give only one"
               .formatted(field));
     }
     var type = type(input, field);
@@ -150,13 +150,13 @@ final class InferenceMessages {
     if (!raw.hasNext()) {
       throw invalid(
           "raw_input_contents",
-          "raw_input_contents has nothing for %s; every input without a tensor_handle takes one"
+          "raw_input_contents has no entry for %s; every input without a tensor_handle needs one"
               .formatted(field));
     }
     return Messages.tensor(type, raw.next(), field);
   }
 
-  /** Reads elements that came one by one. */
+  /** Reads elements from the typed contents. */
   private static HostTensor numbers(TensorType type, InferInputTensor input, String field) {
     var contents = input.getContents();
     return switch (type.dtype()) {
@@ -221,7 +221,9 @@ final class InferenceMessages {
   private static void check(int value, boolean fits, TensorType type, String field) {
     if (!fits) {
       throw invalid(
-          field, "%s has %d, which is no %s".formatted(field, value, Datatypes.name(type.dtype())));
+          field,
+          "%s contains %d, which is out of range for %s"
+              .formatted(field, value, Datatypes.name(type.dtype())));
     }
   }
 
@@ -230,7 +232,7 @@ final class InferenceMessages {
     if (values.size() != type.shape().elements()) {
       throw invalid(
           field,
-          "%s takes %d numbers in %s, got %d"
+          "%s must have %d numbers in %s, got %d"
               .formatted(field, type.shape().elements(), list, values.size()));
     }
     var tensor = HostTensor.zeros(type);
@@ -245,7 +247,7 @@ final class InferenceMessages {
     return new Failure.Refused(Code.INVALID_TENSOR, field, message);
   }
 
-  // -- answers
+  // -- responses
 
   static ModelInferResponse response(ModelInferRequest request, Inference inference) {
     var response =

@@ -33,7 +33,7 @@ import io.opentelemetry.context.Context;
 import java.util.List;
 import org.springframework.grpc.server.service.GrpcService;
 
-/** The Open Inference Protocol, in which ops are models. */
+/** The Open Inference Protocol over gRPC, with ops as models. */
 @GrpcService
 class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImplBase {
 
@@ -144,7 +144,9 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
           var op = models.find(name, request.getModelVersion());
           var inference =
               models.infer(
-                  op, InferenceMessages.request(op.description(), request), Requests.terms(memory));
+                  op,
+                  InferenceMessages.request(op.description(), request),
+                  Requests.context(memory));
           return InferenceMessages.response(request, inference);
         });
   }
@@ -156,26 +158,26 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   }
 
   /**
-   * Requests that come on one stream. The next is taken once the client has taken the answers to
-   * those before, but for what is on its way.
+   * The requests of one stream. The next request is read only after the client has received
+   * previous responses, except for buffered ones (flow control).
    */
   private final class Inferences implements StreamObserver<ModelInferRequest> {
     private final ServerCallStreamObserver<ModelStreamInferResponse> answers;
-    private final boolean failsWhole = CallMetadata.FAILS_WHOLE.get();
+    private final boolean failsStream = CallMetadata.FAILS_WHOLE.get();
     private final Context trace = Context.current();
-    private boolean owesRequest;
+    private boolean requestDue;
 
     Inferences(ServerCallStreamObserver<ModelStreamInferResponse> answers) {
       this.answers = answers;
       answers.disableAutoRequest();
       answers.setOnReadyHandler(this::next);
-      owesRequest = true;
+      requestDue = true;
     }
 
-    /** Callbacks come one after the other, so nothing here is guarded. */
+    /** Requests the next message. Callbacks are serialized, so no lock is needed. */
     private void next() {
-      if (owesRequest && answers.isReady()) {
-        owesRequest = false;
+      if (requestDue && answers.isReady()) {
+        requestDue = false;
         answers.request(1);
       }
     }
@@ -185,7 +187,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
       try (var memory = inline.open(Requests.tenant())) {
         answers.onNext(trace.wrapSupplier(() -> answer(request, memory)).get());
       }
-      owesRequest = true;
+      requestDue = true;
       next();
     }
 
@@ -195,7 +197,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
         var response = Requests.abandonable(() -> infer(request, memory));
         return answer.setInferResponse(markedFinal(request, response)).build();
       } catch (RuntimeException e) {
-        if (failsWhole) {
+        if (failsStream) {
           throw e;
         }
         var description = Statuses.of(e).getStatus().getDescription();
@@ -209,7 +211,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
       }
     }
 
-    /** Every answer is the last of its request; clients that ask are told so. */
+    /** Marks a response as final if the client requested it; every response is final. */
     private static ModelInferResponse markedFinal(
         ModelInferRequest request, ModelInferResponse response) {
       return request.containsParameters(InferenceRequest.FINAL_RESPONSE_WANTED)
@@ -225,7 +227,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
       answers.onCompleted();
     }
 
-    /** The client has gone. */
+    /** Ignored: the client has disconnected. */
     @Override
     public void onError(Throwable gone) {}
   }

@@ -22,7 +22,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Instant;
 import java.util.List;
 
-/** Tensors and descriptions as messages. Elements are not copied. */
+/** Converts tensors and descriptions from and to messages without copying elements. */
 final class Messages {
 
   private Messages() {}
@@ -30,13 +30,13 @@ final class Messages {
   /**
    * Checks a dtype and a shape.
    *
-   * @param field where they stand in the request
+   * @param field their path in the request
    */
   static TensorType type(String dtype, List<Long> shape, String field) {
     return Tensors.type(Tensors.dtype(dtype, field + ".dtype"), shape, field + ".shape");
   }
 
-  /** A tensor of these bytes. */
+  /** Wraps bytes as a tensor. */
   static HostTensor tensor(TensorType type, ByteString data, String field) {
     return Tensors.checked(type, MemorySegment.ofBuffer(data.asReadOnlyByteBuffer()), field);
   }
@@ -48,7 +48,7 @@ final class Messages {
         field + ".data");
   }
 
-  /** The elements of a tensor that nobody writes any more. */
+  /** Wraps elements without a copy; they must not change afterwards. */
   static ByteString bytes(MemorySegment data) {
     return UnsafeByteOperations.unsafeWrap(data.asByteBuffer());
   }

@@ -16,7 +16,7 @@ import dev.athanor.service.openinference.ModelState;
 import dev.athanor.service.openinference.ModelStatistics;
 import java.util.Arrays;
 
-/** Models and their statistics as messages. */
+/** Converts models and their statistics to messages. */
 final class ModelMessages {
 
   private ModelMessages() {}
@@ -77,7 +77,7 @@ final class ModelMessages {
         .build();
   }
 
-  /** Triton's enumeration lacks fp8 and blocks. */
+  /** Returns Triton's data type; {@code TYPE_INVALID} for fp8 and block formats, which it lacks. */
   private static DataType type(Model.Tensor tensor) {
     return Arrays.stream(DataType.values())
         .filter(type -> type.name().equals(tensor.configType()))

@@ -20,7 +20,7 @@ import dev.athanor.service.run.Result;
 import io.grpc.stub.StreamObserver;
 import org.springframework.grpc.server.service.GrpcService;
 
-/** The catalogue, and calls of its ops. */
+/** Lists, describes and runs ops. */
 @GrpcService
 class OpsService extends OpsGrpc.OpsImplBase {
 
@@ -64,7 +64,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
   }
 
   private RunResponse run(RunRequest request, RequestMemory memory) {
-    var call = RunMessages.call(catalogue, request, Requests.terms(memory));
+    var call = RunMessages.call(catalogue, request, Requests.context(memory));
     var result = runner.run(call);
     var answer =
         RunResponse.newBuilder()
@@ -83,7 +83,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
   }
 
   private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {
-    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.terms(memory)));
+    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.context(memory)));
     var answer =
         RunPipelineResponse.newBuilder()
             .setDevice(result.device())

@@ -7,10 +7,10 @@ import io.grpc.stub.ServerCallStreamObserver;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** Messages to a client, sent as fast as it takes them. */
+/** Sends messages to a client with flow control. */
 final class Outflow<T> {
 
-  /** With fewer bytes waiting for the client the next message is made, lest it waits for us. */
+  /** Buffered bytes below which the next message is produced, so that the client never waits. */
   private static final int AHEAD = 1 << 19;
 
   private final ServerCallStreamObserver<T> call;
@@ -18,7 +18,7 @@ final class Outflow<T> {
   private final Deadline deadline;
 
   /**
-   * @param idle how long to wait for the client
+   * @param idle maximum time to wait for the client
    */
   Outflow(ServerCallStreamObserver<T> call, Duration idle, Deadline deadline) {
     this.call = call;
@@ -33,9 +33,9 @@ final class Outflow<T> {
   }
 
   /**
-   * Sends a message once the client has taken what was sent before, but for what is on its way.
+   * Sends a message as soon as fewer than {@link #AHEAD} bytes are buffered.
    *
-   * @throws Failure.Refused with {@code deadline-exceeded} when it does not
+   * @throws Failure.Refused with {@code deadline-exceeded} if the client stalls
    */
   synchronized void send(T message) {
     long until = System.nanoTime() + Math.min(idle.toNanos(), deadline.remainingNanos());
@@ -44,7 +44,7 @@ final class Outflow<T> {
         long left = until - System.nanoTime();
         if (left <= 0) {
           deadline.check();
-          throw idle("the client took nothing", idle);
+          throw idle("the client read nothing", idle);
         }
         TimeUnit.NANOSECONDS.timedWait(this, left);
       }
@@ -58,11 +58,11 @@ final class Outflow<T> {
     call.onCompleted();
   }
 
-  /** A client that keeps a stream and does nothing with it. */
+  /** Returns the failure for a stream on which the client is idle. */
   static Failure idle(String what, Duration idle) {
     return new Failure.Refused(
         Code.DEADLINE_EXCEEDED,
-        "%s for %d ms; the stream was given up".formatted(what, idle.toMillis()));
+        "%s for %d ms; the stream was canceled".formatted(what, idle.toMillis()));
   }
 
   static Failure gone() {

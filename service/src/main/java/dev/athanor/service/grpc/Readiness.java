@@ -12,7 +12,8 @@ import java.util.function.BooleanSupplier;
 import org.springframework.scheduling.annotation.Scheduled;
 
 /**
- * Tells gRPC's health service whether work is taken: whoever asks at once, whoever watches soon.
+ * Publishes readiness to the gRPC health service. {@code Check} sees changes immediately, {@code
+ * Watch} after a short delay.
  */
 class Readiness implements ServerInterceptor {
 
@@ -21,7 +22,7 @@ class Readiness implements ServerInterceptor {
   private final List<String> services;
 
   /**
-   * @param services the names that may be asked for besides that of the whole server
+   * @param services the service names to publish besides that of the whole server
    */
   Readiness(BooleanSupplier isReady, HealthStatusManager manager, List<String> services) {
     this.isReady = isReady;

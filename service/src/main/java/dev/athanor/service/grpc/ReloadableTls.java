@@ -22,7 +22,7 @@ import org.springframework.boot.ssl.SslManagerBundle;
 
 /**
  * TLS credentials of the gRPC server that follow updates of an SSL bundle. gRPC reads the managers
- * of a bundle once, at startup, so they must be replaceable from within.
+ * of a bundle only once, at startup, so these managers have replaceable contents.
  */
 final class ReloadableTls {
 
@@ -37,7 +37,7 @@ final class ReloadableTls {
   }
 
   /**
-   * Registers a bundle with the credentials of another, which follow its updates.
+   * Registers a bundle whose credentials follow the updates of another bundle.
    *
    * @return the name of the new bundle
    */

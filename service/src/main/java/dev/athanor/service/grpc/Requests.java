@@ -17,13 +17,13 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** What all calls have in common: whose they are, how long they may take, who waits for them. */
+/** Common parts of calls: caller, context, cancellation, and responses. */
 final class Requests {
 
   /** The authenticated caller. */
   static final Context.Key<Caller> CALLER = Context.keyWithDefault("athanor.caller", Caller.LOCAL);
 
-  /** The priority that the client asks for; see {@link RequestContext#priority}. */
+  /** The priority that the client requests; see {@link RequestContext#priority}. */
   static final Context.Key<Integer> PRIORITY =
       Context.keyWithDefault("athanor.priority", Ticket.MIDDLE);
 
@@ -33,13 +33,13 @@ final class Requests {
     return CALLER.get().tenant();
   }
 
-  /** On which terms the call at hand is to be served. */
-  public static RequestContext terms() {
-    return terms(RequestMemory.HEAP);
+  /** Returns the context of the current call without inline tensors. */
+  public static RequestContext context() {
+    return context(RequestMemory.HEAP);
   }
 
-  /** The same of a call whose tensors come and go in some memory. */
-  public static RequestContext terms(RequestMemory memory) {
+  /** Returns the context of the current call with memory for inline tensors. */
+  public static RequestContext context(RequestMemory memory) {
     var context = Context.current();
     var given = context.getDeadline();
     var deadline =
@@ -47,7 +47,7 @@ final class Requests {
             ? Deadline.none()
             : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
     int priority = PRIORITY.get();
-    var usual =
+    var defaults =
         new RequestContext(
             tenant(),
             Ticket.MIDDLE,
@@ -56,38 +56,40 @@ final class Requests {
             () -> clientHasGone(context),
             memory);
     return priority == Ticket.MIDDLE
-        ? usual
-        : usual.withPriority(CallMetadata.PRIORITY.name(), priority);
+        ? defaults
+        : defaults.withPriority(CallMetadata.PRIORITY.name(), priority);
   }
 
-  /** A deadline cancels a call too, but those who wait know of it and have more to say. */
+  /**
+   * Whether the client canceled the call. A deadline also cancels it, but is reported separately.
+   */
   private static boolean clientHasGone(Context context) {
     return context.isCancelled() && !(context.cancellationCause() instanceof TimeoutException);
   }
 
-  /** Answers a call that has one answer; what is thrown becomes its status. */
+  /** Answers a unary call; exceptions become its status. */
   static <T> void answer(StreamObserver<T> observer, Supplier<T> work) {
     observer.onNext(abandonable(work));
     observer.onCompleted();
   }
 
   /**
-   * Answers a call that has one answer, whose tensors lie in memory that counts as the request's
-   * until the client has taken them.
+   * Answers a unary call with inline tensors, whose memory is held until the client has received
+   * the response.
    */
   static <T> void answer(
       StreamObserver<T> observer, InlineMemory inline, Function<RequestMemory, T> work) {
     var call = (ServerCallStreamObserver<T>) observer;
     var memory = inline.open(tenant());
-    // exactly one of the two is called, after this method
+    // exactly one of these handlers is called, after this method returns
     call.setOnCloseHandler(memory::close);
     call.setOnCancelHandler(memory::close);
     answer(observer, () -> work.apply(memory));
   }
 
   /**
-   * Does the work of a stream in a thread of its own, which may wait for the client: what the
-   * client sends is delivered by the other one. The work stays in the call's trace.
+   * Runs the work of a stream on a new thread, which may wait for the client, since messages are
+   * delivered on the call's own thread. The work belongs to the call's trace.
    */
   static void start(StreamObserver<?> observer, Runnable work) {
     var inContext =
@@ -105,7 +107,7 @@ final class Requests {
     Thread.startVirtualThread(io.opentelemetry.context.Context.current().wrap(inContext));
   }
 
-  /** Does work in this thread, and interrupts it when the client goes. */
+  /** Runs work on this thread and interrupts it if the client cancels. */
   static <T> T abandonable(Supplier<T> work) {
     var context = Context.current();
     var waiter = new Waiter(Thread.currentThread());
@@ -132,7 +134,7 @@ final class Requests {
       }
     }
 
-    /** An interrupt that comes late is nobody's. */
+    /** Unregisters the thread and clears a late interrupt. */
     synchronized void leave() {
       thread = null;
       Thread.interrupted();

@@ -21,15 +21,15 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Requests to run ops. */
+/** Converts run requests from messages. */
 final class RunMessages {
 
   private RunMessages() {}
 
   /**
-   * The op of a name.
+   * Returns the op with a name.
    *
-   * @param field where the name stands in the request
+   * @param field the path of the name in the request
    * @throws Failure.Refused with {@code unknown-op}
    */
   static Op find(Catalogue catalogue, String name, String field) {
@@ -39,11 +39,11 @@ final class RunMessages {
             new Failure.Refused(
                 Code.UNKNOWN_OP,
                 field,
-                "there is no op \"%s\"; athanor.v1.Ops/List lists them"
+                "Unknown op \"%s\". athanor.v1.Ops/List lists all ops."
                     .formatted(Tensors.excerpt(name))));
   }
 
-  static Call call(Catalogue catalogue, RunRequest request, RequestContext terms) {
+  static Call call(Catalogue catalogue, RunRequest request, RequestContext context) {
     var op = find(catalogue, request.getOp(), "op");
     var description = op.description();
     request
@@ -84,16 +84,17 @@ final class RunMessages {
         inputs(request.getInputsMap()),
         attributes(request.getAttributesMap(), "attributes."),
         outputs(request.getOutputsMap()),
-        terms);
+        context);
   }
 
-  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, RequestContext terms) {
-    if (request.getStepsCount() > Pipeline.MOST_STEPS) {
+  static Pipeline pipeline(
+      Catalogue catalogue, RunPipelineRequest request, RequestContext context) {
+    if (request.getStepsCount() > Pipeline.MAX_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "steps",
-          "there are %d steps; a pipeline has 1 to %d"
-              .formatted(request.getStepsCount(), Pipeline.MOST_STEPS));
+          "steps has %d entries; a pipeline has 1 to %d"
+              .formatted(request.getStepsCount(), Pipeline.MAX_STEPS));
     }
     var steps = new ArrayList<Pipeline.Step>();
     for (var step : request.getStepsList()) {
@@ -105,7 +106,7 @@ final class RunMessages {
       }
     }
     return new Pipeline(
-        inputs(request.getInputsMap()), steps, outputs(request.getOutputsMap()), terms);
+        inputs(request.getInputsMap()), steps, outputs(request.getOutputsMap()), context);
   }
 
   private static Pipeline.Step step(Catalogue catalogue, PipelineStep step, String path) {
@@ -130,7 +131,7 @@ final class RunMessages {
           throw new Failure.Refused(
               Code.INVALID_TENSOR,
               field + ".shape",
-              "%s.shape is given beside inline, which has a shape of its own; leave it out"
+              "%s.shape is given, but inline has its own shape; remove %1$s.shape"
                   .formatted(field));
         }
         yield new Call.Input.Inline(Messages.tensor(input.getInline(), field + ".inline"));

@@ -15,14 +15,14 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 
 /**
- * The one place where failures become statuses: standard codes, with a {@code google.rpc.ErrorInfo}
- * whose reason is the code of the failure.
+ * Converts failures into gRPC statuses: standard codes, with a {@code google.rpc.ErrorInfo} whose
+ * reason is the code of the failure.
  */
 final class Statuses {
 
   static final String DOMAIN = "athanor";
 
-  private static final int LONGEST = 1000;
+  private static final int MAX_TEXT = 1000;
 
   private Statuses() {}
 
@@ -56,7 +56,7 @@ final class Statuses {
     };
   }
 
-  /** The status of whatever was thrown; a fault of ours is logged and shows its id only. */
+  /** Converts an exception into a status; internal faults are logged and show only their id. */
   static StatusException of(Throwable thrown) {
     return switch (thrown) {
       case Failure failure -> of(failure);
@@ -67,16 +67,19 @@ final class Statuses {
     };
   }
 
-  /** What the library refuses while it reads a request is the client's fault, and is said so. */
+  /**
+   * Converts an error of the gRPC library while it reads a request, which is the client's fault.
+   */
   private static StatusException of(StatusRuntimeException thrown) {
     if (thrown.getCause() instanceof InvalidProtocolBufferException) {
       return of(
-          new Failure.Refused(Code.MALFORMED_BODY, "the message is not one of this method's"));
+          new Failure.Refused(
+              Code.MALFORMED_BODY,
+              "the message cannot be parsed as the request type of this method"));
     }
     if (thrown.getStatus().getCode() == Status.Code.RESOURCE_EXHAUSTED) {
       return of(
-          new Failure.Refused(
-              Code.TOO_LARGE, "the message is larger, once decompressed, than one may be"));
+          new Failure.Refused(Code.TOO_LARGE, "the decompressed message exceeds the size limit"));
     }
     return new StatusException(thrown.getStatus(), thrown.getTrailers());
   }
@@ -101,9 +104,11 @@ final class Statuses {
     return StatusProto.toStatusException(status.build());
   }
 
-  /** Clients take few kilobytes of trailers, in which a text may stand twice. */
+  /**
+   * Truncates a text, since clients limit trailers to a few kilobytes and a text may occur twice.
+   */
   private static String bounded(String text) {
-    return text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
+    return text.length() <= MAX_TEXT ? text : text.substring(0, MAX_TEXT) + "…";
   }
 
   private static ErrorInfo info(Failure failure) {

@@ -41,14 +41,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.springframework.grpc.server.service.GrpcService;
 
-/** Resident tensors. */
+/** Creates, replaces, reads, lists, renews and deletes resident tensors. */
 @GrpcService
 class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   private static final int CHUNK = 1 << 19;
-  private static final int SMALLEST_CHUNK = 1 << 12;
+  private static final int MIN_CHUNK = 1 << 12;
   private static final int PAGE = 100;
-  private static final int LARGEST_PAGE = 1000;
+  private static final int MAX_PAGE = 1000;
 
   private final TensorStore store;
   private final Transfers transfers;
@@ -77,7 +77,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     Requests.start(
         answer,
         () -> {
-          var info = put(upload, Requests.terms());
+          var info = put(upload, Requests.context());
           answer.onNext(PutResponse.newBuilder().setTensor(tensor(info)).build());
           answer.onCompleted();
         });
@@ -105,7 +105,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       throw new Failure.Refused(
           Code.SHAPE_MISMATCH,
           "header",
-          "the tensor is %s, the header says %s; they must be equal".formatted(present, type));
+          "the tensor has type %s, but the header has %s; they must be equal"
+              .formatted(present, type));
     }
     return transfers.replace(
         replaced.getHandle(),
@@ -147,7 +148,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     return store.of(terms.tenant()).describe(handle);
   }
 
-  /** The share of the quota is taken before the elements are read. */
+  /** Creates a tensor. The quota is charged before the elements are read. */
   private TensorInfo create(
       TensorType type, TensorOptions options, ByteSource upload, RequestContext terms)
       throws IOException {
@@ -190,7 +191,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public void get(GetRequest request, StreamObserver<GetResponse> answer) {
-    var terms = Requests.terms();
+    var terms = Requests.context();
     var outflow =
         new Outflow<>(
             (ServerCallStreamObserver<GetResponse>) answer,
@@ -200,9 +201,9 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   }
 
   private void get(GetRequest request, Outflow<GetResponse> outflow, RequestContext terms) {
-    int most = request.hasChunkBytes() ? request.getChunkBytes() : CHUNK;
-    if (most < SMALLEST_CHUNK || most > GrpcSettings.LARGEST_CHUNK) {
-      throw notIn("chunk_bytes", most, SMALLEST_CHUNK, GrpcSettings.LARGEST_CHUNK);
+    int chunkBytes = request.hasChunkBytes() ? request.getChunkBytes() : CHUNK;
+    if (chunkBytes < MIN_CHUNK || chunkBytes > GrpcSettings.MAX_CHUNK) {
+      throw notIn("chunk_bytes", chunkBytes, MIN_CHUNK, GrpcSettings.MAX_CHUNK);
     }
     health.admit();
     try (var reader = transfers.open(request.getHandle(), terms)) {
@@ -211,7 +212,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         throw new Failure.Refused(
             Code.VERSION_MISMATCH,
             "version",
-            "the tensor is at version %d, not %d; read it again"
+            "the tensor has version %d, not %d; read it again"
                 .formatted(info.version(), request.getVersion()));
       }
       long at = request.getOffset();
@@ -219,25 +220,28 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       var header =
           GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
       var first = GetResponse.newBuilder().setHeader(header).build();
-      send(reader, first, at, left, most, outflow);
+      send(reader, first, at, left, chunkBytes, outflow);
     }
     outflow.complete();
   }
 
-  /** Sends what comes first only when the reader holds no lock, which no client may delay. */
+  /**
+   * Sends the header only after the first chunk is read, so that a slow client cannot hold the
+   * lock.
+   */
   private static void send(
       Transfers.Reader reader,
       GetResponse first,
       long at,
       long length,
-      int most,
+      int chunkBytes,
       Outflow<GetResponse> outflow) {
     if (length == 0) {
       reader.close();
       outflow.send(first);
       return;
     }
-    try (var chunks = reader.chunks(at, length, most)) {
+    try (var chunks = reader.chunks(at, length, chunkBytes)) {
       outflow.send(first);
       do {
         var chunk = Messages.bytes(chunks.current().bytes());
@@ -254,7 +258,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       throw new Failure.Refused(
           Code.RANGE_NOT_SATISFIABLE,
           request.hasLength() ? "length" : "offset",
-          "offset %d%s lies not in the tensor's %d bytes"
+          "offset %d%s is outside the tensor's %d bytes"
               .formatted(
                   offset,
                   request.hasLength() ? ", length %d".formatted(request.getLength()) : "",
@@ -263,7 +267,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     return length;
   }
 
-  // -- the rest
+  // -- Describe, List, Renew, Delete
 
   @Override
   public void describe(DescribeRequest request, StreamObserver<DescribeResponse> answer) {
@@ -281,8 +285,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         answer,
         () -> {
           int limit = request.hasLimit() ? request.getLimit() : PAGE;
-          if (limit < 1 || limit > LARGEST_PAGE) {
-            throw notIn("limit", limit, 1, LARGEST_PAGE);
+          if (limit < 1 || limit > MAX_PAGE) {
+            throw notIn("limit", limit, 1, MAX_PAGE);
           }
           var page =
               tensors()
@@ -307,7 +311,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         () -> {
           if (!request.hasLease()) {
             throw new Failure.Refused(
-                Code.INVALID_ATTRIBUTE, "lease", "lease is missing; it is what is renewed");
+                Code.INVALID_ATTRIBUTE, "lease", "lease is missing; give the new lease");
           }
           var info = tensors().renew(request.getHandle(), lease(request.getLease(), "lease"));
           return RenewResponse.newBuilder().setTensor(tensor(info)).build();
@@ -326,7 +330,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
                 throw new Failure.Refused(
                     Code.INVALID_ATTRIBUTE,
                     "handle",
-                    "neither handle nor scope is there; one of them says what to delete");
+                    "handle and scope are missing; give one of them");
           }
           return DeleteResponse.getDefaultInstance();
         });
@@ -340,10 +344,10 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     return Messages.tensor(info);
   }
 
-  private static Failure notIn(String field, int value, int least, int greatest) {
+  private static Failure notIn(String field, int value, int min, int max) {
     return new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         field,
-        "%s is %d; it must be %d to %d".formatted(field, value, least, greatest));
+        "%s is %d; it must be %d to %d".formatted(field, value, min, max));
   }
 }

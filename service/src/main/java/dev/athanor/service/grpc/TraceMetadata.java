@@ -9,8 +9,8 @@ import io.grpc.ServerInterceptor;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 
-/** Tells clients the trace that their call belongs to. */
-@Order(Ordered.HIGHEST_PRECEDENCE + 5) // inside of what begins the span
+/** Adds the trace of the call to the response metadata. */
+@Order(Ordered.HIGHEST_PRECEDENCE + 5) // runs inside the interceptor that starts the span
 final class TraceMetadata implements ServerInterceptor {
 
   private static final Metadata.Key<String> RESPONSE =

@@ -15,9 +15,9 @@ import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Refuses the methods of Triton's service that have no place here, such as those of shared memory.
- * The server asks it for methods that no service has; without it their clients would learn only
- * that the method is not found.
+ * Rejects methods of Triton's service that are not supported, such as shared memory. It is the
+ * fallback registry for unknown methods; without it, clients would only see that the method is not
+ * found.
  */
 final class UnsupportedMethods extends HandlerRegistry {
 
@@ -53,7 +53,7 @@ final class UnsupportedMethods extends HandlerRegistry {
     return ServerMethodDefinition.create(method, handler);
   }
 
-  /** Nothing is read, and nothing is answered but a status. */
+  /** Reads and writes no messages, since only a status is sent. */
   private static final class Unread implements MethodDescriptor.Marshaller<InputStream> {
     @Override
     public InputStream stream(InputStream value) {

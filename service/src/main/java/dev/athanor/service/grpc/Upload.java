@@ -19,19 +19,19 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A header and then bytes that a client streams. While a message is read the next may come, and no
- * more, so that the client can be no faster than its reader, and need not wait for it either.
+ * A header followed by bytes that a client streams. At most one message is prefetched, so that the
+ * client cannot outrun the reader and does not wait for it either.
  */
 final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
-  /** How many messages are asked for beyond what was read. */
+  /** Messages requested ahead of the reader. */
   private static final int AHEAD = 2;
 
   private final ServerCallStreamObserver<?> call;
   private final Duration idle;
   private final Pace pace;
 
-  /** What has come and was not read: messages, and the end of them. */
+  /** Messages that have arrived but are not read yet; an empty element marks the end. */
   private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(AHEAD + 1);
 
   private Deadline deadline = Deadline.none();
@@ -40,7 +40,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
   private boolean ended;
 
   /**
-   * @param idle how long to wait for a message
+   * @param idle maximum time to wait for a message
    */
   Upload(ServerCallStreamObserver<?> call, Duration idle) {
     this.call = call;
@@ -49,7 +49,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
     call.disableAutoRequest();
   }
 
-  // -- what the client sends
+  // -- called by gRPC
 
   @Override
   public void onNext(PutRequest message) {
@@ -61,16 +61,16 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
     arrived.add(Optional.empty());
   }
 
-  /** The client has gone: the thread that reads is told so by an interrupt. */
+  /** Ignored: the reading thread is interrupted when the client disconnects. */
   @Override
   public void onError(Throwable gone) {}
 
-  // -- what the reader takes
+  // -- called by the reader
 
   /**
-   * The first message.
+   * Returns the header, which is the first message.
    *
-   * @throws Failure.Refused with {@code malformed-body} when it is no header
+   * @throws Failure.Refused with {@code malformed-body} if the first message is not a header
    */
   PutHeader header(Deadline within) {
     deadline = within;
@@ -108,19 +108,19 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
   private static ByteString checked(PutRequest message) {
     if (!message.hasChunk() || message.getChunk().isEmpty()) {
       throw new Failure.Refused(
-          Code.MALFORMED_BODY, "chunk", "every message but the first must be a chunk of bytes");
+          Code.MALFORMED_BODY, "chunk", "every message after the header must be a chunk of bytes");
     }
     int size = message.getChunk().size();
-    if (size > GrpcSettings.LARGEST_CHUNK) {
+    if (size > GrpcSettings.MAX_CHUNK) {
       throw new Failure.Refused(
           Code.TOO_LARGE,
           "chunk",
-          "a chunk has %d bytes; %d are the most".formatted(size, GrpcSettings.LARGEST_CHUNK));
+          "a chunk has %d bytes; the limit is %d bytes".formatted(size, GrpcSettings.MAX_CHUNK));
     }
     return message.getChunk();
   }
 
-  /** The next message; null at the end. */
+  /** Returns the next message; null at the end. */
   private @Nullable PutRequest next() {
     long began = System.nanoTime();
     try {
@@ -128,10 +128,11 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
       var message = arrived.poll(Math.min(left, idle.toNanos()), TimeUnit.NANOSECONDS);
       if (message == null) {
         deadline.check();
-        throw Outflow.idle("no message came", idle);
+        throw Outflow.idle("no message arrived", idle);
       }
       call.request(1);
-      pace.came(message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
+      pace.received(
+          message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {
       throw Outflow.gone();

@@ -1,4 +1,4 @@
-/** The gRPC interface: thin translations onto what REST has too. */
+/** The gRPC interface: converts messages and delegates to the same classes as REST. */
 @NullMarked
 package dev.athanor.service.grpc;
 

@@ -15,12 +15,12 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * The sensors of a GPU as meters: those that it has when it is registered. A page of metrics reads
- * them once, and pages that come faster than every two seconds share a reading.
+ * Meters for the sensors that a GPU has at registration. Each scrape reads the sensors at most
+ * once; scrapes within two seconds share a reading.
  */
 final class GpuMeters {
 
-  private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(2);
+  private static final long MAX_AGE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
   private final MeterRegistry registry;
   private final String device;
@@ -65,7 +65,7 @@ final class GpuMeters {
     }
   }
 
-  /** Under the names that Triton Inference Server has for them; see {@link TritonNames}. */
+  /** Registers the sensors under Triton's metric names; see {@link TritonNames}. */
   void registerAsTriton(String uuid) {
     var names =
         Map.of(
@@ -78,7 +78,7 @@ final class GpuMeters {
     names.forEach((name, sensor) -> {
       if (has(sensor)) {
         Gauge.builder(name, () -> value(sensor))
-            .description("As Triton Inference Server has it")
+            .description("The corresponding metric of Triton Inference Server")
             .tags(Tags.of("gpu_uuid", uuid))
             .strongReference(true)
             .register(registry);
@@ -113,7 +113,7 @@ final class GpuMeters {
     return values.containsKey(sensor);
   }
 
-  /** What a sensor says; no number while it does not. */
+  /** Returns the current value of a sensor; NaN if unavailable. */
   private synchronized double value(Sensor sensor) {
     refresh();
     return values.getOrDefault(sensor, Double.NaN);
@@ -124,7 +124,7 @@ final class GpuMeters {
     return Double.isNaN(reasons) ? reasons : reason.in(reasons) ? 1 : 0;
   }
 
-  /** The last that a sensor said. */
+  /** Returns the last known value of a sensor. */
   private synchronized double counted(Sensor sensor) {
     refresh();
     return counted.getOrDefault(sensor, 0.0);
@@ -132,7 +132,7 @@ final class GpuMeters {
 
   private void refresh() {
     long now = nanos.getAsLong();
-    if (now - readAt >= FRESH_NANOS) {
+    if (now - readAt >= MAX_AGE_NANOS) {
       readAt = now;
       values = read.get();
       counted.putAll(values);

@@ -4,9 +4,8 @@ import io.micrometer.core.instrument.Meter;
 import java.util.List;
 
 /**
- * Every meter of ours: what it is called in code and on the Prometheus page, what it counts, and
- * its labels besides {@code device}. A label takes few values: never a handle, a shape or free
- * text.
+ * All meters of the service with their names, descriptions, and labels besides {@code device}.
+ * Labels have low cardinality: never a handle, a shape or free text.
  */
 public enum Meters {
   OP(
@@ -28,25 +27,25 @@ public enum Meters {
       "athanor.op.flops",
       "athanor_op_flops_total",
       Meter.Type.COUNTER,
-      "Floating-point operations that the ops needed",
+      "Floating-point operations required by ops",
       "op"),
   OP_BYTES(
       "athanor.op.bytes",
       "athanor_op_bytes_total",
       Meter.Type.COUNTER,
-      "Bytes of device memory that the ops had to read and write",
+      "Bytes of device memory that ops must read and write",
       "op"),
   BATCH_SIZE(
       "athanor.batch.size",
       "athanor_batch_size",
       Meter.Type.DISTRIBUTION_SUMMARY,
-      "Calls that a launch of an op did",
+      "Calls per launch of an op",
       "op"),
   GRAPH_LAUNCHES(
       "athanor.graph.launches",
       "athanor_graph_launches_total",
       Meter.Type.COUNTER,
-      "Pipelines that ran as a graph"),
+      "Pipelines that ran as a captured graph"),
   TENSORS("athanor.tensors", "athanor_tensors", Meter.Type.GAUGE, "Resident tensors"),
   TENSOR_BYTES(
       "athanor.tensor.bytes",
@@ -57,12 +56,12 @@ public enum Meters {
       "athanor.tensor.spilled.bytes",
       "athanor_tensor_spilled_bytes",
       Meter.Type.GAUGE,
-      "Bytes of tensors that were moved to the host to make room"),
+      "Bytes of tensors spilled to host memory"),
   INLINE_BYTES(
       "athanor.inline.bytes",
       "athanor_inline_bytes",
       Meter.Type.GAUGE,
-      "Bytes of host memory that requests hold for tensors which come and go with them"),
+      "Bytes of host memory in use for inline tensors of requests"),
   DEVICE_MEMORY(
       "athanor.device.memory.bytes",
       "athanor_device_memory_bytes",
@@ -74,12 +73,9 @@ public enum Meters {
       "athanor_queue_depth",
       Meter.Type.GAUGE,
       "Jobs that wait for a stream"),
-  STREAMS_BUSY("athanor.streams.busy", "athanor_streams_busy", Meter.Type.GAUGE, "Streams at work"),
-  READY(
-      "athanor.ready",
-      "athanor_ready",
-      Meter.Type.GAUGE,
-      "1 while the service is ready for work, else 0"),
+  STREAMS_BUSY(
+      "athanor.streams.busy", "athanor_streams_busy", Meter.Type.GAUGE, "Streams that run a job"),
+  READY("athanor.ready", "athanor_ready", Meter.Type.GAUGE, "1 while the service is ready, else 0"),
   DEVICE_LOST(
       "athanor.device.lost",
       "athanor_device_lost",
@@ -89,13 +85,13 @@ public enum Meters {
       "athanor.kernel.loads",
       "athanor_kernel_loads_total",
       Meter.Type.COUNTER,
-      "Look-ups of kernels by where the code came from: hit, disk, compiled",
+      "Kernel lookups by origin of the code: hit, disk, compiled",
       "result"),
   FORWARDED_REQUESTS(
       "athanor.forwarded.requests",
       "athanor_forwarded_requests_total",
       Meter.Type.COUNTER,
-      "Requests sent to other replicas, by outcome: answered, or the code of the failure",
+      "Requests forwarded to other replicas, by outcome: answered, or the code of the failure",
       "outcome"),
   GPU_POWER(
       "athanor.gpu.power.watts",
@@ -111,12 +107,12 @@ public enum Meters {
       "athanor.gpu.utilization.ratio",
       "athanor_gpu_utilization_ratio",
       Meter.Type.GAUGE,
-      "Share of the last while in which a kernel ran, of whatever process"),
+      "Share of the sampling period in which a kernel of any process ran"),
   GPU_MEMORY(
       "athanor.gpu.memory.bytes",
       "athanor_gpu_memory_bytes",
       Meter.Type.GAUGE,
-      "Memory of the GPU by state: used, by whatever process, and total",
+      "Memory of the GPU by state: used (by all processes) and total",
       "state"),
   GPU_TEMPERATURE(
       "athanor.gpu.temperature.celsius",
@@ -132,18 +128,18 @@ public enum Meters {
       "athanor.gpu.throttled",
       "athanor_gpu_throttled",
       Meter.Type.GAUGE,
-      "1 where this is a reason for clocks lower than they could be",
+      "1 while this reason reduces the clocks",
       "reason"),
   GPU_ENERGY(
       "athanor.gpu.energy.joules",
       "athanor_gpu_energy_joules_total",
       Meter.Type.COUNTER,
-      "Energy that the GPU took since its driver was loaded"),
+      "Energy that the GPU has consumed since its driver was loaded"),
   GPU_ECC(
       "athanor.gpu.ecc.errors",
       "athanor_gpu_ecc_errors_total",
       Meter.Type.COUNTER,
-      "Errors of the GPU's memory since its driver was loaded: corrected, uncorrected",
+      "ECC errors of the GPU's memory since its driver was loaded: corrected, uncorrected",
       "kind");
 
   private final String id;
@@ -151,7 +147,7 @@ public enum Meters {
   private final Meter.Type type;
   private final String description;
 
-  /** With spaces between them. */
+  /** Space-separated. */
   private final String labels;
 
   Meters(String id, String exposed, Meter.Type type, String description, String... labels) {
@@ -166,7 +162,7 @@ public enum Meters {
     return id;
   }
 
-  /** The name on the Prometheus page; times are in seconds, sizes in bytes. */
+  /** Returns the Prometheus name; times are in seconds, sizes in bytes. */
   public String exposed() {
     return exposed;
   }
@@ -179,7 +175,7 @@ public enum Meters {
     return description;
   }
 
-  /** The labels besides {@code device}. */
+  /** Returns the labels besides {@code device}. */
   public List<String> labels() {
     return labels.isEmpty() ? List.of() : List.of(labels.split(" ", -1));
   }

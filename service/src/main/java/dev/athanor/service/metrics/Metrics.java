@@ -26,10 +26,10 @@ import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** Records what {@link Meters} lists, and what traces tell, for one device. */
+/** Records the meters of {@link Meters} and trace spans for one device. */
 public final class Metrics {
 
-  /** The parts of a call. */
+  /** The phases of a call. */
   public enum Phase {
     PREPARE,
     QUEUE,
@@ -43,7 +43,7 @@ public final class Metrics {
     }
   }
 
-  /** From 10 µs to 10 s. */
+  /** Histogram buckets from 10 µs to 10 s. */
   private static final Duration[] BUCKETS =
       LongStream.of(
               10,
@@ -75,12 +75,12 @@ public final class Metrics {
   private final @Nullable TritonNames triton;
   private final Tracer tracer;
 
-  /** A meter's labels besides the device. */
+  /** The labels of a timer besides the device. */
   private record Timed(String op, String dtype, Phase phase) {}
 
   private record Counted(Meters meter, List<String> labels) {}
 
-  // to look a meter up in the registry takes longer than what is recorded took, for small ops
+  // caches, since a registry lookup takes longer than a small op
   private final Map<Timed, Timer> timers = new ConcurrentHashMap<>();
   private final Map<Counted, Counter> counters = new ConcurrentHashMap<>();
 
@@ -96,12 +96,12 @@ public final class Metrics {
     this.triton = triton;
   }
 
-  /** The same of another device. */
+  /** Returns metrics for another device. */
   public Metrics of(String other) {
     return new Metrics(registry, tracer, other, triton);
   }
 
-  /** A phase of an op took so long. */
+  /** Records the duration of a phase. */
   public void time(String op, String dtype, Phase phase, double micros) {
     timers
         .computeIfAbsent(new Timed(op, dtype, phase), this::timer)
@@ -120,9 +120,9 @@ public final class Metrics {
   }
 
   /**
-   * What a trace tells of a call; empty where the request at hand is in no trace that is recorded.
+   * Returns the timeline of a call; empty if the current trace is not recorded.
    *
-   * @param began when the call came, on the clock of {@link System#nanoTime()}
+   * @param began when the call began, as {@link System#nanoTime()}
    */
   public Optional<Timeline> timeline(long began) {
     return Span.current().isRecording()
@@ -130,7 +130,7 @@ public final class Metrics {
         : Optional.empty();
   }
 
-  /** A launch of an op did so many calls. */
+  /** Records a launch and its batch size. */
   public void launch(String op, int calls) {
     DistributionSummary.builder(Meters.BATCH_SIZE.id())
         .description(Meters.BATCH_SIZE.description())
@@ -143,17 +143,17 @@ public final class Metrics {
     }
   }
 
-  /** A pipeline runs as a graph. */
+  /** Counts a launch of a captured graph. */
   public void graphLaunch() {
     counter(Meters.GRAPH_LAUNCHES).increment();
   }
 
-  /** A request was sent to another replica, with this outcome. */
+  /** Counts a forwarded request by outcome. */
   public void forwarded(String outcome) {
     counter(Meters.FORWARDED_REQUESTS, outcome).increment();
   }
 
-  /** An op was asked for, with this outcome. */
+  /** Counts a request by outcome. */
   public void request(String op, String outcome) {
     counter(Meters.OP_REQUESTS, op, outcome).increment();
     if (triton != null) {
@@ -162,9 +162,10 @@ public final class Metrics {
   }
 
   /**
-   * Does what an op was asked for and counts it by its outcome.
+   * Runs a request and counts its outcome.
    *
-   * @param op the name of one that there is, or clients could grow the metrics
+   * @param op the label of the op; must not be an arbitrary name, since clients could then create
+   *     metrics
    */
   public <T> T counted(String op, Supplier<T> work) {
     try {
@@ -177,7 +178,7 @@ public final class Metrics {
     }
   }
 
-  /** An op was asked for, and this was thrown; what nobody expected counts as {@code internal}. */
+  /** Counts a failed request; unexpected exceptions count as {@code internal}. */
   public void failed(String op, Throwable thrown) {
     var code =
         switch (thrown) {
@@ -188,18 +189,18 @@ public final class Metrics {
     request(op, code.text());
   }
 
-  /** An op did this much work. */
+  /** Counts the work of an op. */
   public void work(String op, double flops, double bytes) {
     counter(Meters.OP_FLOPS, op).increment(flops);
     counter(Meters.OP_BYTES, op).increment(bytes);
   }
 
-  /** A kernel was looked up. */
+  /** Counts a kernel lookup. */
   public void kernelLoad(Origin origin) {
     counter(Meters.KERNEL_LOADS, origin.name().toLowerCase(Locale.ROOT)).increment();
   }
 
-  /** Shows a value whenever the metrics are read. */
+  /** Registers a gauge. */
   public void gauge(Meters meter, DoubleSupplier value, String... labels) {
     Gauge.builder(meter.id(), value::getAsDouble)
         .description(meter.description())
@@ -209,9 +210,9 @@ public final class Metrics {
   }
 
   /**
-   * Shows what a GPU's sensors say.
+   * Registers the sensors of a GPU.
    *
-   * @param read reads them; asked when the metrics are read, and every two seconds at most
+   * @param read reads the sensors; called on a scrape, at most every two seconds
    */
   public void gpu(String uuid, Supplier<Map<Sensor, Double>> read) {
     var meters = new GpuMeters(registry, device, read, System::nanoTime);

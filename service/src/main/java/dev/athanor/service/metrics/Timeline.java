@@ -7,7 +7,7 @@ import java.time.Instant;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The phases of a call, one after the other, as spans below that of the request. */
+/** Adds the phases of a call as consecutive child spans of the request. */
 public final class Timeline {
 
   private static final AttributeKey<String> OP = AttributeKey.stringKey("athanor.op");
@@ -17,7 +17,7 @@ public final class Timeline {
   private final Tracer tracer;
   private final String device;
 
-  /** When the next phase begins, in nanoseconds since 1970. */
+  /** The start of the next phase, in nanoseconds since 1970. */
   private long at;
 
   Timeline(Tracer tracer, String device, long began) {
@@ -31,9 +31,9 @@ public final class Timeline {
   }
 
   /**
-   * The next phase.
+   * Adds the next phase.
    *
-   * @param kernel what ran; null where none did
+   * @param kernel the kernel that ran; null if none
    */
   public void add(Phase phase, String op, @Nullable String kernel, double micros) {
     var span =

@@ -8,9 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.DoubleAdder;
 
 /**
- * What the ops do under the names that Triton Inference Server has for it, so that its dashboards
- * and alerts serve here too. The values only grow, as those of counters; but a counter's name would
- * end in {@code _total} here, so they are exposed as gauges, which {@code rate()} takes as well.
+ * Publishes the metrics of ops under Triton's names, so that Triton dashboards and alerts work. The
+ * values are counters, but Micrometer would append {@code _total} to their names, so they are
+ * registered as gauges; {@code rate()} works for both.
  */
 final class TritonNames {
 
@@ -26,7 +26,7 @@ final class TritonNames {
   void phase(String op, Phase phase, double micros) {
     var name =
         switch (phase) {
-          // Triton loads models before it takes requests; who waits for a kernel waits in the queue
+          // Triton loads models in advance, so waiting for a kernel counts as queue time
           case PREPARE, QUEUE -> "queue";
           case UPLOAD -> "compute_input";
           case KERNEL -> "compute_infer";
@@ -37,7 +37,7 @@ final class TritonNames {
   }
 
   /**
-   * A request is over.
+   * Counts a request.
    *
    * @param outcome ok, or the code of the failure
    */
@@ -61,7 +61,7 @@ final class TritonNames {
     add("nv_inference_request_failure", tags(op).and("reason", reason), 1);
   }
 
-  /** A launch did so many calls. */
+  /** Counts a launch and its calls. */
   void launch(String op, int calls) {
     add("nv_inference_count", tags(op), calls);
     add("nv_inference_exec_count", tags(op), 1);
@@ -78,7 +78,7 @@ final class TritonNames {
             key -> {
               var sum = new DoubleAdder();
               Gauge.builder(key.name, sum, DoubleAdder::sum)
-                  .description("As Triton Inference Server counts it")
+                  .description("The corresponding metric of Triton Inference Server")
                   .tags(key.tags)
                   .register(registry);
               return sum;

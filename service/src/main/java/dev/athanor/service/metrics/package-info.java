@@ -1,4 +1,4 @@
-/** What the service measures, and what traces tell of it. */
+/** Metrics and traces. */
 @NullMarked
 package dev.athanor.service.metrics;
 

@@ -18,39 +18,39 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Makes calls of requests. */
+/** Converts inference requests into calls. */
 final class Calls {
 
-  /** Triton's: microseconds that the call may take; 0 is no bound. */
+  /** Triton's timeout in microseconds; 0 for none. */
   private static final String TIMEOUT = "timeout";
 
-  /** The same in milliseconds, as the header of the other interface has it. */
+  /** The deadline in milliseconds, like the header {@code X-Deadline-Ms}. */
   private static final String DEADLINE = "deadline_ms";
 
-  /** Triton's: 1 is the most urgent, 0 is as urgent as usual. */
+  /** Triton's priority: 1 is the highest, 0 the default. */
   private static final String PRIORITY = "priority";
 
-  /** Triton's: ops have no state, so a sequence of requests is as good as single ones. */
+  /** Triton's sequence id, ignored because ops are stateless. */
   private static final String SEQUENCE = "sequence_id";
 
-  /** Flags that change nothing here: every call is whole, and has one answer. */
+  /** Flags that are ignored because every call is complete and has exactly one response. */
   private static final List<String> FLAGS =
       List.of("sequence_start", "sequence_end", InferenceRequest.FINAL_RESPONSE_WANTED);
 
   private Calls() {}
 
   /**
-   * Translates a request.
+   * Converts a request.
    *
-   * @param tensors of the tenant whose request it is
+   * @param tensors the tensors of the request's tenant
    */
-  static Call of(Op op, InferenceRequest request, TenantTensors tensors, RequestContext terms) {
+  static Call of(Op op, InferenceRequest request, TenantTensors tensors, RequestContext context) {
     var description = op.description();
     var attributes = new HashMap<>(request.parameters());
     long priority = whole(attributes, PRIORITY, RequestContext.LAST_PRIORITY);
     var prioritized =
-        priority == 0 ? terms : terms.withPriority("parameters." + PRIORITY, (int) priority);
-    var within = prioritized.withDeadline(deadline(attributes, terms.deadline()));
+        priority == 0 ? context : context.withPriority("parameters." + PRIORITY, (int) priority);
+    var within = prioritized.withDeadline(deadline(attributes, context.deadline()));
     dropSequence(attributes);
     checkAttributes(description, attributes);
     return new Call(
@@ -59,7 +59,7 @@ final class Calls {
         attributes,
         outputs(description, request.outputs()),
         request.outputs().isEmpty()
-            ? new Target(new Destination.Inline(request.readable()), null)
+            ? new Target(new Destination.Inline(request.encodable()), null)
             : null,
         within);
   }
@@ -81,7 +81,7 @@ final class Calls {
         throw new Failure.Refused(
             Code.UNKNOWN_FIELD,
             field,
-            "%s is not known; parameters here are %s"
+            "%s is unknown; known parameters are %s"
                 .formatted(
                     field,
                     Stream.concat(
@@ -90,7 +90,7 @@ final class Calls {
                         .collect(Collectors.joining(", "))));
       }
     }
-    // what is no choice is told again, and may be long
+    // error messages quote invalid values, which may be long
     attributes.replaceAll((_, value) -> value instanceof String s ? Tensors.excerpt(s) : value);
   }
 
@@ -114,7 +114,7 @@ final class Calls {
     };
   }
 
-  /** The type of a tensor never changes, so this holds when the call begins, too. */
+  /** Checks the dtype in advance, since the type of a tensor never changes. */
   private static void checkType(InferenceRequest.Input.Handle given, TenantTensors tensors) {
     if (given.dtype() == null) {
       return;
@@ -125,7 +125,7 @@ final class Calls {
       throw new Failure.Refused(
           Code.UNSUPPORTED_DTYPE,
           field + ".datatype",
-          "%s.datatype is %s, but the tensor of its handle is %s"
+          "%s.datatype is %s, but the tensor has datatype %s"
               .formatted(field, Datatypes.name(given.dtype()), Datatypes.name(type.dtype())));
     }
   }
@@ -140,7 +140,7 @@ final class Calls {
     return outputs;
   }
 
-  /** The nearest of the deadlines that a request has. */
+  /** Returns the earliest deadline of a request. */
   private static Deadline deadline(Map<String, Object> parameters, Deadline given) {
     long micros = whole(parameters, TIMEOUT, Long.MAX_VALUE);
     long millis = whole(parameters, DEADLINE, Long.MAX_VALUE);
@@ -156,23 +156,23 @@ final class Calls {
     return nearest;
   }
 
-  /** Takes out a parameter that counts something; 0 when it is missing. */
-  private static long whole(Map<String, Object> parameters, String name, long greatest) {
+  /** Removes and returns a nonnegative integer parameter; 0 if it is absent. */
+  private static long whole(Map<String, Object> parameters, String name, long max) {
     return switch (parameters.remove(name)) {
       case null -> 0;
-      case Integer value when value >= 0 && value <= greatest -> value;
-      case Long value when value >= 0 && value <= greatest -> value;
-      // a uint64 can be beyond a long, where it bounds nothing
+      case Integer value when value >= 0 && value <= max -> value;
+      case Long value when value >= 0 && value <= max -> value;
+      // a uint64 above the range of a long acts as no limit
       case BigInteger value
-          when greatest == Long.MAX_VALUE && value.signum() > 0 && value.bitLength() <= 64 ->
-          greatest;
+          when max == Long.MAX_VALUE && value.signum() > 0 && value.bitLength() <= 64 ->
+          max;
       case Object other ->
           throw InferenceRequest.invalid(
               "parameters." + name,
               other,
-              greatest == Long.MAX_VALUE
+              max == Long.MAX_VALUE
                   ? "must be an integer of at least 0"
-                  : "must be an integer 0 to " + greatest);
+                  : "must be an integer 0 to " + max);
     };
   }
 }

@@ -12,15 +12,14 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * What the protocol calls dtypes. It has no name for fp8 and blocks: fp8 goes by the names that
- * safetensors has for it, blocks by their own.
+ * The protocol's names of dtypes. It defines none for fp8 and block formats: fp8 uses the names of
+ * safetensors, block formats their own.
  */
 public final class Datatypes {
 
   /**
-   * Those whose elements may be sent as numbers, in JSON or in the typed fields of gRPC. The
-   * protocol has no numbers for FP16 either; its values are numbers that JSON has, so they are
-   * taken and given.
+   * The dtypes whose elements may be sent as numbers, in JSON or in the typed fields of gRPC. The
+   * protocol does not define this for FP16, but JSON numbers can represent its values.
    */
   public static final Set<DType> NUMBERS =
       Collections.unmodifiableSet(
@@ -30,7 +29,7 @@ public final class Datatypes {
 
   private Datatypes() {}
 
-  /** The protocol's name: {@code FP32}. */
+  /** Returns the protocol's name, such as {@code FP32}. */
   public static String name(DType dtype) {
     return switch (dtype) {
       case F64 -> "FP64";
@@ -50,9 +49,9 @@ public final class Datatypes {
   }
 
   /**
-   * The dtype of a name.
+   * Returns the dtype with a name.
    *
-   * @param field where it stands in the request
+   * @param field its path in the request
    * @throws Failure.Refused with {@code unsupported-dtype}
    */
   public static DType of(String name, String field) {
@@ -63,7 +62,7 @@ public final class Datatypes {
             new Failure.Refused(
                 Code.UNSUPPORTED_DTYPE,
                 field,
-                "%s is \"%s\"; datatypes are %s"
+                "%s is \"%s\"; it must be one of %s"
                     .formatted(
                         field,
                         Tensors.excerpt(name),
@@ -76,12 +75,12 @@ public final class Datatypes {
     return dtype.isBlock() || dtype == DType.BF16 || dtype == DType.E4M3 || dtype == DType.E5M2;
   }
 
-  /** The refusal of numbers for a dtype that travels as raw bytes only. */
+  /** Returns the failure for numbers of a dtype that must be sent as raw bytes. */
   public static Failure rawOnly(DType dtype, String field) {
     return new Failure.Refused(
         Code.INVALID_TENSOR,
         field,
-        "%s: the protocol has no numbers for %s; send its bytes, little-endian and row-major"
+        "%s: %s cannot be sent as numbers; send raw bytes, little-endian and row-major"
             .formatted(field, name(dtype)));
   }
 }

@@ -5,10 +5,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What a model answered.
+ * The result of an inference.
  *
- * @param result with the outputs that were asked for, in the order of the op's description
- * @param parameters of the answer: times in microseconds, and the kernel that ran
+ * @param result the requested outputs, in the order of the op's description
+ * @param parameters the response parameters: times in microseconds, and the kernel that ran
  */
 public record Inference(Result result, Map<String, Object> parameters) {
 

@@ -18,65 +18,71 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client asks a model for, in either form of the protocol. Values of parameters are {@link
- * Boolean}, {@link Number} or {@link String}.
+ * An inference request, independent of REST or gRPC. Parameter values are {@link Boolean}, {@link
+ * Number} or {@link String}.
  *
- * @param outputs those that are asked for; none for all of them
- * @param readable the dtypes that the answer can have where no outputs are named
+ * @param outputs the requested outputs; empty for all
+ * @param encodable the dtypes that the response can encode if no outputs are named
  */
 public record InferenceRequest(
-    Map<String, Object> parameters, List<Input> inputs, List<Output> outputs, Set<DType> readable) {
+    Map<String, Object> parameters,
+    List<Input> inputs,
+    List<Output> outputs,
+    Set<DType> encodable) {
 
-  /** The parameter of an input whose tensor is resident, and of an output to write into one. */
+  /**
+   * The parameter with the handle of a resident input, or of the tensor that an output overwrites.
+   */
   public static final String TENSOR_HANDLE = "tensor_handle";
 
-  /** The parameter of an output that stays on the device. */
+  /** The parameter of an output that is kept on the device. */
   public static final String TENSOR_STORE = "tensor_store";
 
-  /** The parameter of an input that says how many bytes it has outside of the JSON. */
+  /** The parameter with the number of raw bytes of an input after the JSON. */
   public static final String BINARY_DATA_SIZE = "binary_data_size";
 
-  /** The parameter of an output that asks for bytes instead of JSON. */
+  /** The parameter that requests an output as raw bytes. */
   public static final String BINARY_DATA = "binary_data";
 
-  /** The parameter of a request that asks for all outputs as bytes. */
+  /** The parameter that requests all outputs as raw bytes. */
   public static final String BINARY_DATA_OUTPUT = "binary_data_output";
 
-  /** The parameter of a request on a stream that asks which of its answers is the last. */
+  /** The parameter of a streamed request that asks to mark its final response. */
   public static final String FINAL_RESPONSE_WANTED = "triton_enable_empty_final_response";
 
   private static final String SHARED_MEMORY = "shared_memory_";
   private static final String CLASSIFICATION = "classification";
 
-  private static final int LONGEST_ID = 1024;
+  private static final int MAX_ID_LENGTH = 1024;
 
   public InferenceRequest {
     parameters = Map.copyOf(parameters);
     inputs = List.copyOf(inputs);
     outputs = List.copyOf(outputs);
-    readable = Set.copyOf(readable);
+    encodable = Set.copyOf(encodable);
   }
 
-  /** An input, by the name that the client gave it. */
+  /** An input, with the name that the client used. */
   public sealed interface Input {
     String name();
 
-    /** Data that came with the request. */
+    /** Data sent with the request. */
     record Data(String name, HostTensor tensor) implements Input {}
 
-    /** A resident tensor, which must have the dtype and the shape if the client gave them. */
+    /** A resident tensor, which must match the dtype and the shape if given. */
     record Handle(String name, String handle, @Nullable DType dtype, @Nullable List<Long> shape)
         implements Input {}
   }
 
-  /** An output that is asked for. */
+  /** A requested output. */
   public record Output(String name, Destination destination) {}
 
   /**
-   * The op's own name of an input.
+   * Resolves the name or an alias of an input.
    *
-   * @param taken those that came before
-   * @throws Failure.Refused with {@code unknown-field}, or {@code invalid-tensor} when it is taken
+   * @param taken the names of preceding inputs
+   * @throws Failure.Refused with {@code unknown-field}, or with {@code invalid-tensor} for a
+   *     duplicate
    */
   public static String inputName(OpDescription op, String given, Collection<String> taken) {
     return name(
@@ -87,7 +93,7 @@ public record InferenceRequest(
         taken);
   }
 
-  /** The op's own name of an output, as {@link #inputName} has it of an input. */
+  /** Resolves the name of an output, like {@link #inputName}. */
   public static String outputName(OpDescription op, String given, Collection<String> taken) {
     return name(
         "outputs",
@@ -109,19 +115,19 @@ public record InferenceRequest(
             new Failure.Refused(
                 Code.UNKNOWN_FIELD,
                 field,
-                "%s is not known; %s are %s"
+                "%s is unknown; the %s are %s"
                     .formatted(field, list, all.collect(Collectors.joining(", ")))));
     if (taken.contains(own)) {
       throw new Failure.Refused(
-          Code.INVALID_TENSOR, field, "%s is there twice; each may be there once".formatted(field));
+          Code.INVALID_TENSOR, field, "%s is given twice; give it once".formatted(field));
     }
     return own;
   }
 
   /**
-   * The handle among the parameters of an input; null when it has none.
+   * Returns the handle from the parameters of an input; null if absent.
    *
-   * @param field where the input stands in the request
+   * @param field the path of the input in the request
    * @throws Failure.Refused with {@code unknown-field} for any other parameter
    */
   public static @Nullable String handle(Map<String, Object> parameters, String field) {
@@ -130,28 +136,28 @@ public record InferenceRequest(
   }
 
   /**
-   * Where an output goes by its parameters, some of which are removed.
+   * Returns the destination of an output from its parameters, and removes the flag.
    *
-   * @param field where the output stands in the request
-   * @param readable the dtypes that the answer can have
-   * @throws Failure.Refused with {@code unknown-field} for parameters that say nothing of this
+   * @param field the path of the output in the request
+   * @param encodable the dtypes that the response can encode
+   * @throws Failure.Refused with {@code unknown-field} for any other parameter
    */
   public static Destination destination(
-      Map<String, Object> parameters, String field, Set<DType> readable) {
+      Map<String, Object> parameters, String field, Set<DType> encodable) {
     checkNames(parameters, field, List.of(TENSOR_HANDLE, TENSOR_STORE));
     var into = text(parameters, field);
     var store = takeFlag(parameters, TENSOR_STORE, field + ".parameters");
     if (into != null) {
       return new Destination.Into(into);
     }
-    return Boolean.TRUE.equals(store) ? new Destination.Keep() : new Destination.Inline(readable);
+    return Boolean.TRUE.equals(store) ? new Destination.Keep() : new Destination.Inline(encodable);
   }
 
   /**
-   * Removes a flag; null when it is missing.
+   * Removes and returns a flag; null if absent.
    *
-   * @param field where the parameters stand in the request
-   * @throws Failure.Refused with {@code invalid-attribute} when it is neither true nor false
+   * @param field the path of the parameters in the request
+   * @throws Failure.Refused with {@code invalid-attribute} unless it is true or false
    */
   public static @Nullable Boolean takeFlag(
       Map<String, Object> parameters, String name, String field) {
@@ -189,13 +195,13 @@ public record InferenceRequest(
     if (name.equals(CLASSIFICATION)) {
       return path + " is not supported. Read the output and rank it in the client.";
     }
-    return "%s is not known; parameters here are %s".formatted(path, String.join(", ", known));
+    return "%s is unknown; known parameters are %s".formatted(path, String.join(", ", known));
   }
 
   /**
-   * Removes the number of bytes that an input says it has; null when it says nothing.
+   * Removes and returns the declared number of raw bytes of an input; null if absent.
    *
-   * @param field where the input stands in the request
+   * @param field the path of the input in the request
    * @throws Failure.Refused with {@code invalid-attribute} unless it is an integer of at least 0
    */
   public static @Nullable Long takeSize(Map<String, Object> parameters, String field) {
@@ -210,10 +216,10 @@ public record InferenceRequest(
   }
 
   /**
-   * Checks the number of bytes that an input says it has against its type.
+   * Checks the declared number of raw bytes of an input against its type.
    *
-   * @param field where the input stands in the request
-   * @throws Failure.Refused with {@code invalid-tensor} when they differ
+   * @param field the path of the input in the request
+   * @throws Failure.Refused with {@code invalid-tensor} if they differ
    */
   public static void checkSize(long bytes, TensorType type, String field) {
     if (bytes != type.bytes()) {
@@ -221,20 +227,20 @@ public record InferenceRequest(
       throw new Failure.Refused(
           Code.INVALID_TENSOR,
           at,
-          "%s is %d, but %s%s takes %d bytes"
+          "%s is %d, but %s%s needs %d bytes"
               .formatted(at, bytes, Datatypes.name(type.dtype()), type.shape(), type.bytes()));
     }
   }
 
-  /** The refusal of an input that is both of its kinds. */
+  /** Returns the failure for an input with both a handle and data. */
   public static Failure handleAndData(String field) {
     return new Failure.Refused(
         Code.INVALID_TENSOR,
         field,
-        "%s has a tensor_handle and data; it must have one of them".formatted(field));
+        "%s has both a tensor_handle and data; give only one".formatted(field));
   }
 
-  static Failure invalid(String field, Object value, String right) {
+  static Failure invalid(String field, Object value, String requirement) {
     return new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         field,
@@ -242,26 +248,27 @@ public record InferenceRequest(
             .formatted(
                 field,
                 value instanceof String text ? "\"" + Tensors.excerpt(text) + "\"" : value,
-                right));
+                requirement));
   }
 
   /**
-   * Checks an id, which is given back as it came.
+   * Checks an id, which the response repeats.
    *
-   * @throws Failure.Refused with {@code invalid-attribute} when it is too long, or no text that an
-   *     answer could repeat
+   * @throws Failure.Refused with {@code invalid-attribute} if it is too long or cannot be encoded
    */
   public static String checkedId(String id) {
-    if (id.length() > LONGEST_ID) {
+    if (id.length() > MAX_ID_LENGTH) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "id",
-          "id has %d characters; %d are the most".formatted(id.length(), LONGEST_ID));
+          "id has %d characters; the limit is %d".formatted(id.length(), MAX_ID_LENGTH));
     }
     if (id.codePoints()
         .anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE)) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "id", "id has half of a surrogate pair, which is no character");
+          Code.INVALID_ATTRIBUTE,
+          "id",
+          "id contains an unpaired surrogate, which is not a character");
     }
     return id;
   }

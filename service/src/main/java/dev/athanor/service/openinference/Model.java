@@ -15,21 +15,21 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An op as the protocol describes it.
+ * An op described as a model of the protocol.
  *
- * @param properties what the protocol has no member for: the dtypes and shapes that tensors may
- *     have, the attributes, which requests give as parameters, and the formula
+ * @param properties details that the protocol has no field for: the dtypes and shapes of tensors,
+ *     the attributes (passed as parameters), and the formula
  */
 public record Model(
     String name, List<Tensor> inputs, List<Tensor> outputs, Map<String, String> properties) {
 
-  /** Ops have one version. */
+  /** The only version of every model. */
   public static final String VERSION = "1";
 
   public static final String PLATFORM = "athanor_ptx";
   public static final String BACKEND = "athanor";
 
-  /** Free extents. */
+  /** Marks a variable dimension. */
   public static final long ANY = -1;
 
   private static final Pattern BRACKETS = Pattern.compile("\\[([^\\]]*)]");
@@ -37,23 +37,24 @@ public record Model(
   /**
    * An input or an output.
    *
-   * @param dtype the usual one of those that it may have
-   * @param shape with {@link #ANY} for what is free; the rank is as free as the properties say
+   * @param dtype the most common of its dtypes
+   * @param shape with {@link #ANY} for variable dimensions; the properties state whether the rank
+   *     varies
    */
   public record Tensor(String name, DType dtype, List<Long> shape, boolean optional) {
 
-    /** The protocol's name of the dtype: {@code FP32}. */
+    /** Returns the protocol's name of the dtype, such as {@code FP32}. */
     public String datatype() {
       return Datatypes.name(dtype);
     }
 
-    /** The name in Triton's model configurations: {@code TYPE_FP32}. */
+    /** Returns the name in Triton's model configuration, such as {@code TYPE_FP32}. */
     public String configType() {
       return "TYPE_" + datatype();
     }
   }
 
-  /** Describes an op. */
+  /** Describes an op as a model. */
   public static Model of(OpDescription op) {
     var inputs =
         op.inputs().stream()
@@ -72,7 +73,7 @@ public record Model(
         : dtypes.stream().min(Comparator.naturalOrder()).orElse(DType.F32);
   }
 
-  /** Follows the words of a description: a dtype, {@code that of x}, or an attribute's name. */
+  /** Resolves the dtype in a description: a dtype, {@code that of x}, or an attribute's name. */
   private static DType usual(OpDescription op, OpDescription.Output output) {
     var words = output.dtype();
     var of = words.startsWith("that of ") ? words.substring("that of ".length()) : null;
@@ -86,7 +87,7 @@ public record Model(
         .orElse(DType.F32);
   }
 
-  /** The extents of {@code […, M, 2]}: those before it may be missing, so they are left out. */
+  /** Parses a shape such as {@code […, M, 2]}; the optional leading dimensions are omitted. */
   static List<Long> shape(String text) {
     var brackets = BRACKETS.matcher(text);
     if (!brackets.find()) {
@@ -132,7 +133,7 @@ public record Model(
       properties.put(path + "meaning", output.meaning());
     }
     for (var dtype : special) {
-      // clients have no table with these
+      // clients do not know the sizes of these datatypes
       properties.put(
           "datatypes." + Datatypes.name(dtype),
           dtype.isBlock()

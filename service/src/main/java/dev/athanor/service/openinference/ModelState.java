@@ -1,10 +1,10 @@
 package dev.athanor.service.openinference;
 
 /**
- * A model in the index of the repository, as Triton has it.
+ * A model in Triton's repository index.
  *
  * @param state {@code READY} or {@code UNAVAILABLE}
- * @param reason why it is unavailable; empty when it is ready
+ * @param reason why it is unavailable; empty if it is ready
  */
 public record ModelState(String name, String version, String state, String reason) {
 
@@ -13,6 +13,6 @@ public record ModelState(String name, String version, String state, String reaso
         name,
         Model.VERSION,
         ready ? "READY" : "UNAVAILABLE",
-        ready ? "" : "the service takes no work now");
+        ready ? "" : "the service is not ready");
   }
 }

@@ -5,15 +5,14 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * What was done for a model since the service started, as Triton counts it. Only inferences that
- * reached the device count, or failed to.
+ * The statistics of a model since the service started, as defined by Triton. Requests that are
+ * rejected before execution do not count.
  *
- * @param lastInference when the last one ended, in milliseconds since 1970; 0 before the first
- * @param success from the request to its answer
- * @param fail the same of those that failed
- * @param queue until the device began
- * @param batches the launches, by how many inferences each did; one that did several is counted
- *     with the first of them
+ * @param lastInference when the last inference ended, in milliseconds since 1970; 0 if none
+ * @param success successful inferences, from request to response
+ * @param fail failed inferences
+ * @param queue time until execution started
+ * @param batches launches by batch size; each is counted with its batch leader
  */
 public record ModelStatistics(
     String name,
@@ -24,7 +23,7 @@ public record ModelStatistics(
     Compute compute,
     SortedMap<Integer, Compute> batches) {
 
-  /** How many there were, and how long they took together. */
+  /** A count and a total time. */
   public record Duration(long count, long nanos) {
     static final Duration NONE = new Duration(0, 0);
 
@@ -34,10 +33,10 @@ public record ModelStatistics(
   }
 
   /**
-   * What the device did.
+   * The device time of launches.
    *
    * @param input copying to the device
-   * @param infer computing
+   * @param infer running kernels
    * @param output copying back
    */
   public record Compute(Duration input, Duration infer, Duration output) {
@@ -57,16 +56,17 @@ public record ModelStatistics(
   ModelStatistics succeeded(long now, Result result) {
     var timing = result.timing();
     var launches = new TreeMap<>(batches);
-    if (result.company() > 0) {
+    if (result.batchSize() > 0) {
       launches.put(
-          result.company(), launches.getOrDefault(result.company(), Compute.NONE).plus(timing));
+          result.batchSize(), launches.getOrDefault(result.batchSize(), Compute.NONE).plus(timing));
     }
     return new ModelStatistics(
         name,
         now,
         success.plus(timing.total()),
         fail,
-        queue.plus(timing.prepare() + timing.queue()), // as Triton has no other phase for it
+        queue.plus(
+            timing.prepare() + timing.queue()), // Triton has no separate phase for preparation
         compute.plus(timing),
         launches);
   }
@@ -75,12 +75,12 @@ public record ModelStatistics(
     return new ModelStatistics(name, now, success, fail.plus(micros), queue, compute, batches);
   }
 
-  /** How many inferences were done. */
+  /** Returns the number of successful inferences. */
   public long inferences() {
     return success.count();
   }
 
-  /** How many launches did them. */
+  /** Returns the number of launches. */
   public long executions() {
     return batches.values().stream().mapToLong(launches -> launches.infer().count()).sum();
   }

@@ -17,13 +17,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** The ops as models that can be described, asked about and called. */
+/** The ops as models: metadata, statistics and inference. */
 public final class Models {
 
   /** The name of the server. */
   public static final String SERVER = "athanor";
 
-  /** What there is besides the protocol itself. */
+  /** The supported extensions of the protocol. */
   public static final List<String> EXTENSIONS =
       List.of(
           "binary_tensor_data",
@@ -40,13 +40,13 @@ public final class Models {
   private final InstantSource clock;
   private final String version;
 
-  /** By the names of ops, so there are no more of them than ops. */
+  /** Statistics by op name; bounded by the number of ops. */
   private final Map<String, ModelStatistics> statistics = new ConcurrentHashMap<>();
 
   /**
-   * The models of a catalogue.
+   * Creates the models of a catalog.
    *
-   * @param version of this software
+   * @param version the version of the server
    */
   public Models(
       Catalogue catalogue,
@@ -63,25 +63,25 @@ public final class Models {
     this.version = version;
   }
 
-  /** The version of the server. */
+  /** Returns the version of the server. */
   public String version() {
     return version;
   }
 
-  /** Whether inferences are taken now. */
+  /** Whether inference requests are accepted. */
   public boolean isReady() {
     return health.isReady();
   }
 
-  /** All models, by name. */
+  /** Returns all models. */
   public List<Model> all() {
     return catalogue.all().stream().map(op -> Model.of(op.description())).toList();
   }
 
   /**
-   * All models and their states.
+   * Returns all models with their states.
    *
-   * @param readyOnly whether only those that are ready are wanted
+   * @param readyOnly whether to return only ready models
    */
   public List<ModelState> index(boolean readyOnly) {
     boolean ready = isReady();
@@ -90,16 +90,16 @@ public final class Models {
         : List.of();
   }
 
-  /** A description. */
+  /** Describes a model. */
   public Model describe(String name, @Nullable String modelVersion) {
     return Model.of(find(name, modelVersion).description());
   }
 
   /**
-   * The op that is a model.
+   * Returns the op of a model.
    *
    * @param modelVersion null or empty for any
-   * @throws Failure.Refused with {@code unknown-op} when there is none, or not of this version
+   * @throws Failure.Refused with {@code unknown-op} if the model or the version does not exist
    */
   public Op find(String name, @Nullable String modelVersion) {
     var op =
@@ -108,7 +108,7 @@ public final class Models {
             .orElseThrow(() ->
                 new Failure.Refused(
                     Code.UNKNOWN_OP,
-                    "there is no model \"%s\"; GET /v2/models lists them"
+                    "Unknown model \"%s\". GET /v2/models lists all models."
                         .formatted(Tensors.excerpt(name))));
     if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(Model.VERSION)) {
       throw new Failure.Refused(
@@ -120,13 +120,13 @@ public final class Models {
   }
 
   /**
-   * Runs a model and waits for it.
+   * Runs a model and waits for its result.
    *
-   * @param terms which the request's parameters may narrow
-   * @throws Failure when the request is wrong, cannot be served now, or fails
+   * @param context the context, which the request's parameters may restrict
+   * @throws Failure if the request is invalid, cannot be served now, or fails
    */
-  public Inference infer(Op op, InferenceRequest request, RequestContext terms) {
-    var call = Calls.of(op, request, store.of(terms.tenant()), terms);
+  public Inference infer(Op op, InferenceRequest request, RequestContext context) {
+    var call = Calls.of(op, request, store.of(context.tenant()), context);
     var name = op.description().name();
     long asked = System.nanoTime();
     try {
@@ -145,13 +145,13 @@ public final class Models {
         name, (_, known) -> more.apply(known == null ? ModelStatistics.none(name) : known));
   }
 
-  /** What was done for a model. */
+  /** Returns the statistics of a model. */
   public ModelStatistics statistics(String name, @Nullable String modelVersion) {
     var known = find(name, modelVersion).description().name();
     return Objects.requireNonNullElseGet(statistics.get(known), () -> ModelStatistics.none(known));
   }
 
-  /** What was done for every model. */
+  /** Returns the statistics of all models. */
   public List<ModelStatistics> statistics() {
     return catalogue.all().stream().map(op -> statistics(op.description().name(), null)).toList();
   }

@@ -2,10 +2,10 @@ package dev.athanor.service.openinference;
 
 import java.util.Optional;
 
-/** The parts of Triton's protocol that this service refuses, each with a sentence that names it. */
+/** The parts of Triton's protocol that this service does not support, with their error messages. */
 public final class Unsupported {
 
-  /** What to do without shared memory. */
+  /** The alternative to shared memory. */
   static final String INSTEAD =
       "Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.";
 
@@ -17,7 +17,7 @@ public final class Unsupported {
 
   private Unsupported() {}
 
-  /** The refusal of a REST path; empty for a path of no such part. */
+  /** Returns the error message for an unsupported REST path; empty for all other paths. */
   public static Optional<String> path(String path) {
     if (path.startsWith("/v2/systemsharedmemory/") || path.startsWith("/v2/cudasharedmemory/")) {
       return Optional.of(SHARED_MEMORY);
@@ -28,7 +28,10 @@ public final class Unsupported {
     return Optional.empty();
   }
 
-  /** The refusal of a method of the inference service; empty for a method of no such part. */
+  /**
+   * Returns the error message for an unsupported method of the inference service; empty for all
+   * others.
+   */
   public static Optional<String> method(String name) {
     return switch (name) {
       case "SystemSharedMemoryStatus",

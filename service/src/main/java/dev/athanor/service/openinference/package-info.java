@@ -1,7 +1,4 @@
-/**
- * The Open Inference Protocol v2, whose models are the ops: what its REST and gRPC forms have in
- * common.
- */
+/** The Open Inference Protocol v2 with ops as models, independent of REST or gRPC. */
 @NullMarked
 package dev.athanor.service.openinference;
 

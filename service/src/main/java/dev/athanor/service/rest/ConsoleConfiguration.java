@@ -10,7 +10,7 @@ import org.springframework.web.servlet.config.annotation.ResourceHandlerRegistry
 import org.springframework.web.servlet.config.annotation.ViewControllerRegistry;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 
-/** Serves the console: static files, which talk to the public interface and to nothing else. */
+/** Serves the console: static files that use only the public API. */
 @Configuration(proxyBeanMethods = false)
 class ConsoleConfiguration implements WebMvcConfigurer {
 
@@ -22,7 +22,7 @@ class ConsoleConfiguration implements WebMvcConfigurer {
     registry
         .addResourceHandler("/console/**")
         .addResourceLocations("classpath:/console/")
-        // all files of all our archives have one date, which says nothing of their contents
+        // reproducible builds give all files the same date
         .setUseLastModified(false)
         .setCacheControl(CacheControl.noCache());
   }
@@ -38,7 +38,7 @@ class ConsoleConfiguration implements WebMvcConfigurer {
     registry.addInterceptor(new Policy()).addPathPatterns("/console/**");
   }
 
-  /** In place of the policy of answers, which may load nothing. */
+  /** Replaces the strict content security policy of API responses. */
   private static final class Policy implements HandlerInterceptor {
     @Override
     public boolean preHandle(

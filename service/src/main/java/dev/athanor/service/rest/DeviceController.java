@@ -15,16 +15,16 @@ import java.util.List;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What the service runs on. */
+/** Endpoint {@code GET /devices}, which describes all devices. */
 @RestController
 class DeviceController {
 
-  private final DeviceRuntimes places;
+  private final DeviceRuntimes runtimes;
   private final DeviceHealth health;
   private final StreamPool streams;
 
-  DeviceController(DeviceRuntimes places, DeviceHealth health, StreamPool streams) {
-    this.places = places;
+  DeviceController(DeviceRuntimes runtimes, DeviceHealth health, StreamPool streams) {
+    this.runtimes = runtimes;
     this.health = health;
     this.streams = streams;
   }
@@ -36,22 +36,22 @@ class DeviceController {
     response.setContentType(Media.JSON.text());
     Json.writeValue(
         response.getOutputStream(),
-        new DeviceView.Devices(places.all().stream().map(this::view).toList()));
+        new DeviceView.Devices(runtimes.all().stream().map(this::view).toList()));
   }
 
-  private DeviceView view(DeviceRuntime place) {
-    var capability = place.device().capability();
-    var memory = place.device().memory();
+  private DeviceView view(DeviceRuntime runtime) {
+    var capability = runtime.device().capability();
+    var memory = runtime.device().memory();
     return new DeviceView(
         capability.id(),
         capability.name(),
         capability.target().toString(),
         capability.driver(),
         capability.multiprocessors(),
-        place.memory().isLost() ? "lost" : health.isReady() ? "ready" : "not-ready",
+        runtime.memory().isLost() ? "lost" : health.isReady() ? "ready" : "not-ready",
         new DeviceView.Memory(memory.used(), memory.pooled(), memory.free()),
-        streams.waiting(place.number()),
+        streams.waiting(runtime.number()),
         streams.perDevice(),
-        streams.busy(place.number()));
+        streams.busy(runtime.number()));
   }
 }

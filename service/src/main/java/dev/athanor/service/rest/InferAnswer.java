@@ -19,7 +19,7 @@ import java.util.ArrayList;
 import java.util.Map;
 import tools.jackson.core.JsonGenerator;
 
-/** Answers of models: JSON, and after it the bytes of the outputs that are to go so. */
+/** Writes inference responses: JSON, optionally followed by outputs as raw bytes. */
 final class InferAnswer {
 
   private InferAnswer() {}
@@ -94,7 +94,7 @@ final class InferAnswer {
       }
       case Result.Output.Resident(var info) -> {
         type(out, info.type());
-        // Triton's C++ client takes no parameters without a size
+        // Triton's C++ client rejects parameters without a size
         parameters(
             out, Map.of(InferenceRequest.TENSOR_HANDLE, info.handle(), "binary_data_size", 0L));
       }

@@ -18,7 +18,7 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Calls of models. */
+/** Inference endpoints of the Open Inference Protocol. */
 @RestController
 class InferController {
 
@@ -59,8 +59,8 @@ class InferController {
   }
 
   /**
-   * What the body is follows from {@code Inference-Header-Content-Length} alone, as in Triton: its
-   * clients name no media type, or any.
+   * Runs a model. As in Triton, only {@code Inference-Header-Content-Length} determines the format
+   * of the body, since clients send no media type or an arbitrary one.
    */
   private void run(
       String name,
@@ -73,14 +73,14 @@ class InferController {
     request.setAttribute(Problems.OP, name);
     Media.ofAnswer(request, Media.JSON, Media.OCTET_STREAM);
     Requests.checkNoQuery(request);
-    var terms = Requests.terms(request, memory);
+    var context = Requests.context(request, memory);
     long limit = settings.maxBodyBytes();
     var header = Requests.inferenceHeader(request, limit);
     InferRequest asked;
     try (var body = Requests.unpacked(request, limit)) {
       asked = InferRequest.read(op, body, header, new DecodeBudget(memory, limit));
     }
-    var inference = models.infer(op, asked.request(), terms);
+    var inference = models.infer(op, asked.request(), context);
     RunAnswers.timing(response, inference.result().timing());
     InferAnswer.send(response, name, asked, inference);
   }

@@ -35,17 +35,17 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * A request to infer in the protocol's REST form: JSON, after which the bytes of tensors may come.
+ * An inference request in REST form: JSON, optionally followed by tensors as raw bytes.
  *
- * @param id to be given back; null if there is none
- * @param binary whether outputs go as bytes where nothing else is said of them
- * @param binaryOf the same of single outputs
+ * @param id the request id, echoed in the response; null if absent
+ * @param binary whether outputs are returned as raw bytes by default
+ * @param binaryOf overrides of {@code binary} by output name
  */
 record InferRequest(
     @Nullable String id, InferenceRequest request, boolean binary, Map<String, Boolean> binaryOf) {
 
-  /** More than any op has, and few enough for hostile input. */
-  private static final int MOST_PARAMETERS = 256;
+  /** Maximum number of parameters: more than any op has, and a bound for hostile input. */
+  private static final int MAX_PARAMETERS = 256;
 
   private static final List<String> KEYS =
       List.of("id", "model_name", "model_version", "parameters", "inputs", "outputs");
@@ -60,16 +60,17 @@ record InferRequest(
   /**
    * Reads the body of a request.
    *
-   * @param header how many bytes of JSON it begins with; null when it is nothing else, 0 when it is
-   *     the data of the only input
+   * @param header the length of the JSON header in bytes; null if the whole body is JSON, 0 if the
+   *     body is the raw data of the only input
    */
-  static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget room)
+  static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget budget)
       throws IOException {
     if (header == null) {
-      return Json.read(body, parser -> new Reader(op.description(), parser, room).read()).finish();
+      return Json.read(body, parser -> new Reader(op.description(), parser, budget).read())
+          .finish();
     }
     if (header == 0) {
-      return raw(op.description(), body, room);
+      return raw(op.description(), body, budget);
     }
     var json = body.readNBytes(Math.toIntExact(header));
     if (json.length < header) {
@@ -82,12 +83,15 @@ record InferRequest(
     var reader =
         Json.read(
             new ByteArrayInputStream(json),
-            parser -> new Reader(op.description(), parser, room).read());
+            parser -> new Reader(op.description(), parser, budget).read());
     return reader.finish(body);
   }
 
-  /** A body that is the data of the only input; its one free extent follows from the length. */
-  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget room)
+  /**
+   * Reads a body that is the raw data of the only input; its variable dimension follows from the
+   * length.
+   */
+  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget budget)
       throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
@@ -96,15 +100,15 @@ record InferRequest(
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           Requests.INFERENCE_HEADER,
-          "%s is 0, so the body is the data of a model with one input of one free extent; %s has %s"
+          "%s is 0, which requires a model with one input that has exactly one variable dimension; %s has %s"
               .formatted(
                   Requests.INFERENCE_HEADER,
                   op.name(),
                   model.inputs().size() == 1
-                      ? "an input with %d of them".formatted(free)
+                      ? "an input with %d variable dimensions".formatted(free)
                       : "%d inputs".formatted(model.inputs().size())));
     }
-    var data = Tensors.readAll(body, room);
+    var data = Tensors.readAll(body, budget);
     long bytes = data.byteSize();
     long row =
         input.shape().stream().filter(extent -> extent != Model.ANY).reduce(1L, Math::multiplyExact)
@@ -113,7 +117,7 @@ record InferRequest(
       throw new Failure.Refused(
           Code.INVALID_TENSOR,
           "body",
-          "the body has %d bytes; input \"%s\" of datatype %s takes a multiple of %d"
+          "the body has %d bytes; input \"%s\" of datatype %s requires a multiple of %d bytes"
               .formatted(bytes, input.name(), input.datatype(), row));
     }
     var extents =
@@ -132,9 +136,9 @@ record InferRequest(
   }
 
   /**
-   * An input as JSON has it.
+   * An input as given in JSON.
    *
-   * @param size of the bytes that come after the JSON; null if none do
+   * @param size the number of raw bytes after the JSON; null if its data is in the JSON
    */
   private record Given(
       String name,
@@ -164,8 +168,7 @@ record InferRequest(
         throw new Failure.Refused(
             Code.INVALID_TENSOR,
             field(),
-            "%s has no data; it must have data, binary_data_size or tensor_handle"
-                .formatted(field()));
+            "%s has no data; give data, binary_data_size or tensor_handle".formatted(field()));
       }
       var type = type();
       if (!Datatypes.NUMBERS.contains(type.dtype())) {
@@ -174,7 +177,7 @@ record InferRequest(
       return new Input.Data(name, data.toTensor(type));
     }
 
-    /** What its bytes say. */
+    /** Describes its raw bytes. */
     Tensors.Part part(long bytes) {
       var type = type();
       InferenceRequest.checkSize(bytes, type, field());
@@ -185,7 +188,7 @@ record InferRequest(
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final DecodeBudget room;
+    private final DecodeBudget budget;
 
     private @Nullable String id;
     private Map<String, Object> parameters = Map.of();
@@ -193,10 +196,10 @@ record InferRequest(
     private final Map<String, Map<String, Object>> outputs = new HashMap<>();
     private final Set<String> names = new HashSet<>();
 
-    Reader(OpDescription op, JsonParser parser, DecodeBudget room) {
+    Reader(OpDescription op, JsonParser parser, DecodeBudget budget) {
       this.op = op;
       this.parser = parser;
-      this.room = room;
+      this.budget = budget;
     }
 
     Reader read() {
@@ -217,14 +220,14 @@ record InferRequest(
       return this;
     }
 
-    /** KServe's clients repeat in the body what the path names. */
+    /** Checks a model name or version in the body, which KServe's clients repeat from the path. */
     private void checkModel(String field, String right) {
       var given = Json.string(parser, field, Code.INVALID_ATTRIBUTE);
       if (!given.equals(right)) {
         throw new Failure.Refused(
             Code.INVALID_ATTRIBUTE,
             field,
-            "%s is \"%s\"; it must be \"%s\", as in the path, or left out"
+            "%s is \"%s\"; it must be \"%s\" as in the path, or absent"
                 .formatted(field, Tensors.excerpt(given), right));
       }
     }
@@ -265,7 +268,7 @@ record InferRequest(
                       at + ".datatype");
           case "shape" -> shape = TensorJson.shape(parser, at + ".shape");
           case "parameters" -> given = parameters(at + ".parameters");
-          case "data" -> data = JsonElements.read(parser, at, dtype, room);
+          case "data" -> data = JsonElements.read(parser, at, dtype, budget);
           default -> throw Json.unknown(at, key, INPUT_KEYS);
         }
       }
@@ -278,7 +281,7 @@ record InferRequest(
         throw new Failure.Refused(
             Code.INVALID_TENSOR,
             at,
-            "%s has data and binary_data_size; it must have one of them".formatted(at));
+            "%s has both data and binary_data_size; give only one".formatted(at));
       }
       inputs.add(new Given(named(name, position), dtype, shape, data, size, handle));
     }
@@ -317,11 +320,11 @@ record InferRequest(
       var values = new HashMap<String, Object>();
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var name = parser.currentName();
-        if (values.size() == MOST_PARAMETERS) {
+        if (values.size() == MAX_PARAMETERS) {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               field,
-              "%s has more than %d members".formatted(field, MOST_PARAMETERS));
+              "%s has more than %d members".formatted(field, MAX_PARAMETERS));
         }
         values.put(
             name,
@@ -341,7 +344,7 @@ record InferRequest(
       return values;
     }
 
-    /** The request, when nothing but the JSON was sent. */
+    /** Returns the request of a body that is JSON only. */
     InferRequest finish() {
       var tensors = new ArrayList<Input>();
       for (var input : inputs) {
@@ -349,7 +352,7 @@ record InferRequest(
           throw new Failure.Refused(
               Code.INVALID_TENSOR,
               input.field(),
-              "%s has binary_data_size, but the request has no %s to say where the bytes begin"
+              "%s has binary_data_size, but the request lacks the header %s"
                   .formatted(input.field(), Requests.INFERENCE_HEADER));
         }
         tensors.add(input.fromJson());
@@ -357,7 +360,10 @@ record InferRequest(
       return request(tensors);
     }
 
-    /** The request, whose tensors lie in the body in the order of the inputs. */
+    /**
+     * Returns the request of a body in which raw tensors follow the JSON, in the order of the
+     * inputs.
+     */
     InferRequest finish(ByteSource body) throws IOException {
       var parts = new ArrayList<Tensors.Part>();
       for (var input : inputs) {
@@ -365,7 +371,7 @@ record InferRequest(
           parts.add(input.part(input.size()));
         }
       }
-      var data = Tensors.read(parts, body, room).iterator();
+      var data = Tensors.read(parts, body, budget).iterator();
       var tensors = new ArrayList<Input>();
       for (var input : inputs) {
         tensors.add(
@@ -373,9 +379,7 @@ record InferRequest(
       }
       if (body.read() >= 0) {
         throw new Failure.Refused(
-            Code.INVALID_TENSOR,
-            "body",
-            "the body goes on after the bytes that the inputs' binary_data_size name");
+            Code.INVALID_TENSOR, "body", "the body is longer than the sum of all binary_data_size");
       }
       return request(tensors);
     }
@@ -398,16 +402,16 @@ record InferRequest(
             new Output(
                 name,
                 InferenceRequest.destination(
-                    given, field, readable(requireNonNullElse(own, binary)))));
+                    given, field, encodable(requireNonNullElse(own, binary)))));
       });
       return new InferRequest(
           id,
-          new InferenceRequest(left, tensors, asked, readable(binary)),
+          new InferenceRequest(left, tensors, asked, encodable(binary)),
           binary,
           Map.copyOf(binaryOf));
     }
 
-    private static Set<DType> readable(boolean binary) {
+    private static Set<DType> encodable(boolean binary) {
       return binary ? EnumSet.allOf(DType.class) : Datatypes.NUMBERS;
     }
   }

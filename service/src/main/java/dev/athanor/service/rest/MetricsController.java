@@ -11,8 +11,8 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * Serves the metrics on the port of the API: for the console and for clients that cannot reach the
- * management port. Unlike there, a caller always needs the scope {@code metrics}.
+ * Serves metrics on the API port, for the console and for clients that cannot reach the management
+ * port. Unlike there, callers always need the scope {@code metrics}.
  */
 @RestController
 class MetricsController {

@@ -22,12 +22,12 @@ import org.springframework.web.bind.annotation.RestController;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/** The Open Inference Protocol v2 but for calls: what there is, and how it fares. */
+/** Metadata, health and statistics endpoints of the Open Inference Protocol v2. */
 @RestController
 class ModelController {
 
-  /** What clients send here is a few bytes. */
-  private static final long LONGEST_FILTER = 1024;
+  /** Maximum size of a repository index request in bytes. */
+  private static final long MAX_FILTER_BYTES = 1024;
 
   private final Models models;
 
@@ -115,11 +115,11 @@ class ModelController {
 
   @PostMapping("/v2/repository/index")
   void index(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    boolean readyOnly = readyOnly(Requests.body(request, LONGEST_FILTER));
+    boolean readyOnly = readyOnly(Requests.body(request, MAX_FILTER_BYTES));
     answer(models.index(readyOnly), request, response);
   }
 
-  /** Reads {@code {"ready": true}}; a body that is empty asks for all. */
+  /** Reads {@code {"ready": true}}; an empty body selects all models. */
   private static boolean readyOnly(InputStream body) throws IOException {
     var ahead = new PushbackInputStream(body);
     int first = ahead.read();

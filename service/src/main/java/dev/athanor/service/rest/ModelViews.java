@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.PropertyNamingStrategies.SnakeCaseStrategy;
 import tools.jackson.databind.annotation.JsonNaming;
 
-/** Models in JSON, as the protocol and Triton's extensions of it have them. */
+/** JSON views of models, as defined by the Open Inference Protocol and Triton's extensions. */
 final class ModelViews {
 
   private ModelViews() {}
@@ -20,7 +20,7 @@ final class ModelViews {
 
   record Ready(String name, boolean ready) {}
 
-  /** A description. */
+  /** The metadata of a model. */
   record Metadata(
       String name,
       List<String> versions,
@@ -47,9 +47,9 @@ final class ModelViews {
   }
 
   /**
-   * Triton's configuration, as far as it says something of an op.
+   * The parts of Triton's model configuration that apply to ops.
    *
-   * @param maxBatchSize 0: no dimension is set aside for batches
+   * @param maxBatchSize always 0, since no dimension is reserved for batches
    */
   @JsonNaming(SnakeCaseStrategy.class)
   record Config(
@@ -75,7 +75,7 @@ final class ModelViews {
     }
   }
 
-  /** An input or, without {@code optional}, an output. */
+  /** An input, or an output if {@code optional} is null. */
   @JsonNaming(SnakeCaseStrategy.class)
   record ConfigTensor(
       String name,
@@ -95,7 +95,7 @@ final class ModelViews {
     }
   }
 
-  /** Counts of one model. */
+  /** The statistics of one model. */
   @JsonNaming(SnakeCaseStrategy.class)
   record Statistics(
       String name,
@@ -132,7 +132,7 @@ final class ModelViews {
     }
   }
 
-  /** Nothing is cached, but clients look for it. */
+  /** Durations per phase. Nothing is cached, but clients expect the cache fields. */
   @JsonNaming(SnakeCaseStrategy.class)
   record Phases(
       Sum success,

@@ -32,7 +32,7 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The catalogue, and calls of its ops. */
+/** Endpoints to list, describe and run ops. */
 @RestController
 class OpController {
 
@@ -40,7 +40,7 @@ class OpController {
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
-  private final DeviceRuntimes places;
+  private final DeviceRuntimes runtimes;
   private final InlineMemory inline;
 
   OpController(
@@ -48,13 +48,13 @@ class OpController {
       OpRunner runner,
       Metrics metrics,
       RestSettings settings,
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
-    this.places = places;
+    this.runtimes = runtimes;
     this.inline = inline;
   }
 
@@ -73,7 +73,7 @@ class OpController {
     answer(OpView.of(find(name).description()), request, response);
   }
 
-  /** The kernels that would run. */
+  /** Returns the PTX of the kernels that a problem would run. */
   @GetMapping("/ops/{op}/ptx")
   void ptx(
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
@@ -86,10 +86,10 @@ class OpController {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "problem",
-          "the query parameter problem is missing; it says inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
+          "the query parameter problem is missing; give the inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
     }
     answer(
-        PlanView.of(name, places.first().id(), problem, runner.plan(op, problem)),
+        PlanView.of(name, runtimes.first().id(), problem, runner.plan(op, problem)),
         request,
         response);
   }
@@ -114,19 +114,19 @@ class OpController {
       throws IOException {
     request.setAttribute(Problems.OP, op.description().name());
     var media = Media.ofBody(request, Media.JSON, Media.SAFETENSORS);
-    // where the client has no wish, it is answered as it asks
+    // without a preference, the response has the format of the request
     var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
     var wanted = Media.ofAnswer(request, media, other);
-    var terms = Requests.terms(request, memory);
+    var context = Requests.context(request, memory);
     long limit = settings.maxBodyBytes();
     var body = Requests.body(request, limit);
-    var sayable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
+    var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
       Requests.checkQuery(request, List.of());
-      asked = OpRequest.read(op, body, limit, sayable, terms);
+      asked = OpRequest.read(op, body, limit, encodable, context);
     } else {
-      asked = OpRequest.ofSafetensors(op, request, body, limit, sayable, terms);
+      asked = OpRequest.ofSafetensors(op, request, body, limit, encodable, context);
     }
     var result = runner.run(asked.call());
     RunAnswers.timing(response, result.timing());
@@ -157,9 +157,9 @@ class OpController {
   }
 
   /**
-   * The op of a name.
+   * Returns the op with a name.
    *
-   * @param field where the name stands in the request; null where that is the path
+   * @param field the path of the name in the request; null for the URL path
    * @throws Failure.Refused with {@code unknown-op}
    */
   static Op find(Catalogue catalogue, String name, @Nullable String field) {
@@ -169,7 +169,7 @@ class OpController {
             new Failure.Refused(
                 Code.UNKNOWN_OP,
                 field,
-                "there is no op \"%s\"; GET /ops lists them".formatted(Tensors.excerpt(name))));
+                "Unknown op \"%s\". GET /ops lists all ops.".formatted(Tensors.excerpt(name))));
   }
 
   private static void answer(Object value, HttpServletRequest request, HttpServletResponse response)

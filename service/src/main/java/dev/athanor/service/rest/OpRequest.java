@@ -29,9 +29,9 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * A request to run an op, as JSON has it, or a safetensors file and query parameters.
+ * A request to run an op, in JSON or as a safetensors file with query parameters.
  *
- * @param encodings how outputs are to be written
+ * @param encodings the encodings of outputs
  */
 record OpRequest(Call call, Map<String, Encoding> encodings) {
 
@@ -40,31 +40,31 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   /**
    * Reads the body of {@code POST /ops/{op}}.
    *
-   * @param limit how many bytes a tensor may have
-   * @param sayable the dtypes that the answer can say
+   * @param limit maximum size of a tensor in bytes
+   * @param encodable the dtypes that the response format can encode
    */
   static OpRequest read(
-      Op op, InputStream body, long limit, Set<DType> sayable, RequestContext terms)
+      Op op, InputStream body, long limit, Set<DType> encodable, RequestContext context)
       throws IOException {
-    var room = new DecodeBudget(terms.memory(), limit);
+    var budget = new DecodeBudget(context.memory(), limit);
     return Json.read(
-        body, parser -> new Reader(op.description(), parser, room).read(op, sayable, terms));
+        body, parser -> new Reader(op.description(), parser, budget).read(op, encodable, context));
   }
 
   /**
-   * Reads a body whose tensors are called as inputs are. Query parameters are attributes, inputs
-   * that are resident ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
+   * Reads a safetensors body whose tensors are named like inputs. Query parameters give attributes,
+   * resident inputs ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
    *
-   * @param limit how many bytes of data the file may have
-   * @param sayable the dtypes that the answer can say
+   * @param limit maximum size of the file's data in bytes
+   * @param encodable the dtypes that the response format can encode
    */
   static OpRequest ofSafetensors(
       Op op,
       HttpServletRequest request,
       ByteSource body,
       long limit,
-      Set<DType> sayable,
-      RequestContext terms)
+      Set<DType> encodable,
+      RequestContext context)
       throws IOException {
     var description = op.description();
     var inputs = new HashMap<String, Call.Input>();
@@ -91,30 +91,30 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         throw new Failure.Refused(
             Code.INVALID_TENSOR,
             "inputs." + name,
-            "inputs.%1$s is in the body, and a handle too as ?%1$s=; it may be one of them"
+            "inputs.%1$s is given in the body and as the query parameter %1$s; give only one"
                 .formatted(name));
       }
     }
-    file.read(terms.memory())
+    file.read(context.memory())
         .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    return new OpRequest(call(op, inputs, attributes, outputs, sayable, terms), Map.of());
+    return new OpRequest(call(op, inputs, attributes, outputs, encodable, context), Map.of());
   }
 
-  /** A call whose inline outputs have dtypes that the answer can say. */
+  /** Creates a call whose inline outputs are limited to dtypes that the response can encode. */
   private static Call call(
       Op op,
       Map<String, Call.Input> inputs,
       Map<String, ?> attributes,
       Map<String, Target> outputs,
-      Set<DType> sayable,
-      RequestContext terms) {
-    var inline = new Destination.Inline(sayable);
+      Set<DType> encodable,
+      RequestContext context) {
+    var inline = new Destination.Inline(encodable);
     var targets = new HashMap<>(outputs);
     targets.replaceAll((_, target) ->
         target.destination() instanceof Destination.Inline
             ? new Target(inline, target.dtype())
             : target);
-    return new Call(op, inputs, attributes, targets, new Target(inline, null), terms);
+    return new Call(op, inputs, attributes, targets, new Target(inline, null), context);
   }
 
   private static List<String> names(OpDescription op) {
@@ -137,7 +137,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               "outputs." + output,
-              "%s is \"%s\"; an output is inline, handle, or the handle t_… of a tensor to write to"
+              "%s is \"%s\"; it must be inline, handle, or the handle t_… of a tensor to overwrite"
                   .formatted(output, Tensors.excerpt(text)));
     };
   }
@@ -149,19 +149,19 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final DecodeBudget room;
+    private final DecodeBudget budget;
     private final Map<String, Call.Input> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
     private final Map<String, Target> outputs = new HashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(OpDescription op, JsonParser parser, DecodeBudget room) {
+    Reader(OpDescription op, JsonParser parser, DecodeBudget budget) {
       this.op = op;
       this.parser = parser;
-      this.room = room;
+      this.budget = budget;
     }
 
-    OpRequest read(Op runnable, Set<DType> sayable, RequestContext terms) {
+    OpRequest read(Op runnable, Set<DType> encodable, RequestContext context) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -174,7 +174,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      var call = call(runnable, inputs, attributes, outputs, sayable, terms);
+      var call = call(runnable, inputs, attributes, outputs, encodable, context);
       return new OpRequest(call, encodings);
     }
 
@@ -182,7 +182,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       if (op.input(name).isEmpty()) {
         throw Json.unknown("inputs", name, inputNames(op));
       }
-      inputs.put(name, RequestJson.input(parser, "inputs." + name, room));
+      inputs.put(name, RequestJson.input(parser, "inputs." + name, budget));
     }
 
     private void attribute(String name) {

@@ -21,9 +21,8 @@ import org.yaml.snakeyaml.DumperOptions;
 import org.yaml.snakeyaml.Yaml;
 
 /**
- * The interface's OpenAPI document: what {@code openapi.yaml} says, the security schemes in force,
- * and a path of its own for every op, whose inputs, attributes and outputs come from its
- * description.
+ * The OpenAPI document of the service: {@code openapi.yaml}, limited to the active security schemes
+ * and extended by one path per op, generated from its description.
  */
 final class OpenApiDocument {
 
@@ -32,10 +31,10 @@ final class OpenApiDocument {
   private OpenApiDocument() {}
 
   /**
-   * The document as YAML.
+   * Returns the document as YAML.
    *
-   * @param rules who may ask for what
-   * @param schemes the names of the security schemes in force, any of which will do; none where
+   * @param rules the access rules
+   * @param schemes the names of the active security schemes, any of which suffices; empty if
    *     requests are not authenticated
    */
   static String of(Collection<OpDescription> ops, Rules rules, List<String> schemes) {
@@ -65,7 +64,7 @@ final class OpenApiDocument {
     return new Yaml(options).dump(document);
   }
 
-  /** Adds what an operation needs: nothing, a caller, or one with a scope. */
+  /** Sets the security requirement of an operation: none, any caller, or a scope. */
   private static void secure(
       String method, String path, Object operation, Rules rules, List<String> schemes) {
     if (method.equals("parameters")
@@ -110,7 +109,7 @@ final class OpenApiDocument {
     return item;
   }
 
-  /** What the query of a safetensors request may have. */
+  /** Returns the query parameters of a safetensors request. */
   private static List<Object> parameters(OpDescription op) {
     var parameters = new ArrayList<Object>();
     parameters.add(Map.of("$ref", "#/components/parameters/Deadline"));
@@ -125,7 +124,7 @@ final class OpenApiDocument {
           parameter(
               output.name(),
               described(
-                  "inline, handle, or the handle of a tensor to write to.",
+                  "inline, handle, or the handle of a tensor to overwrite.",
                   Map.of("type", "string"))));
     }
     return parameters;
@@ -137,7 +136,7 @@ final class OpenApiDocument {
     parameter.put("in", "query");
     parameter.put(
         "description",
-        "With %s only. %s".formatted(Media.SAFETENSORS.text(), schema.get("description")));
+        "Only for %s. %s".formatted(Media.SAFETENSORS.text(), schema.get("description")));
     schema.remove("description");
     parameter.put("schema", schema);
     return parameter;

@@ -4,7 +4,7 @@ import dev.athanor.ops.Catalogue;
 import dev.athanor.service.metrics.Metrics;
 import java.io.IOException;
 
-/** Counts requests to run something by how they end. */
+/** Counts run requests by outcome. */
 final class Outcomes {
 
   /** A request. */
@@ -14,12 +14,15 @@ final class Outcomes {
 
   private Outcomes() {}
 
-  /** The label of an op; names that nobody knows share one, or clients could grow the metrics. */
+  /**
+   * Returns the metric label of an op. Unknown names share one label, so that clients cannot create
+   * metrics.
+   */
   static String label(Catalogue catalogue, String op) {
     return catalogue.find(op).isPresent() ? op : "unknown";
   }
 
-  /** Serves a request that counts under a label. */
+  /** Serves a request and counts its outcome. */
   static void count(Metrics metrics, String label, Request request) throws IOException {
     try {
       request.serve();

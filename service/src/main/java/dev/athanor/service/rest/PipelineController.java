@@ -19,7 +19,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 import tools.jackson.core.JsonGenerator;
 
-/** Several ops in one request. */
+/** Endpoint {@code POST /pipelines/run}. */
 @RestController
 class PipelineController {
 
@@ -59,9 +59,9 @@ class PipelineController {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    var terms = Requests.terms(request, memory);
+    var context = Requests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var asked = PipelineRequest.read(catalogue, Requests.body(request, limit), limit, terms);
+    var asked = PipelineRequest.read(catalogue, Requests.body(request, limit), limit, context);
     var result = runner.run(asked.pipeline());
     RunAnswers.timing(response, result.timing());
     response.setContentType(Media.JSON.text());

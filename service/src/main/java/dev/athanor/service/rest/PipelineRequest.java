@@ -21,9 +21,9 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * A request to run a pipeline, as JSON has it.
+ * A request to run a pipeline, in JSON.
  *
- * @param encodings how outputs are to be written
+ * @param encodings the encodings of outputs
  */
 record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
 
@@ -33,30 +33,31 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
   /**
    * Reads the body of {@code POST /pipelines/run}.
    *
-   * @param limit how many bytes a tensor may have
+   * @param limit maximum size of a tensor in bytes
    */
   static PipelineRequest read(
-      Catalogue catalogue, InputStream body, long limit, RequestContext terms) throws IOException {
-    var room = new DecodeBudget(terms.memory(), limit);
-    return Json.read(body, parser -> new Reader(catalogue, parser, room).read(terms));
+      Catalogue catalogue, InputStream body, long limit, RequestContext context)
+      throws IOException {
+    var budget = new DecodeBudget(context.memory(), limit);
+    return Json.read(body, parser -> new Reader(catalogue, parser, budget).read(context));
   }
 
   private static final class Reader {
     private final Catalogue catalogue;
     private final JsonParser parser;
-    private final DecodeBudget room;
+    private final DecodeBudget budget;
     private final Map<String, Call.Input> inputs = new LinkedHashMap<>();
     private final List<Pipeline.Step> steps = new ArrayList<>();
     private final Map<String, Target> outputs = new LinkedHashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(Catalogue catalogue, JsonParser parser, DecodeBudget room) {
+    Reader(Catalogue catalogue, JsonParser parser, DecodeBudget budget) {
       this.catalogue = catalogue;
       this.parser = parser;
-      this.room = room;
+      this.budget = budget;
     }
 
-    PipelineRequest read(RequestContext terms) {
+    PipelineRequest read(RequestContext context) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -66,14 +67,14 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
                   parser,
                   "inputs",
                   Code.INVALID_TENSOR,
-                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, room)));
+                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, budget)));
           case "steps" -> steps();
           case "outputs" ->
               RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      return new PipelineRequest(new Pipeline(inputs, steps, outputs, terms), encodings);
+      return new PipelineRequest(new Pipeline(inputs, steps, outputs, context), encodings);
     }
 
     private void output(String name) {
@@ -90,11 +91,11 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
             "steps must be a list of objects, got " + Json.name(parser.currentToken()));
       }
       while (parser.nextToken() != JsonToken.END_ARRAY) {
-        if (steps.size() == Pipeline.MOST_STEPS) {
+        if (steps.size() == Pipeline.MAX_STEPS) {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               "steps",
-              "steps has more than %d members, which are the most".formatted(Pipeline.MOST_STEPS));
+              "steps has more than %d entries, which is the limit".formatted(Pipeline.MAX_STEPS));
         }
         try {
           steps.add(step("steps[" + steps.size() + "]"));
@@ -130,7 +131,9 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
           });
       if (op[0] == null) {
         throw new Failure.Refused(
-            Code.UNKNOWN_OP, path + ".op", "%s has no op; it says what runs".formatted(path));
+            Code.UNKNOWN_OP,
+            path + ".op",
+            "%s.op is missing; it names the op to run".formatted(path));
       }
       var found = OpController.find(catalogue, op[0], path + ".op");
       return new Pipeline.Step(found, from, attributes, to);

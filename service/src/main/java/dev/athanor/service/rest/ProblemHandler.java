@@ -24,7 +24,7 @@ import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.bind.annotation.RestControllerAdvice;
 
-/** Answers whatever is thrown with a problem, and whatever the container refuses on its own. */
+/** Converts exceptions, and errors that the container reports, into problem responses. */
 @RestControllerAdvice
 @RestController
 class ProblemHandler implements ErrorController {
@@ -37,7 +37,7 @@ class ProblemHandler implements ErrorController {
     this.forwarding = forwarding;
   }
 
-  /** The replica that owns the tensors answers where that is configured. */
+  /** Forwards a request for another replica's tensors if forwarding is configured. */
   @ExceptionHandler
   void wrongReplica(
       Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
@@ -87,7 +87,7 @@ class ProblemHandler implements ErrorController {
       Failure failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     if (response.isCommitted()) {
-      LOG.debug("An answer was broken off: {}", failure.getMessage());
+      LOG.debug("Response aborted: {}", failure.getMessage());
       Connections.breakOffAnswer();
     } else {
       Problems.write(request, response, failure);
@@ -95,22 +95,22 @@ class ProblemHandler implements ErrorController {
   }
 
   /**
-   * The client has gone, or its body broke off. Where the container has noticed, it sends the
-   * request to {@link #error}, unless there is nobody to answer.
+   * Handles a lost connection or an incomplete body. If the container has detected it and the
+   * client is still connected, the container dispatches the request to {@link #error}.
    */
   @ExceptionHandler({IOException.class, UncheckedIOException.class})
   void lost(Exception lost, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (isOfTheClient(lost)) {
-      LOG.debug("A request ended early: {}", lost.toString());
+    if (isClientError(lost)) {
+      LOG.debug("Request aborted by the client: {}", lost.toString());
       Connections.breakOffAnswer();
     } else {
       write(internal(lost), request, response);
     }
   }
 
-  /** Whether an exception came of reading from a client, or of writing to it. */
-  private static boolean isOfTheClient(Exception thrown) {
+  /** Whether an exception was caused by reading from or writing to the client. */
+  private static boolean isClientError(Exception thrown) {
     for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
       if (cause instanceof BadRequestException) {
         return true;
@@ -124,13 +124,13 @@ class ProblemHandler implements ErrorController {
         fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault));
   }
 
-  /** Headers and parameters are looked at late, and only then found to be broken or a trick. */
+  /** Handles malformed or suspicious headers and parameters, which are parsed lazily. */
   @ExceptionHandler({RequestRejectedException.class, InvalidParameterException.class})
   void malformed(HttpServletRequest request, HttpServletResponse response) throws IOException {
     write(Problems.of(400), request, response);
   }
 
-  /** No form of the answer is what Accept asks for, such as JSON in UTF-16. */
+  /** Handles an Accept header that no response format satisfies, such as JSON in UTF-16. */
   @ExceptionHandler
   void unwritable(
       HttpMessageNotWritableException fault,
@@ -147,7 +147,7 @@ class ProblemHandler implements ErrorController {
   @ExceptionHandler
   void other(Exception fault, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (isOfTheClient(fault)) {
+    if (isClientError(fault)) {
       lost(fault, request, response);
     } else if (fault instanceof ErrorResponse refusal
         && refusal.getStatusCode().is4xxClientError()) {
@@ -160,7 +160,7 @@ class ProblemHandler implements ErrorController {
     }
   }
 
-  /** Where the container sends what it refused, and requests whose bodies broke off. */
+  /** Handles the container's error dispatch: rejected requests and incomplete bodies. */
   @RequestMapping("${server.error.path:/error}")
   void error(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Connections.abandonBody();

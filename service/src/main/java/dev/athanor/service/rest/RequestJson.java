@@ -17,14 +17,14 @@ import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/** The parts that requests to run something have in common. */
+/** JSON elements shared by op and pipeline requests. */
 final class RequestJson {
 
   private static final List<String> OUTPUT_KEYS = List.of("as", "into", "dtype", "encoding");
 
   private RequestJson() {}
 
-  /** Reads an object; {@code member} is given each key with the parser at its value. */
+  /** Reads an object and calls {@code member} with each key, with the parser at its value. */
   static void members(JsonParser parser, String path, Code code, Consumer<String> member) {
     Json.expectObject(parser, path, code);
     while (parser.nextToken() != JsonToken.END_OBJECT) {
@@ -35,8 +35,8 @@ final class RequestJson {
   }
 
   /** Reads a tensor. */
-  static Call.Input input(JsonParser parser, String path, DecodeBudget room) {
-    return switch (TensorJson.read(parser, path, room)) {
+  static Call.Input input(JsonParser parser, String path, DecodeBudget budget) {
+    return switch (TensorJson.read(parser, path, budget)) {
       case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
       case TensorJson.Source.Handle(var handle, var shape) ->
           new Call.Input.Resident(handle, shape);
@@ -59,10 +59,10 @@ final class RequestJson {
     };
   }
 
-  /** Where an output goes, and how it is written there. */
+  /** The target and the encoding of an output. */
   record Output(Target target, Encoding encoding) {}
 
-  /** Reads what is to be done with an output. */
+  /** Reads an output request. */
   static Output output(JsonParser parser, String path) {
     var fields = new HashMap<String, String>();
     members(
@@ -93,17 +93,18 @@ final class RequestJson {
     }
     if (into != null) {
       if ("inline".equals(as)) {
-        throw choice(path + ".as", as, "handle, or left out, where into is given");
+        throw choice(path + ".as", as, "handle or absent if into is given");
       }
       return new Destination.Into(into);
     }
     return "handle".equals(as) ? new Destination.Keep() : new Destination.Inline();
   }
 
-  private static Failure choice(String path, @Nullable String got, String right) {
+  private static Failure choice(String path, @Nullable String got, String allowed) {
     return new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         path,
-        "%s is \"%s\"; it must be %s".formatted(path, Tensors.excerpt(String.valueOf(got)), right));
+        "%s is \"%s\"; it must be %s"
+            .formatted(path, Tensors.excerpt(String.valueOf(got)), allowed));
   }
 }

@@ -17,7 +17,7 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class RootController {
 
-  /** The paths where a client may begin. */
+  /** Entry points of the API. */
   private record Index(
       String name, String console, String openapi, String ops, String tensors, String ready) {}
 

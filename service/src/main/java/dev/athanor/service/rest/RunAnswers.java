@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.StringJoiner;
 import tools.jackson.core.JsonGenerator;
 
-/** The parts that answers to a run have in common. */
+/** Response elements shared by op and pipeline requests. */
 final class RunAnswers {
 
   private static final long PIECE = 1 << 20;
@@ -50,8 +50,8 @@ final class RunAnswers {
   }
 
   /**
-   * Answers with the outputs that are not kept. The metadata have the op, the device and the
-   * kernel, and under {@code handle.c} the handle of the output {@code c} where it is kept.
+   * Writes inline outputs as a safetensors file. Its metadata contains the op, the device, the
+   * kernel, and for each resident output {@code c} its handle as {@code handle.c}.
    */
   static void safetensors(HttpServletResponse response, Result result) throws IOException {
     var types = new LinkedHashMap<String, TensorType>();
@@ -82,7 +82,7 @@ final class RunAnswers {
     }
   }
 
-  /** Writes the elements of a tensor as they are. */
+  /** Writes the elements of a tensor as raw bytes. */
   static void write(ServletOutputStream out, MemorySegment data) throws IOException {
     for (long at = 0; at < data.byteSize(); at += PIECE) {
       out.write(data.asSlice(at, Math.min(PIECE, data.byteSize() - at)).asByteBuffer());
@@ -119,7 +119,7 @@ final class RunAnswers {
             case DOWNLOAD -> timing.download();
             case TOTAL -> timing.total();
           };
-      // with four decimals, and never with an exponent
+      // four decimals, never an exponent
       text.add(phase.text() + ";dur=" + BigDecimal.valueOf(Math.round(micros * 10), 4));
     }
     response.setHeader("Server-Timing", text.toString());

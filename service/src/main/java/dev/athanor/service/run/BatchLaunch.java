@@ -10,7 +10,7 @@ import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.run.StepsJob.Ran;
+import dev.athanor.service.run.StepsJob.RunTiming;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.stream.StreamTimer;
@@ -23,21 +23,24 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs of one op that differ in their rows only, done in one launch: rows are laid one after the
- * other, the rest is the same tensors. Where the launch is of the kernel that each would have had,
- * each gets bit for bit what it would have got alone; see {@link Rows}.
+ * A batch of calls of one op that run as a single launch. Their rows are concatenated; all other
+ * inputs are shared. If the batch uses the kernel that each call would use alone, the results are
+ * bit-identical to separate launches; see {@link Rows}.
  */
 final class BatchLaunch {
 
-  /** Larger runs fill the device on their own, and copying them would take as long. */
-  private static final long MOST_BYTES = 4 << 20;
+  /**
+   * Maximum input bytes per call. Larger calls fill the device alone, and copying them costs as
+   * much as it saves.
+   */
+  private static final long MAX_BYTES = 4 << 20;
 
   /**
-   * What runs must have in common.
+   * The batch key: calls with equal keys can share a launch.
    *
-   * @param kernel of each alone; null where the launch may have any
-   * @param rows the types of a row
-   * @param shared the handles of the other inputs, and the types that they are taken as
+   * @param kernel the kernel that the batch must use; null for any
+   * @param rows the type of one row of each batched input
+   * @param shared handle and type of each shared input
    */
   private record Key(
       int device,
@@ -51,7 +54,7 @@ final class BatchLaunch {
   private final Attributes attributes;
   private final @Nullable String kernel;
   private final Rows rows;
-  private final DeviceRuntime place;
+  private final DeviceRuntime runtime;
   private final Ticket.Batch batch;
 
   private BatchLaunch(
@@ -59,23 +62,23 @@ final class BatchLaunch {
       Attributes attributes,
       @Nullable String kernel,
       Rows rows,
-      DeviceRuntime place,
+      DeviceRuntime runtime,
       Ticket.Batch batch) {
     this.op = op;
     this.attributes = attributes;
     this.kernel = kernel;
     this.rows = rows;
-    this.place = place;
+    this.runtime = runtime;
     this.batch = batch;
   }
 
   /**
-   * How a run of one step can share a launch.
+   * Creates the batch of a run of one step.
    *
-   * @param kernel that the launch must have; null for any
-   * @param handles of the inputs that are resident
-   * @param place on which it runs
-   * @return empty when it cannot, or had better not
+   * @param kernel the kernel that the batch must use; null for any
+   * @param handles the handles of resident inputs
+   * @param runtime the device of the run
+   * @return empty if the run cannot share a launch or is too large to benefit
    */
   static Optional<BatchLaunch> of(
       Op op,
@@ -83,7 +86,7 @@ final class BatchLaunch {
       @Nullable String kernel,
       StepsJob.Step step,
       Map<String, String> handles,
-      DeviceRuntime place) {
+      DeviceRuntime runtime) {
     var types = new HashMap<String, TensorType>();
     step.inputs().forEach((name, value) -> types.put(name, value.type()));
     return op.rows(types, attributes)
@@ -103,13 +106,13 @@ final class BatchLaunch {
               return Optional.empty();
             }
           }
-          if (bytes > MOST_BYTES) {
+          if (bytes > MAX_BYTES) {
             return Optional.empty();
           }
           var key =
-              new Key(place.number(), op.description().name(), attributes, kernel, row, shared);
+              new Key(runtime.number(), op.description().name(), attributes, kernel, row, shared);
           return Optional.of(
-              new BatchLaunch(op, attributes, kernel, rows, place, new Ticket.Batch(key, count)));
+              new BatchLaunch(op, attributes, kernel, rows, runtime, new Ticket.Batch(key, count)));
         });
   }
 
@@ -124,10 +127,10 @@ final class BatchLaunch {
   }
 
   /**
-   * Does all runs.
+   * Runs all jobs in one launch.
    *
-   * @param jobs of this batch
-   * @return false when they cannot be done at once
+   * @param jobs the jobs of this batch, the leader first
+   * @return false if no plan exists for the whole batch; nothing has run then
    */
   boolean run(Stream stream, List<StepsJob> jobs) {
     long started = System.nanoTime();
@@ -138,22 +141,22 @@ final class BatchLaunch {
       long count = jobs.stream().mapToLong(job -> rows(input(job, name))).sum();
       types.put(name, withRows(input(head, name).type(), count));
     }
-    var found = place.plan(new Problem(op, types, attributes), kernel);
+    var found = runtime.plan(new Problem(op, types, attributes), kernel);
     if (found.isEmpty()) {
       return false;
     }
     var plan = found.get();
-    plan.load(place.kernels());
+    plan.load(runtime.kernels());
     long ready = System.nanoTime();
-    jobs.forEach(job -> job.prepared(ready - started));
-    try (var marks = new StreamTimer(stream)) {
+    jobs.forEach(job -> job.addPrepareNanos(ready - started));
+    try (var timer = new StreamTimer(stream)) {
       var inputs = inputs(stream, jobs, types);
-      marks.set();
+      timer.mark();
       var outputs = new HashMap<String, DeviceTensor>();
       plan.outputs().forEach((name, type) -> outputs.put(name, head.scratch().tensor(type)));
       plan.enqueue(
-          place.kernels(), stream, new Bindings(inputs, outputs, head.scratch().workspace(plan)));
-      marks.set();
+          runtime.kernels(), stream, new Bindings(inputs, outputs, head.scratch().workspace(plan)));
+      timer.mark();
       outputs.forEach((name, all) -> {
         long at = 0;
         for (var job : jobs) {
@@ -161,15 +164,15 @@ final class BatchLaunch {
           at += Objects.requireNonNull(job.onlyStep().outputs().get(name)).type().bytes();
         }
       });
-      marks.set();
+      timer.mark();
       stream.synchronize();
       for (var job : jobs) {
-        job.ranTogether(
-            new Ran(
+        job.setBatchTiming(
+            new RunTiming(
                 ready,
-                marks.micros(0),
-                List.of(marks.micros(1)),
-                marks.micros(2),
+                timer.micros(0),
+                List.of(timer.micros(1)),
+                timer.micros(2),
                 job == head ? jobs.size() : 0));
       }
       return true;

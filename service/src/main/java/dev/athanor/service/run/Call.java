@@ -13,18 +13,18 @@ import org.jspecify.annotations.Nullable;
 /**
  * A request to run an op.
  *
- * @param inputs by the names of the description
- * @param attributes as they were given
- * @param outputs what to do with outputs
- * @param others what to do with outputs that are not named; null for nothing
+ * @param inputs inputs by name
+ * @param attributes attributes by name, as given in the request
+ * @param outputs the targets of named outputs
+ * @param defaultTarget the target of all other outputs; null to discard them
  */
 public record Call(
     Op op,
     Map<String, Input> inputs,
     Map<String, ?> attributes,
     Map<String, Target> outputs,
-    @Nullable Target others,
-    RequestContext terms) {
+    @Nullable Target defaultTarget,
+    RequestContext context) {
 
   public Call {
     inputs = Map.copyOf(inputs);
@@ -32,32 +32,33 @@ public record Call(
     outputs = Map.copyOf(outputs);
   }
 
-  /** A call whose outputs come back inline where they are not named. */
+  /** Creates a call that returns outputs inline unless {@code outputs} names another target. */
   public Call(
       Op op,
       Map<String, Input> inputs,
       Map<String, ?> attributes,
       Map<String, Target> outputs,
-      RequestContext terms) {
-    this(op, inputs, attributes, outputs, Target.INLINE, terms);
+      RequestContext context) {
+    this(op, inputs, attributes, outputs, Target.INLINE, context);
   }
 
-  /** Where an input comes from. */
+  /** The source of an input. */
   public sealed interface Input {
-    /** Data that came with the request. */
+    /** Data sent with the request. */
     record Inline(HostTensor tensor) implements Input {}
 
     /**
      * A resident tensor.
      *
-     * @param shape that the call takes it to have, of as many elements; null for its own
+     * @param shape the shape to reinterpret it as, with the same number of elements; null for its
+     *     own
      */
     record Resident(String handle, @Nullable List<Long> shape) implements Input {
       public Resident {
         shape = shape == null ? null : List.copyOf(shape);
       }
 
-      /** A resident tensor of its own shape. */
+      /** Creates a reference to a resident tensor in its own shape. */
       public Resident(String handle) {
         this(handle, null);
       }
@@ -65,37 +66,37 @@ public record Call(
   }
 
   /**
-   * Where an output goes.
+   * The target of an output.
    *
-   * @param dtype what it must be; null for what the op gives
+   * @param dtype the required dtype; null for any
    */
   public record Target(Destination destination, @Nullable DType dtype) {
     public static final Target INLINE = new Target(new Destination.Inline(), null);
   }
 
-  /** Where the elements of an output go. */
+  /** The destination of an output's elements. */
   public sealed interface Destination {
     /**
-     * Back to the client.
+     * Returned inline in the response.
      *
-     * @param readable the dtypes that the form of the answer has; an output of another one is
-     *     refused before anything runs
+     * @param encodable the dtypes that the response format can encode; the call is rejected before
+     *     it runs if the output has another
      */
-    record Inline(Set<DType> readable) implements Destination {
+    record Inline(Set<DType> encodable) implements Destination {
       public Inline {
-        readable = Set.copyOf(readable);
+        encodable = Set.copyOf(encodable);
       }
 
-      /** Of whatever dtype. */
+      /** Creates an inline destination that accepts every dtype. */
       public Inline() {
         this(EnumSet.allOf(DType.class));
       }
     }
 
-    /** Into a new resident tensor. */
+    /** Kept on the device as a new resident tensor. */
     record Keep() implements Destination {}
 
-    /** Into a resident tensor that is there. */
+    /** Written into an existing resident tensor. */
     record Into(String handle) implements Destination {}
   }
 }

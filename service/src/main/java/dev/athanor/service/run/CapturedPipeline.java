@@ -23,42 +23,42 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A pipeline as a graph, on memory of its own: clients' tensors are uploaded into it before, and
- * outputs are taken from it after each launch. What is read for the last time leaves its memory to
- * later steps, as it does in a run step by step. For one run at a time.
+ * A pipeline captured as a CUDA graph with memory of its own. Each run uploads inputs into that
+ * memory, launches the graph, and copies the outputs out. Intermediates reuse the memory of values
+ * that no later step reads. Used by one run at a time.
  */
 final class CapturedPipeline implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(CapturedPipeline.class);
 
-  private final PipelineKey wiring;
+  private final PipelineKey key;
   private final Set<Buffer> residents;
   private final List<Double> stepMicros;
   private final DeviceMemory memory;
 
-  private final List<Buffer> own = new ArrayList<>();
-  private final Map<Long, Deque<Buffer>> idle = new HashMap<>();
+  private final List<Buffer> owned = new ArrayList<>();
+  private final Map<Long, Deque<Buffer>> reusable = new HashMap<>();
   private final Map<Integer, DeviceTensor> tensors = new HashMap<>();
   private @Nullable Graph graph;
 
   /**
-   * A pipeline that is to be captured.
+   * Creates a pipeline that is not captured yet.
    *
-   * @param stepMicros how long its steps took one by one
-   * @param memory of the device
+   * @param stepMicros the device time of each step when they ran separately
+   * @param memory the device's memory
    */
-  CapturedPipeline(PipelineKey wiring, List<Double> stepMicros, DeviceMemory memory) {
-    this.wiring = wiring;
+  CapturedPipeline(PipelineKey key, List<Double> stepMicros, DeviceMemory memory) {
+    this.key = key;
     this.stepMicros = stepMicros;
     this.memory = memory;
-    residents = wiring.residents();
+    residents = key.residents();
   }
 
-  PipelineKey wiring() {
-    return wiring;
+  PipelineKey key() {
+    return key;
   }
 
-  /** Whether it uses a tensor's memory. */
+  /** Whether the graph reads a resident tensor's memory. */
   boolean reads(Buffer buffer) {
     return residents.contains(buffer);
   }
@@ -68,41 +68,41 @@ final class CapturedPipeline implements AutoCloseable {
   }
 
   /**
-   * Takes memory and has the device keep the work; nothing runs.
+   * Allocates memory and captures the graph without running it.
    *
-   * @throws DeviceException.OutOfMemory when there is not as much to spare
+   * @throws DeviceException.OutOfMemory if the device has no spare memory for it
    */
   void capture(Device device, KernelCache kernels) {
-    for (int i = 0; i < wiring.values().size(); i++) {
-      var value = wiring.values().get(i);
+    for (int i = 0; i < key.values().size(); i++) {
+      var value = key.values().get(i);
       if (value.resident() != null) {
         tensors.put(i, new DeviceTensor(value.type(), value.resident()));
       }
     }
-    wiring.uploads().forEach(this::lay);
+    key.uploads().forEach(this::allocate);
     var bindings = new ArrayList<Bindings>();
-    for (int i = 0; i < wiring.stages().size(); i++) {
+    for (int i = 0; i < key.stages().size(); i++) {
       bindings.add(bind(i));
     }
     graph =
         device.capture(stream -> {
           for (int i = 0; i < bindings.size(); i++) {
-            wiring.stages().get(i).plan().enqueue(kernels, stream, bindings.get(i));
+            key.stages().get(i).plan().enqueue(kernels, stream, bindings.get(i));
           }
         });
   }
 
   private Bindings bind(int index) {
-    var stage = wiring.stages().get(index);
-    stage.outputs().values().forEach(this::lay);
+    var stage = key.stages().get(index);
+    stage.outputs().values().forEach(this::allocate);
     long bytes = stage.plan().workspaceBytes();
-    var workspace = bytes == 0 ? Optional.<Buffer>empty() : Optional.of(take(bytes));
+    var workspace = bytes == 0 ? Optional.<Buffer>empty() : Optional.of(acquire(bytes));
     var bindings = new Bindings(tensors(stage.inputs()), tensors(stage.outputs()), workspace);
-    workspace.ifPresent(this::leave);
-    for (int i = 0; i < wiring.values().size(); i++) {
-      var value = wiring.values().get(i);
+    workspace.ifPresent(this::recycle);
+    for (int i = 0; i < key.values().size(); i++) {
+      var value = key.values().get(i);
       if (value.lastUse() == index && value.resident() == null && !value.isOutput()) {
-        leave(tensor(i).buffer());
+        recycle(tensor(i).buffer());
       }
     }
     return bindings;
@@ -114,45 +114,45 @@ final class CapturedPipeline implements AutoCloseable {
     return named;
   }
 
-  private void lay(int number) {
-    var type = wiring.values().get(number).type();
-    tensors.put(number, new DeviceTensor(type, take(type.bytes())));
+  private void allocate(int number) {
+    var type = key.values().get(number).type();
+    tensors.put(number, new DeviceTensor(type, acquire(type.bytes())));
   }
 
-  private Buffer take(long bytes) {
-    var free = idle.get(bytes);
+  private Buffer acquire(long bytes) {
+    var free = reusable.get(bytes);
     if (free != null && !free.isEmpty()) {
       return free.pop();
     }
     var buffer = memory.spare(bytes);
-    own.add(buffer);
+    owned.add(buffer);
     return buffer;
   }
 
-  /** Later steps may have it, which the device does after those before them. */
-  private void leave(Buffer buffer) {
-    idle.computeIfAbsent(buffer.bytes(), _ -> new ArrayDeque<>()).push(buffer);
+  /** Makes memory available to later steps; the graph runs steps in order. */
+  private void recycle(Buffer buffer) {
+    reusable.computeIfAbsent(buffer.bytes(), _ -> new ArrayDeque<>()).push(buffer);
   }
 
-  /** Where a value lies; one that is no output may have been overwritten after a launch. */
+  /** Returns the memory of a value. After a launch, only outputs are guaranteed to be intact. */
   DeviceTensor tensor(int number) {
-    return Objects.requireNonNull(tensors.get(number), "a value of the wiring");
+    return Objects.requireNonNull(tensors.get(number), "a value of the pipeline");
   }
 
   /** Enqueues the work of all steps. */
   void launch(Stream stream) {
-    Objects.requireNonNull(graph, "it was captured").launch(stream);
+    Objects.requireNonNull(graph, "the pipeline is captured").launch(stream);
   }
 
-  /** What steps have of the time of all, as it was divided among them one by one. */
-  List<Double> shares(double micros) {
+  /** Divides the time of a launch among the steps in proportion to their separate times. */
+  List<Double> stepShares(double micros) {
     double sum = stepMicros.stream().mapToDouble(Double::doubleValue).sum();
     return stepMicros.stream()
         .map(step -> sum > 0 ? micros * step / sum : micros / stepMicros.size())
         .toList();
   }
 
-  /** Gives all back; it may no longer be at work. */
+  /** Frees the graph and its memory; no launch may be in progress. */
   @Override
   public void close() {
     try {
@@ -160,9 +160,9 @@ final class CapturedPipeline implements AutoCloseable {
         graph.close();
       }
     } catch (DeviceException e) {
-      LOG.debug("a device that is lost takes its graphs with it", e);
+      LOG.debug("Closing a graph failed; a lost device has already freed it", e);
     }
-    own.forEach(memory::free);
-    own.clear();
+    owned.forEach(memory::free);
+    owned.clear();
   }
 }

@@ -19,52 +19,52 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The pipelines of a device that have come before, those that came last as graphs. None of this is
- * needed for a result: where a graph cannot be had a pipeline runs step by step.
+ * The captured pipelines of one device, as an LRU cache. A pipeline is captured when it repeats.
+ * Graphs are an optimization only: without one, a pipeline runs step by step.
  */
 public final class CapturedPipelines implements DeviceCache {
 
   private static final Logger LOG = LoggerFactory.getLogger(CapturedPipelines.class);
 
-  /** How many pipelines are remembered for each that is kept as a graph. */
-  private static final int SEEN_FOR_EACH = 8;
+  /** Pipelines remembered as candidates per cached graph. */
+  private static final int CANDIDATES_PER_GRAPH = 8;
 
-  /** In place of the times of a pipeline that is not tried again. */
+  /** Marks a pipeline that is not captured again. */
   private static final List<Double> NEVER = List.of();
 
   private final Device device;
   private final DeviceMemory memory;
   private final KernelCache kernels;
-  private final int most;
+  private final int limit;
 
   private final ReentrantLock lock = new ReentrantLock();
 
-  // guarded by the lock, those used last at the end
+  // guarded by the lock, in order of last use
 
-  /** How long the steps of pipelines took that ran step by step. */
-  private final Map<PipelineKey, List<Double>> seen = new LinkedHashMap<>(16, 0.75f, true);
+  /** Step times of pipelines that have run step by step and are not captured. */
+  private final Map<PipelineKey, List<Double>> firstRuns = new LinkedHashMap<>(16, 0.75f, true);
 
-  private final Map<PipelineKey, CapturedPipeline> kept = new LinkedHashMap<>(16, 0.75f, true);
+  private final Map<PipelineKey, CapturedPipeline> entries = new LinkedHashMap<>(16, 0.75f, true);
 
-  /** Those that a run has, some of which may be kept no longer. */
+  /** Graphs in use by a run; some may have been evicted meanwhile. */
   private final Set<CapturedPipeline> busy = new HashSet<>();
 
   /**
-   * Graphs of a device.
+   * Creates an empty cache.
    *
-   * @param most how many are kept
+   * @param limit maximum number of graphs; 0 disables capturing
    */
-  public CapturedPipelines(Device device, DeviceMemory memory, KernelCache kernels, int most) {
+  public CapturedPipelines(Device device, DeviceMemory memory, KernelCache kernels, int limit) {
     this.device = device;
     this.memory = memory;
     this.kernels = kernels;
-    this.most = most;
+    this.limit = limit;
     memory.onFree(this::freed);
   }
 
-  /** Whether there are any at all. */
-  boolean areKept() {
-    return most > 0;
+  /** Whether pipelines are captured at all. */
+  boolean isEnabled() {
+    return limit > 0;
   }
 
   private <T> T guarded(Supplier<T> action) {
@@ -76,14 +76,14 @@ public final class CapturedPipelines implements DeviceCache {
     }
   }
 
-  /** A pipeline ran step by step, in these times. */
-  void seen(PipelineKey wiring, List<Double> stepMicros) {
+  /** Records the step times of a pipeline that ran step by step. */
+  void recordRun(PipelineKey key, List<Double> stepMicros) {
     lock.lock();
     try {
-      if (!kept.containsKey(wiring)) {
-        seen.putIfAbsent(wiring, stepMicros);
-        if (seen.size() > SEEN_FOR_EACH * most) {
-          seen.remove(seen.keySet().iterator().next());
+      if (!entries.containsKey(key)) {
+        firstRuns.putIfAbsent(key, stepMicros);
+        if (firstRuns.size() > CANDIDATES_PER_GRAPH * limit) {
+          firstRuns.remove(firstRuns.keySet().iterator().next());
         }
       }
     } finally {
@@ -92,105 +92,105 @@ public final class CapturedPipelines implements DeviceCache {
   }
 
   /**
-   * The graph of a pipeline, for one run that then gives it back or drops it. A pipeline that was
-   * seen once is captured.
+   * Acquires the graph of a pipeline for one run, which must then release or drop it. Captures a
+   * pipeline that has run before.
    *
-   * @return empty when the pipeline is new, another run has its graph, or it cannot be captured
+   * @return empty if the pipeline is new, its graph is in use, or it cannot be captured
    */
-  Optional<CapturedPipeline> take(PipelineKey wiring) {
+  Optional<CapturedPipeline> take(PipelineKey key) {
     var evicted = new ArrayList<CapturedPipeline>();
-    var found = guarded(() -> find(wiring, evicted));
+    var found = guarded(() -> find(key, evicted));
     evicted.forEach(CapturedPipeline::close);
-    return found.filter(replay -> replay.isCaptured() || capture(replay));
+    return found.filter(captured -> captured.isCaptured() || capture(captured));
   }
 
-  private boolean capture(CapturedPipeline replay) {
+  private boolean capture(CapturedPipeline captured) {
     try {
-      replay.capture(device, kernels);
+      captured.capture(device, kernels);
       return true;
     } catch (RuntimeException | Error e) {
-      LOG.debug("a pipeline of {} steps stays one", replay.wiring().stages().size(), e);
-      refuse(replay);
+      LOG.debug("Capturing a pipeline of {} steps failed", captured.key().stages().size(), e);
+      refuse(captured);
       return false;
     }
   }
 
-  private Optional<CapturedPipeline> find(PipelineKey wiring, List<CapturedPipeline> evicted) {
-    var present = kept.get(wiring);
+  private Optional<CapturedPipeline> find(PipelineKey key, List<CapturedPipeline> evicted) {
+    var present = entries.get(key);
     if (present != null) {
       return busy.add(present) ? Optional.of(present) : Optional.empty();
     }
-    var stepMicros = seen.getOrDefault(wiring, NEVER);
+    var stepMicros = firstRuns.getOrDefault(key, NEVER);
     if (stepMicros.isEmpty()) {
       return Optional.empty();
     }
-    if (kept.size() >= most) {
-      var idle = kept.values().stream().filter(one -> !busy.contains(one)).findFirst();
+    if (entries.size() >= limit) {
+      var idle = entries.values().stream().filter(each -> !busy.contains(each)).findFirst();
       if (idle.isEmpty()) {
         return Optional.empty();
       }
-      kept.remove(idle.get().wiring());
+      entries.remove(idle.get().key());
       evicted.add(idle.get());
     }
-    var replay = new CapturedPipeline(wiring, stepMicros, memory);
-    seen.remove(wiring);
-    kept.put(wiring, replay);
-    busy.add(replay);
-    return Optional.of(replay);
+    var captured = new CapturedPipeline(key, stepMicros, memory);
+    firstRuns.remove(key);
+    entries.put(key, captured);
+    busy.add(captured);
+    return Optional.of(captured);
   }
 
-  /** A run is done with a graph. */
-  void giveBack(CapturedPipeline replay) {
+  /** Returns a graph after a run. */
+  void release(CapturedPipeline captured) {
     boolean stays =
         guarded(() -> {
-          busy.remove(replay);
-          return kept.containsValue(replay);
+          busy.remove(captured);
+          return entries.containsValue(captured);
         });
     if (!stays) {
-      replay.close();
+      captured.close();
     }
   }
 
-  /** A run is done with a graph, and so are all others. */
-  void drop(CapturedPipeline replay) {
-    guarded(() -> kept.remove(replay.wiring(), replay));
-    giveBack(replay);
+  /** Removes a graph from the cache and releases it. */
+  void drop(CapturedPipeline captured) {
+    guarded(() -> entries.remove(captured.key(), captured));
+    release(captured);
   }
 
-  /** Drops a graph for which there is no room or no way, and does not try again. */
-  void refuse(CapturedPipeline replay) {
-    drop(replay);
-    seen(replay.wiring(), NEVER);
+  /** Drops a graph that cannot be captured or launched, and never captures its pipeline again. */
+  void refuse(CapturedPipeline captured) {
+    drop(captured);
+    recordRun(captured.key(), NEVER);
   }
 
-  /** Drops graphs, those that are at work when their runs end. */
+  /** Drops matching graphs; graphs in use are closed when their runs end. */
   private void drop(Predicate<CapturedPipeline> which) {
     var idle =
         guarded(() -> {
-          var dropped = kept.values().stream().filter(which).toList();
-          kept.values().removeAll(dropped);
-          return dropped.stream().filter(one -> !busy.contains(one)).toList();
+          var dropped = entries.values().stream().filter(which).toList();
+          entries.values().removeAll(dropped);
+          return dropped.stream().filter(each -> !busy.contains(each)).toList();
         });
     idle.forEach(CapturedPipeline::close);
   }
 
-  /** Memory of a tensor is given back. */
+  /** Drops graphs that read memory which is about to be freed. */
   private void freed(Buffer buffer) {
-    drop(replay -> replay.reads(buffer));
+    drop(captured -> captured.reads(buffer));
   }
 
-  /** Gives back all memory that is not at work. */
+  /** Drops all graphs that are not in use. */
   @Override
   public void makeRoom() {
-    drop(replay -> !busy.contains(replay));
+    drop(captured -> !busy.contains(captured));
   }
 
-  /** Forgets all that was seen. */
+  /** Drops all graphs and all recorded runs. */
   @Override
   public void forget() {
     lock.lock();
     try {
-      seen.clear();
+      firstRuns.clear();
     } finally {
       lock.unlock();
     }

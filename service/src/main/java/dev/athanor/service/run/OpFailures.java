@@ -5,16 +5,16 @@ import dev.athanor.ops.OpException;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 
-/** What the refusals of ops mean to a client. */
+/** Translates exceptions of ops into failures for clients. */
 final class OpFailures {
 
   private OpFailures() {}
 
   /**
-   * Explains a refusal.
+   * Translates an exception of an op.
    *
-   * @param at the path of the op's call in the request, with a dot at its end; empty where that is
-   *     the request itself
+   * @param at the path of the call within the request, with a trailing dot; empty for the request
+   *     itself
    */
   static Failure explain(OpDescription op, OpException refusal, String at) {
     var code =

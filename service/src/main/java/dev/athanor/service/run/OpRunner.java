@@ -33,18 +33,18 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * The one way to run ops: resolves inputs, plans, takes what is needed, waits for its turn, runs,
- * and gives back all that is not kept, whatever happens.
+ * Runs calls and pipelines. It resolves inputs, plans, reserves memory, queues the job and waits
+ * for it. Everything that the result does not keep is released, even on failure.
  */
 public final class OpRunner {
 
-  /** Host memory that the inline outputs of one call may take. */
-  static final long MOST_INLINE = Integer.MAX_VALUE - 16;
+  /** Maximum size of the inline outputs of one call, in bytes. */
+  static final long MAX_INLINE_BYTES = Integer.MAX_VALUE - 16;
 
-  /** The label of metrics in place of an op's name. */
+  /** The metric label that pipelines use instead of an op's name. */
   public static final String PIPELINE = "pipeline";
 
-  private final DeviceRuntimes places;
+  private final DeviceRuntimes runtimes;
   private final Placement placement;
   private final BiConsumer<DeviceRuntime, Problem> onPlan;
   private final TensorStore store;
@@ -55,53 +55,56 @@ public final class OpRunner {
   private final List<CapturedPipelines> pipelines;
 
   /**
-   * A runner on devices.
+   * Creates a runner on the given devices.
    *
-   * @param onPlan is told of every problem that is planned anew
+   * @param onPlan called with each problem that is planned for the first time
    */
   public OpRunner(
-      DeviceRuntimes places,
+      DeviceRuntimes runtimes,
       Placement placement,
       BiConsumer<DeviceRuntime, Problem> onPlan,
       TensorStore store,
       StreamPool streams,
       RunSettings settings) {
-    this.places = places;
+    this.runtimes = runtimes;
     this.placement = placement;
     this.onPlan = onPlan;
     this.store = store;
     this.streams = streams;
     batchInvariant = settings.batchInvariant();
-    pipelines = places.all().stream().map(place -> pipelines(place, settings)).toList();
+    pipelines = runtimes.all().stream().map(runtime -> pipelines(runtime, settings)).toList();
   }
 
-  private static CapturedPipelines pipelines(DeviceRuntime place, RunSettings settings) {
-    var device = place.device();
+  private static CapturedPipelines pipelines(DeviceRuntime runtime, RunSettings settings) {
+    var device = runtime.device();
     var pipelines =
         new CapturedPipelines(
-            device, place.memory(), place.kernels(), settings.graphCacheSize(device.capability()));
-    place.attach(pipelines);
+            device,
+            runtime.memory(),
+            runtime.kernels(),
+            settings.graphCacheSize(device.capability()));
+    runtime.attach(pipelines);
     return pipelines;
   }
 
   /**
-   * Runs an op and waits for it.
+   * Runs an op and waits for its result.
    *
-   * @throws Failure when the request is wrong, cannot be served now, or fails
+   * @throws Failure if the request is invalid, cannot be served now, or fails
    */
   public Result run(Call call) {
     long asked = System.nanoTime();
-    return run(call, place(call), asked);
+    return run(call, chooseRuntime(call), asked);
   }
 
-  /** Runs an op on a device of the caller's choice. */
-  Result run(Call call, DeviceRuntime place) {
-    return run(call, place, System.nanoTime());
+  /** Runs an op on the given device. */
+  Result run(Call call, DeviceRuntime runtime) {
+    return run(call, runtime, System.nanoTime());
   }
 
-  private Result run(Call call, DeviceRuntime place, long asked) {
+  private Result run(Call call, DeviceRuntime runtime, long asked) {
     try {
-      return run(prepare(call, place), asked, call.terms());
+      return run(prepare(call, runtime), asked, call.context());
     } catch (Failure e) {
       throw e;
     } catch (RuntimeException e) {
@@ -109,21 +112,21 @@ public final class OpRunner {
     }
   }
 
-  private DeviceRuntime place(Call call) {
+  private DeviceRuntime chooseRuntime(Call call) {
     var reads = new ArrayList<String>();
     call.inputs().values().forEach(input -> addHandle(reads, input));
     var targets = new ArrayList<>(call.outputs().values());
-    if (call.others() != null) {
-      targets.add(call.others());
+    if (call.defaultTarget() != null) {
+      targets.add(call.defaultTarget());
     }
-    return place(call.terms(), reads, targets);
+    return chooseRuntime(call.context(), reads, targets);
   }
 
-  private DeviceRuntime place(Pipeline pipeline) {
+  private DeviceRuntime chooseRuntime(Pipeline pipeline) {
     var reads = new ArrayList<String>();
     pipeline.inputs().values().forEach(input -> addHandle(reads, input));
     pipeline.steps().forEach(step -> reads.addAll(step.inputs().values()));
-    return place(pipeline.terms(), reads, pipeline.outputs().values());
+    return chooseRuntime(pipeline.context(), reads, pipeline.outputs().values());
   }
 
   private static void addHandle(List<String> reads, Call.Input input) {
@@ -132,8 +135,8 @@ public final class OpRunner {
     }
   }
 
-  private DeviceRuntime place(
-      RequestContext terms, List<String> reads, Collection<Target> targets) {
+  private DeviceRuntime chooseRuntime(
+      RequestContext context, List<String> reads, Collection<Target> targets) {
     var writes = new ArrayList<String>();
     boolean keeps = false;
     for (var target : targets) {
@@ -143,18 +146,18 @@ public final class OpRunner {
         case Destination.Inline _ -> {}
       }
     }
-    return placement.ofRun(terms.tenant(), reads, writes, keeps);
+    return placement.ofRun(context.tenant(), reads, writes, keeps);
   }
 
   /**
-   * How a problem would be computed on the first device; nothing runs.
+   * Plans a problem for the first device without running it.
    *
-   * @param problem its text, as {@link Problem#parse} reads it
-   * @throws Failure.Refused when the text is none or the op does not take what it says
+   * @param problem the problem in the syntax of {@link Problem#parse}
+   * @throws Failure.Refused if the text cannot be parsed or the op rejects the problem
    */
   public Plan plan(Op op, String problem) {
     try {
-      return places.first().plan(parse(op, problem));
+      return runtimes.first().plan(parse(op, problem));
     } catch (OpException e) {
       throw OpFailures.explain(op.description(), e, "");
     }
@@ -169,15 +172,15 @@ public final class OpRunner {
   }
 
   /**
-   * Runs a pipeline and waits for it.
+   * Runs a pipeline and waits for its result.
    *
-   * @throws Failure as for a call; it names the step that it concerns
+   * @throws Failure as for a call; it names the failed step
    */
   public Result run(Pipeline pipeline) {
     long asked = System.nanoTime();
-    var job = prepare(pipeline, place(pipeline));
+    var job = prepare(pipeline, chooseRuntime(pipeline));
     try {
-      return run(job, asked, pipeline.terms());
+      return run(job, asked, pipeline.context());
     } catch (Failure e) {
       throw job.current().map(e::in).orElse(e);
     } catch (RuntimeException e) {
@@ -186,13 +189,13 @@ public final class OpRunner {
     }
   }
 
-  private Result run(StepsJob job, long asked, RequestContext terms) {
-    streams.run(job, terms);
+  private Result run(StepsJob job, long asked, RequestContext context) {
+    streams.run(job, context);
     var ran = job.ran();
     var timing =
         new Result.Timing(
-            job.preparing() / 1e3,
-            (ran.started() - asked - job.preparing()) / 1e3,
+            job.prepareNanos() / 1e3,
+            (ran.started() - asked - job.prepareNanos()) / 1e3,
             ran.uploadMicros(),
             ran.kernelMicros(),
             ran.downloadMicros(),
@@ -202,18 +205,20 @@ public final class OpRunner {
       var step = job.steps().get(i);
       steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
     }
-    var metrics = job.place().metrics();
-    if (ran.company() > 0) {
-      job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
+    var metrics = job.runtime().metrics();
+    if (ran.batchSize() > 0) {
+      job.steps().forEach(step -> metrics.launch(step.op(), ran.batchSize()));
     }
     record(metrics, job.steps(), steps, timing);
     metrics.timeline(asked).ifPresent(timeline -> trace(timeline, steps, timing));
-    return new Result(job.place().id(), steps, job.outputs(), timing, ran.company());
+    return new Result(job.runtime().id(), steps, job.outputs(), timing, ran.batchSize());
   }
 
-  /** All that can be refused is refused here, before the device has any work of it. */
-  private StepsJob prepare(Call call, DeviceRuntime place) {
-    var job = job(place, call.terms());
+  /**
+   * Validates and plans a call. Every invalid request is rejected here, before device work starts.
+   */
+  private StepsJob prepare(Call call, DeviceRuntime runtime) {
+    var job = job(runtime, call.context());
     try {
       var op = call.op().description();
       var inputs = new HashMap<String, Value>();
@@ -225,7 +230,7 @@ public final class OpRunner {
       for (var output : op.outputs()) {
         var value = given.get(output.name());
         if (value != null) {
-          var target = call.outputs().getOrDefault(output.name(), call.others());
+          var target = call.outputs().getOrDefault(output.name(), call.defaultTarget());
           if (target != null) {
             output(job, output.name(), value, target);
           }
@@ -240,8 +245,8 @@ public final class OpRunner {
         }
       });
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
-      BatchLaunch.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
-          .ifPresent(job::share);
+      BatchLaunch.of(call.op(), attributes, alone, job.onlyStep(), handles, runtime)
+          .ifPresent(job::joinBatch);
       job.lock(streams.locks());
       return job;
     } catch (OpException e) {
@@ -253,16 +258,18 @@ public final class OpRunner {
     }
   }
 
-  /** The same of a pipeline: the shapes of all steps are known before the first of them runs. */
-  private StepsJob prepare(Pipeline pipeline, DeviceRuntime place) {
-    if (pipeline.steps().isEmpty() || pipeline.steps().size() > Pipeline.MOST_STEPS) {
+  /**
+   * Validates and plans a pipeline. The shapes of all steps are known before the first one runs.
+   */
+  private StepsJob prepare(Pipeline pipeline, DeviceRuntime runtime) {
+    if (pipeline.steps().isEmpty() || pipeline.steps().size() > Pipeline.MAX_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "steps",
-          "there are %d steps; a pipeline has 1 to %d"
-              .formatted(pipeline.steps().size(), Pipeline.MOST_STEPS));
+          "steps has %d entries; a pipeline has 1 to %d"
+              .formatted(pipeline.steps().size(), Pipeline.MAX_STEPS));
     }
-    var job = job(place, pipeline.terms());
+    var job = job(runtime, pipeline.context());
     try {
       var values = new PipelineValues(job, pipeline.inputs());
       for (int i = 0; i < pipeline.steps().size(); i++) {
@@ -270,7 +277,7 @@ public final class OpRunner {
       }
       values
           .outputs(pipeline.outputs())
-          .forEach((name, target) -> output(job, name, values.made(name), target));
+          .forEach((name, target) -> output(job, name, values.produced(name), target));
       job.lock(streams.locks());
       return job;
     } catch (RuntimeException e) {
@@ -295,7 +302,7 @@ public final class OpRunner {
             if (value == null) {
               throw notComputed(op, output, field);
             }
-            values.make(name, value, field);
+            values.define(name, value, field);
           });
     } catch (OpException e) {
       throw OpFailures.explain(op, e, at).in(new Failure.Step(index, op.name()));
@@ -304,9 +311,10 @@ public final class OpRunner {
     }
   }
 
-  private StepsJob job(DeviceRuntime place, RequestContext terms) {
-    terms.deadline().check();
-    return new StepsJob(place, pipelines.get(place.number()), store.of(terms.tenant()), terms);
+  private StepsJob job(DeviceRuntime runtime, RequestContext context) {
+    context.deadline().check();
+    return new StepsJob(
+        runtime, pipelines.get(runtime.number()), store.of(context.tenant()), context);
   }
 
   private Map<String, Value> step(
@@ -315,10 +323,10 @@ public final class OpRunner {
     var types = new HashMap<String, TensorType>();
     inputs.forEach((name, value) -> types.put(name, value.type()));
     Catalogue.checkInputs(description, types);
-    var place = job.place();
+    var runtime = job.runtime();
     long began = System.nanoTime();
-    var plan = place.plan(op, types, attributes, problem -> onPlan.accept(place, problem));
-    job.prepared(System.nanoTime() - began);
+    var plan = runtime.plan(op, types, attributes, problem -> onPlan.accept(runtime, problem));
+    job.addPrepareNanos(System.nanoTime() - began);
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
     return job.step(op, plan, dtype, inputs);
@@ -351,10 +359,13 @@ public final class OpRunner {
     return new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         field,
-        "with these attributes %s does not compute output \"%s\"".formatted(op.name(), output));
+        "%s does not compute output \"%s\" with these attributes".formatted(op.name(), output));
   }
 
-  /** An output's dtype is the attribute {@code outDtype} by another name, where an op has it. */
+  /**
+   * Merges the requested dtype of a sole output into the attribute {@code outDtype}, if the op has
+   * it.
+   */
   private static Attributes attributes(Call call) {
     var op = call.op().description();
     var given = new HashMap<String, Object>(call.attributes());
@@ -368,7 +379,10 @@ public final class OpRunner {
     return Attributes.of(op, given);
   }
 
-  /** What all steps share is the op's where there is one, and else the pipeline's. */
+  /**
+   * Records metrics. Phases that all steps share count for the op, or for the pipeline if it has
+   * several.
+   */
   private static void record(
       Metrics metrics, List<StepsJob.Step> jobs, List<Result.Step> ran, Result.Timing timing) {
     boolean one = jobs.size() == 1;

@@ -25,15 +25,15 @@ import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** What a run gives, on its way to where the client wants it. */
+/** The requested outputs of a run and their destinations. */
 final class Outputs {
 
   /**
-   * Where a value goes.
+   * The destination of one output; exactly one of the nullable components is set.
    *
-   * @param into a tensor that is there
-   * @param charge of a new one
-   * @param host where it waits for the answer that it goes with
+   * @param into an existing tensor to overwrite
+   * @param charge the quota charge of a new resident tensor
+   * @param host the host copy to send inline
    */
   private record Out(
       String name,
@@ -50,9 +50,9 @@ final class Outputs {
   private long inlineBytes;
 
   /**
-   * None yet.
+   * Creates an empty set of outputs.
    *
-   * @param memory for what goes back with the answer
+   * @param memory host memory for inline outputs
    */
   Outputs(TenantTensors tensors, Pins pins, Scratch scratch, HostAllocator memory) {
     this.tensors = tensors;
@@ -61,30 +61,31 @@ final class Outputs {
     this.memory = memory;
   }
 
-  /** Host memory for what goes back with the answer. */
+  /** Returns the total size of the inline outputs in bytes. */
   long inlineBytes() {
     return inlineBytes;
   }
 
-  /** Says where a value goes. */
+  /** Adds an output. */
   void add(String name, Value value, Destination destination) {
     var type = value.type();
     outs.add(
         switch (destination) {
-          case Destination.Inline(var readable) -> {
-            if (!readable.contains(type.dtype())) {
+          case Destination.Inline(var encodable) -> {
+            if (!encodable.contains(type.dtype())) {
               throw new Failure.Refused(
                   Code.NOT_ACCEPTABLE,
                   "outputs." + name,
-                  "output \"%s\" is %s, for which the form of the answer has no dtype; ask for another form or keep it as a handle"
+                  "output \"%s\" is %s, which the response format cannot encode; accept another format or keep the output as a handle"
                       .formatted(name, type.dtype().text()));
             }
             inlineBytes += type.bytes();
-            if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
+            if (type.bytes() > OpRunner.MAX_INLINE_BYTES
+                || inlineBytes > OpRunner.MAX_INLINE_BYTES) {
               throw new Failure.Refused(
                   Code.TOO_LARGE,
                   "outputs." + name,
-                  "output \"%s\" is %s, too large to be sent inline; keep it as a handle"
+                  "output \"%s\" is %s, which is too large to send inline; keep it as a handle"
                       .formatted(name, type));
             }
             var host = new HostTensor(type, memory.allocate(type.bytes(), Double.BYTES));
@@ -98,7 +99,7 @@ final class Outputs {
               throw new Failure.Refused(
                   Code.SHAPE_MISMATCH,
                   field,
-                  "%s is %s, but output \"%s\" is %s; they must be equal"
+                  "%s has type %s, but output \"%s\" has type %s; they must be equal"
                       .formatted(field, pin.type(), name, type));
             }
             yield new Out(name, value, pin, null, null);
@@ -106,7 +107,7 @@ final class Outputs {
         });
   }
 
-  /** The tensor of the client into which a value goes, if it does. */
+  /** Returns the existing tensor that a value overwrites, if any. */
   Optional<DeviceTensor> target(Value value) {
     return outs.stream()
         .filter(out -> out.value == value)
@@ -115,7 +116,7 @@ final class Outputs {
         .findFirst();
   }
 
-  /** Copies to the host what goes back with the answer. */
+  /** Copies inline outputs to the host. */
   void download(Stream stream) {
     for (var out : outs) {
       if (out.host != null) {
@@ -124,7 +125,7 @@ final class Outputs {
     }
   }
 
-  /** Takes a value's elements from a place in memory that is soon another's. */
+  /** Copies a value out of memory that will be reused, to the host or to memory of the run. */
   void take(Value value, Stream stream, Buffer source, long offset) {
     for (var out : outs) {
       if (out.value == value) {
@@ -132,26 +133,28 @@ final class Outputs {
           stream.download(source, offset, out.host.data());
         } else {
           var own = scratch.tensor(value.type());
-          value.lieAt(own);
+          value.setTensor(own);
           stream.copy(source, offset, own.buffer(), 0, value.type().bytes());
         }
       }
     }
   }
 
-  /** Takes all elements from tensors that are as they are until the end of the run, not longer. */
+  /**
+   * Copies all outputs out of a graph's memory, which stays intact only until the end of the run.
+   */
   void takeAll(Stream stream, Function<Value, DeviceTensor> tensors) {
     for (var out : outs) {
       var tensor = tensors.apply(out.value);
       if (out.into == null) {
         take(out.value, stream, tensor.buffer(), tensor.offset());
       } else {
-        out.value.lieAt(tensor); // from where commit copies it
+        out.value.setTensor(tensor); // commit copies it from here
       }
     }
   }
 
-  /** Copies the tensors of the client that are about to be overwritten, where they are read. */
+  /** Preserves the old contents of target tensors for their current readers (copy-on-write). */
   void preserve(DeviceMemory device, Stream stream) {
     for (var out : outs) {
       if (out.into != null) {
@@ -160,7 +163,7 @@ final class Outputs {
     }
   }
 
-  /** Overwrites the tensors of the client. */
+  /** Copies outputs into their target tensors. */
   void write(Stream stream) {
     for (var out : outs) {
       if (out.into != null) {
@@ -175,9 +178,9 @@ final class Outputs {
   }
 
   /**
-   * Makes all visible.
+   * Publishes all outputs.
    *
-   * @param home where they lie
+   * @param home the device storage that holds them
    */
   Map<String, Result.Output> commit(DeviceStorage home) {
     var results = new LinkedHashMap<String, Result.Output>();
@@ -201,9 +204,9 @@ final class Outputs {
   }
 
   /**
-   * Gives back what was taken for outputs that are not to be.
+   * Releases the reservations of outputs after a failed run.
    *
-   * @param touched whether tensors of the client may hold something new
+   * @param touched whether target tensors may have been overwritten
    */
   void abandon(boolean touched) {
     for (var out : outs) {
@@ -211,7 +214,7 @@ final class Outputs {
         out.charge.close();
       }
       if (out.into != null && touched) {
-        out.into.written(); // nobody knows what a kernel that failed has left there
+        out.into.written(); // a failed kernel leaves undefined contents
       }
     }
   }

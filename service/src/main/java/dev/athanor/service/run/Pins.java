@@ -10,7 +10,7 @@ import dev.athanor.service.tensor.TenantTensors;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The resident tensors of a call, by handle or name. */
+/** The resident tensors that a call has pinned, by handle or name. */
 final class Pins implements AutoCloseable {
 
   private record Held(Pin pin, Access access) {}
@@ -23,9 +23,9 @@ final class Pins implements AutoCloseable {
   }
 
   /**
-   * Holds a tensor that the call reads.
+   * Pins a tensor that the call reads.
    *
-   * @param field where the handle stands in the request
+   * @param field the path of the handle in the request
    */
   Pin read(String handle, String field) {
     var present = held.get(handle);
@@ -38,9 +38,9 @@ final class Pins implements AutoCloseable {
   }
 
   /**
-   * Holds a tensor that the call writes. The call may read it as well, but write it only once.
+   * Pins a tensor that the call writes. The call may also read it but may write it only once.
    *
-   * @throws Failure.Refused with {@code handle-in-use} when another output goes there
+   * @throws Failure.Refused with {@code handle-in-use} if another output already writes it
    */
   Pin write(String handle, String field) {
     tensors.requireWritable(handle, field);
@@ -49,7 +49,7 @@ final class Pins implements AutoCloseable {
       throw new Failure.Refused(
           Code.HANDLE_IN_USE,
           field,
-          "%s is %s, which another output of the same call goes to; name another tensor"
+          "%s is %s, which another output of the same call already writes; name another tensor"
               .formatted(field, handle));
     }
     var pin = present == null ? tensors.pin(handle, field) : present.pin;
@@ -57,13 +57,13 @@ final class Pins implements AutoCloseable {
     return pin;
   }
 
-  /** Waits for the contents of all; in one order in all calls, so that none wait in a circle. */
-  void lock(ContentLocks locks, RequestContext terms) {
-    held.values().forEach(one -> locks.lock(one.pin, one.access, terms));
+  /** Locks the contents of all tensors, in handle order so that calls cannot deadlock. */
+  void lock(ContentLocks locks, RequestContext context) {
+    held.values().forEach(each -> locks.lock(each.pin, each.access, context));
   }
 
   @Override
   public void close() {
-    held.values().forEach(one -> one.pin.close());
+    held.values().forEach(each -> each.pin.close());
   }
 }

@@ -9,21 +9,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A request to run ops one after the other. What a step gives stays on the device for later steps
- * and is freed once the last of them has read it.
+ * A request to run a sequence of ops. Intermediate results stay on the device and are freed after
+ * their last reader.
  *
- * @param inputs by names of the client's choice
- * @param steps 1 to {@value #MOST_STEPS} of them
- * @param outputs what to do with what steps gave, by its names; where there are none, all that no
- *     step reads comes back inline
+ * @param inputs inputs by names that the client chooses
+ * @param steps 1 to {@value #MAX_STEPS} steps
+ * @param outputs targets by the names of step outputs; if empty, every step output that no step
+ *     reads is returned inline
  */
 public record Pipeline(
     Map<String, Call.Input> inputs,
     List<Step> steps,
     Map<String, Target> outputs,
-    RequestContext terms) {
+    RequestContext context) {
 
-  public static final int MOST_STEPS = 256;
+  public static final int MAX_STEPS = 256;
 
   public Pipeline {
     inputs = inOrder(inputs);
@@ -32,13 +32,12 @@ public record Pipeline(
   }
 
   /**
-   * A run of an op.
+   * One op of the pipeline.
    *
-   * @param inputs by the names of the op's description: a name that an earlier step gave its output
-   *     or the pipeline its input, or a handle
-   * @param attributes as they were given
-   * @param outputs the names that outputs get, by those of the op's description; no two of a
-   *     pipeline may be the same
+   * @param inputs by input name of the op: the name of an earlier step's output or of a pipeline
+   *     input, or a handle
+   * @param attributes attributes by name, as given in the request
+   * @param outputs the names given to outputs, by output name of the op; unique within the pipeline
    */
   public record Step(
       Op op, Map<String, String> inputs, Map<String, ?> attributes, Map<String, String> outputs) {

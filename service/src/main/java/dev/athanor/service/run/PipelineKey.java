@@ -18,20 +18,20 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All that a run of steps is but the elements of its tensors. Runs with equal ones do the same work
- * on the same resident tensors, for the same tenant, whose data stays in the memory of a {@link
- * Replay}.
+ * The cache key of a pipeline: everything except tensor data. Runs with equal keys do the same work
+ * on the same resident tensors. The tenant is part of the key because its data remains in the
+ * memory of a {@link CapturedPipeline}.
  *
- * @param values by their numbers
+ * @param values all values of the pipeline; steps refer to them by index
  */
 record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
 
   /**
-   * A step. Plans are compared by identity, which is quick and enough: a place has one for each op
-   * with its attributes and types until all are planned anew.
+   * One step. Plans are compared by identity: a device caches one plan per op, attributes and
+   * types.
    *
-   * @param inputs the numbers of values, by the names of the op's description
-   * @param outputs the same
+   * @param inputs value indices by input name
+   * @param outputs value indices by output name
    */
   record Stage(Plan plan, Map<String, Integer> inputs, Map<String, Integer> outputs) {
     @Override
@@ -50,15 +50,15 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
   }
 
   /**
-   * A value.
+   * One value.
    *
-   * @param resident where it lies, if it was there before; buffers are equal to themselves only
-   * @param lastUse the last step that makes or reads it
-   * @param isOutput whether it is wanted after that
+   * @param resident the memory of a resident tensor, else null; compared by identity
+   * @param lastUse the last step that produces or reads it
+   * @param isOutput whether the client requested it
    */
   record Node(TensorType type, @Nullable Buffer resident, int lastUse, boolean isOutput) {}
 
-  /** Numbers values in an order that is the same for all that have the same plans and wires. */
+  /** Numbers values in an order that depends only on the plans and their connections. */
   static Map<Value, Integer> numbers(List<StepsJob.Step> steps) {
     var numbers = new LinkedHashMap<Value, Integer>();
     for (var step : steps) {
@@ -70,9 +70,9 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
   }
 
   /**
-   * What a run that has not begun will do.
+   * Returns the key of a run.
    *
-   * @param numbers of its values
+   * @param numbers the indices of its values
    */
   static PipelineKey of(Tenant tenant, List<StepsJob.Step> steps, Map<Value, Integer> numbers) {
     var stages = new ArrayList<Stage>();
@@ -96,7 +96,7 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
     return found;
   }
 
-  /** The numbers of what a client sends with each run. */
+  /** Returns the indices of values that each run uploads. */
   List<Integer> uploads() {
     var made = new HashSet<Integer>();
     stages.forEach(stage -> made.addAll(stage.outputs.values()));
@@ -109,7 +109,7 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
     return sent;
   }
 
-  /** The memory of the resident tensors that it reads. */
+  /** Returns the memory of the resident tensors that the pipeline reads. */
   Set<Buffer> residents() {
     var buffers = Collections.<Buffer>newSetFromMap(new IdentityHashMap<>());
     for (var value : values) {

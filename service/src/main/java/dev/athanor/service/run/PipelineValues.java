@@ -14,14 +14,14 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 
-/** The names of a pipeline while it is put together. */
+/** Resolves the names of a pipeline's values while the pipeline is prepared. */
 final class PipelineValues {
 
   private final StepsJob job;
   private final Map<String, Value> inputs = new HashMap<>();
-  private final Map<String, Value> made = new LinkedHashMap<>();
+  private final Map<String, Value> produced = new LinkedHashMap<>();
 
-  /** Names that no step has read. */
+  /** Names that no step has read yet. */
   private final Set<String> unread = new LinkedHashSet<>();
 
   PipelineValues(StepsJob job, Map<String, Call.Input> given) {
@@ -38,16 +38,16 @@ final class PipelineValues {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           field,
-          "%s has the name \"%s\"; a name has 1 to %d printable characters and is no handle"
-              .formatted(field, Tensors.excerpt(name), Tensors.LONGEST_LABEL));
+          "%s has the name \"%s\"; a name must have 1 to %d printable characters and must not look like a handle"
+              .formatted(field, Tensors.excerpt(name), Tensors.MAX_LABEL_LENGTH));
     }
   }
 
-  /** What a step reads under a name, or the tensor of a handle or a name of its own. */
+  /** Resolves a name or a handle that a step reads. */
   Value read(String source, String field) {
     unread.remove(source);
-    if (made.containsKey(source)) {
-      return made(source);
+    if (produced.containsKey(source)) {
+      return produced(source);
     }
     var input = inputs.get(source);
     if (input != null) {
@@ -66,45 +66,45 @@ final class PipelineValues {
     throw new Failure.Refused(
         Code.MISSING_INPUT,
         field,
-        "%s is \"%s\", which is no input of the pipeline, no output of an earlier step, no handle and no name of a stored tensor"
+        "%s is \"%s\", which is neither a pipeline input, nor an output of an earlier step, nor the handle or name of a stored tensor"
             .formatted(field, Tensors.excerpt(source)));
   }
 
-  /** Names what a step gives. */
-  void make(String name, Value value, String field) {
+  /** Defines a name for an output of a step. */
+  void define(String name, Value value, String field) {
     requireName(name, field);
-    if (inputs.containsKey(name) || made.containsKey(name)) {
+    if (inputs.containsKey(name) || produced.containsKey(name)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           field,
-          "%s is \"%s\", which names something else already; names are given once"
+          "%s is \"%s\", which is already defined; names must be unique within the pipeline"
               .formatted(field, name));
     }
-    made.put(name, value);
+    produced.put(name, value);
     unread.add(name);
   }
 
-  Value made(String name) {
-    return Objects.requireNonNull(made.get(name));
+  Value produced(String name) {
+    return Objects.requireNonNull(produced.get(name));
   }
 
-  /** The outputs that are asked for, or all that nobody reads. */
+  /** Returns the requested outputs, or every output that no step reads if none are requested. */
   Map<String, Target> outputs(Map<String, Target> asked) {
     for (var name : unread) {
       if (inputs.containsKey(name)) {
         throw new Failure.Refused(
             Code.UNKNOWN_FIELD,
             "inputs." + name,
-            "inputs.%s is read by no step; leave it out".formatted(name));
+            "inputs.%s is not read by any step; remove it".formatted(name));
       }
     }
     for (var name : asked.keySet()) {
-      if (!made.containsKey(name)) {
+      if (!produced.containsKey(name)) {
         throw new Failure.Refused(
             Code.UNKNOWN_FIELD,
             "outputs." + Tensors.excerpt(name),
-            "outputs.%s is nothing that a step gives; they give %s"
-                .formatted(Tensors.excerpt(name), String.join(", ", made.keySet())));
+            "outputs.%s is not an output of any step; step outputs are: %s"
+                .formatted(Tensors.excerpt(name), String.join(", ", produced.keySet())));
       }
     }
     if (!asked.isEmpty()) {
@@ -116,7 +116,7 @@ final class PipelineValues {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "outputs",
-          "no step names an output that is not read by another, so nothing would come back");
+          "the pipeline has no outputs; name an output in a step or request one in outputs");
     }
     return outputs;
   }

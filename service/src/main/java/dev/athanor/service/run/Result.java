@@ -6,48 +6,48 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a call or a pipeline gave.
+ * The result of a call or a pipeline.
  *
- * @param device on which it ran
- * @param steps what ran; one of a call
- * @param outputs in the order of the op's description, or of the pipeline's
- * @param company how many calls shared the launch, this the first of them; 0 when another was first
+ * @param device the id of the device that ran it
+ * @param steps the steps that ran; exactly one for a call
+ * @param outputs outputs by name, in the order of the op's description or of the pipeline
+ * @param batchSize batch size if this call led the batch, else 0
  */
 public record Result(
-    String device, List<Step> steps, Map<String, Output> outputs, Timing timing, int company) {
+    String device, List<Step> steps, Map<String, Output> outputs, Timing timing, int batchSize) {
 
   /**
-   * A run of an op.
+   * One op that ran.
    *
-   * @param kernel the variant that ran
-   * @param micros how long it took on the device; of a pipeline that ran as one graph its share of
-   *     the whole, which is measured, in the proportion of the last run step by step
+   * @param kernel the kernel variant that ran
+   * @param micros the device time. If the pipeline ran as a graph, only the total is measured; it
+   *     is divided in proportion to the last run step by step
    */
   public record Step(String op, String kernel, double micros) {}
 
-  /** The variant that ran last: that of a call. */
+  /** Returns the kernel variant of the last step; for a call, the one that ran. */
   public String kernel() {
     return steps.getLast().kernel();
   }
 
   /** An output. */
   public sealed interface Output {
-    /** The elements themselves, in the memory of the request: not for longer than that is open. */
+    /** Elements in host memory, valid while the memory of the request is open. */
     record Inline(HostTensor tensor) implements Output {}
 
-    /** A tensor that stayed on the device. */
+    /** A tensor that stays on the device. */
     record Resident(TensorInfo info) implements Output {}
   }
 
   /**
-   * Where the time went, in microseconds. Upload, kernel and download are measured by the device.
+   * The time per phase in microseconds. The device measures upload, kernel and download.
    *
-   * @param prepare planning, and compiling and loading kernels that were not loaded yet
-   * @param queue waiting for tensors and a stream
+   * @param prepare planning, and compiling and loading kernels
+   * @param queue waiting for tensors and for a stream
    * @param upload copying inputs to the device
-   * @param kernel computing
+   * @param kernel running kernels
    * @param download copying outputs back
-   * @param total from the call to its end
+   * @param total from the start of the call to its end
    */
   public record Timing(
       double prepare, double queue, double upload, double kernel, double download, double total) {}

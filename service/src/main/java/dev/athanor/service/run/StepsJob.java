@@ -42,37 +42,38 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A run of ops one after the other, with all that it holds. A call of an op is a run of one step.
+ * Runs a sequence of ops on one stream and owns the resources they use. A call of a single op is a
+ * run of one step.
  */
 final class StepsJob implements Job {
 
   /**
-   * How long it took.
+   * The timing of a run.
    *
-   * @param started on the clock of {@link System#nanoTime()}
-   * @param stepMicros of each step
-   * @param company how many runs the launch did whose first this was; 0 when another was
+   * @param started when the run started, as {@link System#nanoTime()}
+   * @param stepMicros the device time of each step
+   * @param batchSize batch size if this run led the batch, else 0
    */
-  record Ran(
+  record RunTiming(
       long started,
       double uploadMicros,
       List<Double> stepMicros,
       double downloadMicros,
-      int company) {
+      int batchSize) {
     double kernelMicros() {
       return stepMicros.stream().mapToDouble(Double::doubleValue).sum();
     }
   }
 
-  /** A tensor that the run reads or makes. */
+  /** A tensor that the run reads or produces. */
   static final class Value {
     private final TensorType type;
     private @Nullable DeviceTensor tensor;
 
-    /** That of a resident tensor. */
+    /** The handle of a resident tensor, else null. */
     private @Nullable String handle;
 
-    /** The last step that makes or reads it; -1 for none. */
+    /** The last step that produces or reads it; -1 for none. */
     private int lastUse = -1;
 
     private boolean isOutput;
@@ -85,12 +86,12 @@ final class StepsJob implements Job {
       return type;
     }
 
-    /** The handle of a resident tensor, even if the request has its name; null for others. */
+    /** Returns the handle of a resident tensor, also if the request has its name; null for others. */
     @Nullable String handle() {
       return handle;
     }
 
-    /** Whether it was there before the run. */
+    /** Returns the device tensor if memory has been assigned to this value. */
     Optional<DeviceTensor> present() {
       return Optional.ofNullable(tensor);
     }
@@ -99,9 +100,9 @@ final class StepsJob implements Job {
       return Objects.requireNonNull(tensor);
     }
 
-    /** Says where it lies. */
-    void lieAt(DeviceTensor place) {
-      tensor = place;
+    /** Assigns device memory to this value. */
+    void setTensor(DeviceTensor assigned) {
+      tensor = assigned;
     }
 
     int lastUse() {
@@ -114,11 +115,11 @@ final class StepsJob implements Job {
   }
 
   /**
-   * A step.
+   * One op of the run.
    *
-   * @param op its name
-   * @param inPlace whether an output may lie where an input lies
-   * @param dtype that of its first input
+   * @param op the name of the op
+   * @param inPlace whether an output may share memory with an input
+   * @param dtype the dtype of its first input
    */
   record Step(
       String op,
@@ -130,27 +131,27 @@ final class StepsJob implements Job {
 
   private static final Logger LOG = LoggerFactory.getLogger(StepsJob.class);
 
-  /** What estimates begin with, of any device; how long the kernels take corrects them. */
+  /** Initial throughput estimates for any device; measured kernel times correct them. */
   private static final double BYTES_PER_MICRO = 1e6;
 
   private static final double FLOPS_PER_MICRO = 1e8;
   private static final double LAUNCH_MICROS = 10;
 
-  private final DeviceRuntime place;
+  private final DeviceRuntime runtime;
   private final CapturedPipelines graphs;
   private final DeviceMemory memory;
   private final Tenant tenant;
-  private final RequestContext terms;
+  private final RequestContext context;
   private final Deadline deadline;
 
   private final Pins pins;
 
-  /** Where uploads come from and results go to. */
+  /** Host memory of inline inputs and outputs. */
   private final RequestMemory inline;
 
   private final Map<Value, HostTensor> uploads = new LinkedHashMap<>();
 
-  /** What lies on other devices. */
+  /** Inputs that reside on other devices. */
   private final Map<Value, Pin> foreign = new LinkedHashMap<>();
 
   private final List<Step> steps = new ArrayList<>();
@@ -158,41 +159,44 @@ final class StepsJob implements Job {
   private final Outputs outputs;
   private Map<String, Result.Output> results = Map.of();
 
-  /** The step whose fault it would be now; -1 where that is not known. */
+  /** The step to blame for a fault at this point; -1 if unknown. */
   private volatile int current = -1;
 
-  /** Whether the outputs were computed in another run's memory. */
-  private boolean inCompany;
+  /** Whether the outputs were computed in the memory of a shared launch. */
+  private boolean batched;
 
-  /** Whether tensors that were there before may hold something new. */
+  /** Whether existing tensors may have been overwritten. */
   private boolean touched;
 
-  private long preparing;
+  private long prepareNanos;
   private boolean committed;
-  private @Nullable Ran ran;
-  private @Nullable BatchLaunch together;
-  private @Nullable CapturedPipeline replay;
+  private @Nullable RunTiming ran;
+  private @Nullable BatchLaunch batchLaunch;
+  private @Nullable CapturedPipeline captured;
 
   StepsJob(
-      DeviceRuntime place, CapturedPipelines graphs, TenantTensors tensors, RequestContext terms) {
-    this.place = place;
+      DeviceRuntime runtime,
+      CapturedPipelines graphs,
+      TenantTensors tensors,
+      RequestContext context) {
+    this.runtime = runtime;
     this.graphs = graphs;
-    memory = place.memory();
-    tenant = terms.tenant();
-    this.terms = terms;
-    deadline = terms.deadline();
+    memory = runtime.memory();
+    tenant = context.tenant();
+    this.context = context;
+    deadline = context.deadline();
     pins = new Pins(tensors);
     scratch = new Scratch(memory);
-    inline = terms.memory().hold();
+    inline = context.memory().hold();
     outputs = new Outputs(tensors, pins, scratch, inline);
   }
 
-  // -- before it is queued
+  // -- preparation, before the job is queued
 
   /**
-   * A tensor that comes from outside.
+   * Returns the value of an input of the request.
    *
-   * @param field where it stands in the request
+   * @param field the path of the input in the request
    */
   Value input(Call.Input input, String field) {
     return switch (input) {
@@ -206,7 +210,9 @@ final class StepsJob implements Job {
     };
   }
 
-  /** A resident tensor; {@code field} is where its handle stands in the request. */
+  /**
+   * Returns the value of a resident tensor; {@code field} is the path of its handle in the request.
+   */
   Value resident(String handle, String field) {
     return resident(handle, null, field, field);
   }
@@ -225,20 +231,20 @@ final class StepsJob implements Job {
     return value;
   }
 
-  /** The same bytes in another shape. */
+  /** Returns a type with the same dtype and number of elements in another shape. */
   private static TensorType reshaped(TensorType type, List<Long> shape, String field) {
     var other = Tensors.type(type.dtype(), shape, field);
     if (other.shape().elements() != type.shape().elements()) {
       throw new Failure.Refused(
           Code.SHAPE_MISMATCH,
           field,
-          "%s is %s, but the tensor of its handle has %s; both must have as many elements"
+          "%s is %s, but the tensor has shape %s; both must have the same number of elements"
               .formatted(field, other.shape(), type.shape()));
     }
     return other;
   }
 
-  /** Adds a step, and answers its outputs. */
+  /** Adds a step and returns its outputs by name. */
   Map<String, Value> step(Op op, Plan plan, String dtype, Map<String, Value> inputs) {
     var given = new HashMap<String, Value>();
     plan.outputs().forEach((name, type) -> given.put(name, new Value(type)));
@@ -248,17 +254,17 @@ final class StepsJob implements Job {
     return given;
   }
 
-  /** Kernels of this run took so many nanoseconds to plan and to load. */
-  void prepared(long nanos) {
-    preparing += nanos;
+  /** Adds time spent planning this run and loading its kernels. */
+  void addPrepareNanos(long nanos) {
+    prepareNanos += nanos;
   }
 
-  /** How long it took to plan the run and to load its kernels, in nanoseconds. */
-  long preparing() {
-    return preparing;
+  /** Returns the time spent planning this run and loading its kernels, in nanoseconds. */
+  long prepareNanos() {
+    return prepareNanos;
   }
 
-  /** Says where a value goes. */
+  /** Sets the destination of an output. */
   void output(String name, Value value, Destination destination) {
     if (destination instanceof Destination.Into(var handle)) {
       requireInPlace(handle, value, "outputs." + name + ".into");
@@ -268,8 +274,9 @@ final class StepsJob implements Job {
   }
 
   /**
-   * Checks that a tensor which the run reads may be written as well. Several steps write it when
-   * all of them have run; one step does so at once, if its op can.
+   * Checks that a tensor which the run reads may also be written. A run of several steps writes its
+   * targets after the last step, so any target is allowed; a single step writes directly, which its
+   * op must support in place.
    */
   private void requireInPlace(String handle, Value output, String field) {
     if (steps.size() > 1) {
@@ -284,32 +291,32 @@ final class StepsJob implements Job {
         throw new Failure.Refused(
             Code.HANDLE_IN_USE,
             field,
-            "%s is %s, which is the input \"%s\" as well; %s reads inputs after it begins to write, so name another tensor"
+            "%s is %s, which is also the input \"%s\"; %s cannot run in place, so name another tensor"
                 .formatted(field, handle, name, step.op));
       }
       if (!input.type.equals(output.type)) {
         throw new Failure.Refused(
             Code.HANDLE_IN_USE,
             field,
-            "%s is %s, which is the input \"%s\" as well, as %s; in place it must be %s like the output"
+            "%s is %s, which is also the input \"%s\" of type %s; to run in place it must be %s like the output"
                 .formatted(field, handle, name, input.type, output.type));
       }
     });
   }
 
-  /** Locks the contents of all tensors that it uses. */
+  /** Locks the contents of all resident tensors that the run uses. */
   void lock(ContentLocks locks) {
-    pins.lock(locks, terms);
+    pins.lock(locks, context);
   }
 
-  // -- on the stream
+  // -- execution on the stream
 
   @Override
   public int device() {
-    return place.number();
+    return runtime.number();
   }
 
-  /** Estimates are wrong by kernel: each has its own share of the device's peak. */
+  /** Returns the kernels of the run: the error of an estimate depends on the kernel. */
   @Override
   public Object kind() {
     return steps.stream().map(step -> step.plan.kernel()).toList();
@@ -338,35 +345,35 @@ final class StepsJob implements Job {
   public void run(Stream stream) {
     long started = System.nanoTime();
     deadline.check();
-    if (!graphs.areKept() || !isRepeatable()) {
+    if (!graphs.isEnabled() || !isRepeatable()) {
       ran = stepByStep(stream, started);
       return;
     }
     var numbers = PipelineKey.numbers(steps);
-    var wiring = PipelineKey.of(tenant, steps, numbers);
-    replay = graphs.take(wiring).orElse(null);
-    if (replay == null || !again(replay, numbers, stream, started)) {
+    var key = PipelineKey.of(tenant, steps, numbers);
+    captured = graphs.take(key).orElse(null);
+    if (captured == null || !runCaptured(captured, numbers, stream, started)) {
       ran = stepByStep(stream, started);
-      graphs.seen(wiring, ran.stepMicros());
+      graphs.recordRun(key, ran.stepMicros());
     }
   }
 
   /**
-   * Whether it may run as a graph: a deadline is looked at between steps, and one step is one
-   * launch or few anyway.
+   * Whether the run may use a captured graph. A run with a deadline checks it between steps, and a
+   * single step gains nothing from a graph.
    */
   private boolean isRepeatable() {
     return steps.size() > 1 && !deadline.isSet() && foreign.isEmpty();
   }
 
-  private Ran stepByStep(Stream stream, long started) {
-    try (var marks = new StreamTimer(stream)) {
+  private RunTiming stepByStep(Stream stream, long started) {
+    try (var timer = new StreamTimer(stream)) {
       uploads.forEach((value, tensor) -> {
         value.tensor = scratch.tensor(value.type);
         stream.upload(tensor.data(), value.tensor().buffer(), 0);
       });
       foreign.forEach((value, pin) -> fetch(value, pin, stream));
-      marks.set();
+      timer.mark();
       for (int i = 0; i < steps.size(); i++) {
         if (i > 0 && deadline.isSet()) {
           stream.synchronize();
@@ -374,67 +381,72 @@ final class StepsJob implements Job {
         }
         current = i;
         run(steps.get(i), i, stream);
-        marks.set();
+        timer.mark();
       }
       if (!deadline.isSet()) {
-        current = -1; // a fault that a GPU tells of from here on may be any step's
+        current =
+            -1; // a GPU reports faults asynchronously, so from here on any step may be the cause
       }
       outputs.download(stream);
-      marks.set();
+      timer.mark();
       stream.synchronize();
       int last = steps.size() + 1;
       var stepMicros = new ArrayList<Double>();
       for (int i = 1; i < last; i++) {
-        stepMicros.add(marks.micros(i));
+        stepMicros.add(timer.micros(i));
       }
-      return new Ran(started, marks.micros(0), stepMicros, marks.micros(last), 1);
+      return new RunTiming(started, timer.micros(0), stepMicros, timer.micros(last), 1);
     }
   }
 
   /**
-   * Has the device do what it has done before for others like this one.
+   * Runs the captured graph of an identical pipeline.
    *
-   * @return false when there is no memory for both; then that of the graph is given back
+   * @return false if device memory does not suffice for the graph and the outputs; the graph's
+   *     memory is then released
    */
-  private boolean again(
-      CapturedPipeline with, Map<Value, Integer> numbers, Stream stream, long started) {
+  private boolean runCaptured(
+      CapturedPipeline graph, Map<Value, Integer> numbers, Stream stream, long started) {
     Function<Value, DeviceTensor> tensors =
-        value -> with.tensor(Objects.requireNonNull(numbers.get(value)));
-    try (var marks = new StreamTimer(stream)) {
+        value -> graph.tensor(Objects.requireNonNull(numbers.get(value)));
+    try (var timer = new StreamTimer(stream)) {
       uploads.forEach(
           (value, tensor) -> stream.upload(tensor.data(), tensors.apply(value).buffer(), 0));
-      marks.set();
-      with.launch(stream);
-      marks.set();
+      timer.mark();
+      graph.launch(stream);
+      timer.mark();
       outputs.takeAll(stream, tensors);
-      marks.set();
+      timer.mark();
       stream.synchronize();
-      ran = new Ran(started, marks.micros(0), with.shares(marks.micros(1)), marks.micros(2), 1);
-      place.metrics().graphLaunch();
+      ran =
+          new RunTiming(
+              started, timer.micros(0), graph.stepShares(timer.micros(1)), timer.micros(2), 1);
+      runtime.metrics().graphLaunch();
       return true;
     } catch (DeviceException.OutOfMemory e) {
-      LOG.debug("no memory for a graph of {} steps and its outputs", steps.size(), e);
-      stream.synchronize(); // what was enqueued uses the memory that is given back
+      LOG.debug(
+          "Not enough device memory for a graph of {} steps and its outputs", steps.size(), e);
+      stream.synchronize(); // enqueued work still uses the memory that is freed next
       scratch.free();
-      graphs.refuse(with);
-      replay = null;
+      graphs.refuse(graph);
+      captured = null;
       return false;
     }
   }
 
-  /** Copies a tensor from another device, by way of the host. */
+  /** Copies a tensor from another device through host memory. */
   private void fetch(Value value, Pin pin, Stream stream) {
     try (var arena = Arena.ofConfined()) {
       var host = arena.allocate(value.type.bytes(), Long.BYTES);
       pin.home().read(pin.tensor().buffer(), host);
       value.tensor = scratch.tensor(value.type);
       stream.upload(host, value.tensor().buffer(), 0);
-      stream.synchronize(); // the copy reads host memory that ends here
+      stream.synchronize(); // the copy reads host memory that is freed here
     }
   }
 
-  Ran ran() {
-    return Objects.requireNonNull(ran, "it has run");
+  RunTiming ran() {
+    return Objects.requireNonNull(ran, "the job has run");
   }
 
   private void run(Step step, int index, Stream stream) {
@@ -451,7 +463,7 @@ final class StepsJob implements Job {
       touched = true;
     }
     step.plan.enqueue(
-        place.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
+        runtime.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
     workspace.ifPresent(buffer -> scratch.release(buffer, stream));
     for (var values : List.of(step.inputs.values(), step.outputs.values())) {
       for (var value : values) {
@@ -463,12 +475,12 @@ final class StepsJob implements Job {
   }
 
   /**
-   * Whether an output goes straight into a tensor that is there already, which takes no memory.
-   * With a deadline, or where a later step may fail, such a tensor is written only once that cannot
-   * happen any more.
+   * Whether kernels write their output directly into the target tensor, which takes no extra
+   * memory. A run with a deadline or with several steps may still fail, so it writes its targets
+   * only on commit.
    */
   private boolean writesDirectly() {
-    return steps.size() == 1 && !deadline.isSet() && !inCompany;
+    return steps.size() == 1 && !deadline.isSet() && !batched;
   }
 
   private DeviceTensor target(Value value) {
@@ -478,32 +490,32 @@ final class StepsJob implements Job {
         .orElseGet(() -> scratch.tensor(value.type));
   }
 
-  // -- in company; see Together
+  // -- shared launches; see BatchLaunch
 
-  /** Lets the run, of one step, share a launch, unless it takes something from elsewhere. */
-  void share(BatchLaunch with) {
+  /** Lets this run of one step share a launch, unless it reads tensors of other devices. */
+  void joinBatch(BatchLaunch launch) {
     if (foreign.isEmpty()) {
-      together = with;
+      batchLaunch = launch;
     }
   }
 
-  /** What it takes on the way. */
+  /** Returns the device memory that this run allocates. */
   Scratch scratch() {
     return scratch;
   }
 
-  DeviceRuntime place() {
-    return place;
+  DeviceRuntime runtime() {
+    return runtime;
   }
 
   @Override
   public Optional<Ticket.Batch> batch() {
-    return Optional.ofNullable(together).map(BatchLaunch::batch);
+    return Optional.ofNullable(batchLaunch).map(BatchLaunch::batch);
   }
 
   @Override
-  public boolean runTogether(Stream stream, List<Job> jobs) {
-    return Objects.requireNonNull(together, "it has a batch")
+  public boolean runBatch(Stream stream, List<Job> jobs) {
+    return Objects.requireNonNull(batchLaunch, "the job has a batch")
         .run(stream, jobs.stream().map(StepsJob.class::cast).toList());
   }
 
@@ -511,7 +523,7 @@ final class StepsJob implements Job {
     return steps.getFirst();
   }
 
-  /** Brings an input's elements to a place in memory. */
+  /** Copies an input's elements to an offset in device memory. */
   void copyInput(String name, Stream stream, Buffer target, long offset) {
     var value = Objects.requireNonNull(onlyStep().inputs.get(name));
     var upload = uploads.get(value);
@@ -522,20 +534,20 @@ final class StepsJob implements Job {
     }
   }
 
-  /** Takes an output's elements from a place in memory, to where the client wants them. */
+  /** Copies an output's elements from an offset in device memory to their destination. */
   void takeOutput(String name, Stream stream, Buffer source, long offset) {
-    inCompany = true;
+    batched = true;
     var value = Objects.requireNonNull(onlyStep().outputs.get(name));
     outputs.take(value, stream, source, offset);
   }
 
   @Override
-  public void leave() {
+  public void leaveBatch() {
     scratch.free();
-    inCompany = false;
+    batched = false;
   }
 
-  void ranTogether(Ran all) {
+  void setBatchTiming(RunTiming all) {
     ran = all;
   }
 
@@ -551,7 +563,7 @@ final class StepsJob implements Job {
     committed = true;
   }
 
-  // -- after all
+  // -- cleanup
 
   @Override
   public void close() {
@@ -561,22 +573,22 @@ final class StepsJob implements Job {
         outputs.abandon(touched);
       }
       scratch.free();
-      if (replay != null) {
-        giveBack(replay);
+      if (captured != null) {
+        release(captured);
       }
     }
   }
 
-  /** After a fault nobody knows what state a graph is in. */
-  private void giveBack(CapturedPipeline used) {
+  /** Drops the graph after a fault, since its state is then unknown. */
+  private void release(CapturedPipeline used) {
     if (ran == null) {
       graphs.drop(used);
     } else {
-      graphs.giveBack(used);
+      graphs.release(used);
     }
   }
 
-  /** How many steps there are until now. */
+  /** Returns the number of steps added so far. */
   int size() {
     return steps.size();
   }
@@ -585,7 +597,7 @@ final class StepsJob implements Job {
     return steps;
   }
 
-  /** The step whose fault a failure of the run is, as far as that is known. */
+  /** Returns the step that a failure of the run is attributed to, if known. */
   Optional<Failure.Step> current() {
     int at = current;
     return at < 0 ? Optional.empty() : Optional.of(new Failure.Step(at, steps.get(at).op));

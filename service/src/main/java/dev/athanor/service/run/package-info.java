@@ -1,4 +1,4 @@
-/** Runs of ops and pipelines: batching, captured pipelines, outputs. */
+/** Execution of ops and pipelines: batching, captured graphs, outputs. */
 @NullMarked
 package dev.athanor.service.run;
 

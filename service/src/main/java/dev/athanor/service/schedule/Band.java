@@ -12,20 +12,20 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What waits with one priority: deficit round robin by cost between tenants (Shreedhar and
- * Varghese, 1996), earliest deadline first among a tenant's own. A device sees of each tenant what
- * waits for it; credit and debt are the tenant's on all devices together.
+ * The queue of one priority band. Tenants share device time by deficit round robin (Shreedhar and
+ * Varghese, 1996); tickets of one tenant run earliest deadline first. Tickets are queued per
+ * device, but a tenant's credit covers all devices.
  *
- * <p>Adding, removing and the search for company are logarithmic in the number of tickets; to
- * choose whose turn it is is linear in the number of tenants that wait here.
+ * <p>Adding, removing and batching are logarithmic in the number of tickets; selecting the next
+ * tenant is linear in the number of waiting tenants.
  */
 final class Band {
 
-  /** A tenant's tickets, by their device, in the order of their deadlines. */
+  /** The tickets of a tenant by device, in deadline order. */
   private static final class Flow {
     final Map<Integer, NavigableSet<Entry>> byDevice = new HashMap<>();
 
-    /** The device time it may still take in this round; negative where batches ran ahead. */
+    /** Remaining device time in this round; negative if batches ran ahead of the tenant's share. */
     long credit;
 
     @Nullable Entry head(int device) {
@@ -34,19 +34,19 @@ final class Band {
     }
   }
 
-  /** Those who may join a launch: equal batch keys on one device. */
+  /** The key of tickets that can share a launch: equal batch keys on one device. */
   private record Mates(Object key, int device) {}
 
   static final int MOST_URGENCY = Long.SIZE;
 
   private final Policy policy;
 
-  /** In the order of their turns. An empty flow stays as long as it is in debt. */
+  /** Flows in round-robin order. An empty flow stays until its debt is paid. */
   private final LinkedHashMap<String, Flow> flows = new LinkedHashMap<>();
 
   private final Map<Mates, NavigableSet<Entry>> mates = new HashMap<>();
 
-  /** The cost of what waits, by device and urgency. */
+  /** Cost of waiting tickets by device and urgency. */
   private final long[][] costs;
 
   private int size;
@@ -83,20 +83,20 @@ final class Band {
     }
   }
 
-  /** The cost of what waits for a device, up to an urgency. */
+  /** Returns the cost of tickets that wait for a device, up to an urgency. */
   long cost(int device, int urgency) {
     return Arrays.stream(costs[device], 0, urgency + 1).sum();
   }
 
   /**
-   * Takes out whose turn it is on a device, first, and who joins: with the same batch key, in this
-   * band, within the limits of a launch, nobody made late by it as far as estimates go, and no
-   * tenant put further ahead than the arrears allow.
+   * Removes the next launch for a device: the ticket whose turn it is, followed by the tickets that
+   * join its batch. Tickets join if they have the same batch key, the launch stays within its
+   * limits, no estimated deadline is missed, and no tenant's debt exceeds the arrears.
    *
-   * <p>Company comes from this band alone. When a band's turn comes, none before it has work for
-   * the device: a launch delays nobody of a higher priority for the sake of a lower one.
+   * <p>Batches never span bands, so a launch never delays a ticket of higher priority for one of
+   * lower priority.
    *
-   * @return nothing when nothing here may run on that device
+   * @return empty if no ticket waits for the device
    */
   List<Entry> poll(int device, long now) {
     var flow = turn(device);
@@ -118,8 +118,8 @@ final class Band {
   }
 
   /**
-   * The first tenant whose credit pays for its head. Where nobody's does, all are credited at once
-   * the rounds that it takes until somebody's does.
+   * Returns the first tenant whose credit covers its next ticket. If there is none, all tenants are
+   * credited as many rounds as needed.
    */
   private @Nullable Flow turn(int device) {
     long quantum = policy.quantum().toNanos();
@@ -143,10 +143,10 @@ final class Band {
         return flow;
       }
     }
-    throw new AssertionError("rounds were counted until somebody could pay");
+    throw new AssertionError("no tenant has enough credit after crediting");
   }
 
-  /** Debts of those who have nothing here are paid off too, and forgotten when they are paid. */
+  /** Credits all tenants that wait here or are in debt, and removes idle tenants without debt. */
   private void credit(int device, long nanos) {
     for (var flow : flows.values()) {
       if (flow.byDevice.isEmpty() || flow.head(device) != null) {
@@ -156,19 +156,19 @@ final class Band {
     flows.values().removeIf(flow -> flow.byDevice.isEmpty() && flow.credit >= 0);
   }
 
-  /** Looks at no more mates than a launch may hold. */
+  /** Adds matching tickets to a launch; examines at most as many as a launch may hold. */
   private void join(List<Entry> launch, Ticket.Batch batch, int device, long now) {
     var head = launch.getFirst();
     long rows = batch.rows();
     long end = now + head.cost;
     long deadline = head.ticket.deadline();
-    int most = policy.batch().tickets();
+    int limit = policy.batch().tickets();
     var waiting = mates.get(new Mates(batch.key(), device));
-    var candidates = waiting == null ? List.<Entry>of() : waiting.stream().limit(most).toList();
+    var candidates = waiting == null ? List.<Entry>of() : waiting.stream().limit(limit).toList();
     for (var mate : candidates) {
       long more = Objects.requireNonNull(mate.ticket.batch()).rows();
       long sooner = Math.min(deadline, mate.ticket.deadline());
-      if (launch.size() < most
+      if (launch.size() < limit
           && more <= policy.batch().rows() - rows
           && end + mate.cost <= sooner
           && (flows.size() == 1 || flow(mate).credit - mate.cost >= -policy.arrears().toNanos())) {
@@ -181,7 +181,10 @@ final class Band {
     }
   }
 
-  /** Debts end at the arrears: who was alone and took more has taken it from nobody. */
+  /**
+   * Charges a ticket. Debt is limited to the arrears, since a tenant that was alone took time from
+   * nobody.
+   */
   private void take(Entry entry) {
     var flow = flow(entry);
     flow.credit = Math.max(flow.credit - entry.cost, -policy.arrears().toNanos());

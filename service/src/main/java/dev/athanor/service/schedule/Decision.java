@@ -3,65 +3,65 @@ package dev.athanor.service.schedule;
 import java.util.List;
 
 /**
- * What the scheduler has decided. A ticket's last decision is exactly one of {@link Refused},
- * {@link Done}, {@link Expired}, {@link Dropped} and {@link Failed}: the answer to its client.
- * Where that comes before the ticket's launch has ended, the launch is left to finish, and nothing
- * of that ticket is to be kept.
+ * A decision of the scheduler. The last decision about a ticket is exactly one of {@link Refused},
+ * {@link Done}, {@link Expired}, {@link Dropped} and {@link Failed}, and answers the client. If it
+ * precedes the end of the ticket's launch, the launch finishes, but the ticket's result is
+ * discarded.
  */
 public sealed interface Decision {
 
-  /** Why a ticket gets no result. */
+  /** The reason why a ticket has no result. */
   enum Reason {
-    /** As much waits as may. */
+    /** The queue is full. */
     QUEUE_FULL,
-    /** The service is ending. */
+    /** The service is shutting down. */
     DRAINING,
-    /** By the estimate it could not be done in time. */
+    /** The estimate exceeds the deadline. */
     DEADLINE_EXCEEDED,
-    /** The device with its tensors, or every device, is gone. */
+    /** The ticket's device is lost. */
     DEVICE_LOST,
-    /** Its launch has failed. */
+    /** The launch failed. */
     FAULT
   }
 
   /**
-   * It has its place.
+   * The ticket was admitted.
    *
-   * @param cost its estimate, corrected by what such work has taken, in nanoseconds
-   * @param delay how long it will wait, by the estimate, in nanoseconds
+   * @param cost its corrected estimate in nanoseconds
+   * @param delay its estimated waiting time in nanoseconds
    */
   record Admitted(Ticket ticket, long cost, long delay) implements Decision {}
 
   /**
-   * It is turned away at the door.
+   * The ticket was rejected.
    *
-   * @param retryAfter in how many seconds it may be worth another try; 0 where time does not help
+   * @param retryAfter seconds after which a retry may succeed; 0 if waiting does not help
    */
   record Refused(Ticket ticket, Reason reason, long retryAfter) implements Decision {}
 
-  /** To be run now on that stream, all in one launch. The first is the one whose turn it was. */
+  /** Start the tickets as one launch on the stream. The first ticket is the batch leader. */
   record Started(int device, int stream, List<Ticket> tickets) implements Decision {
     public Started {
       tickets = List.copyOf(tickets);
     }
   }
 
-  /** It is done, in time, and its client is there. */
+  /** The ticket completed in time, and its client still waits. */
   record Done(Ticket ticket) implements Decision {}
 
-  /** Its deadline has passed, before it was started or before it was done. */
+  /** The deadline of the ticket passed before it completed. */
   record Expired(Ticket ticket) implements Decision {}
 
-  /** Its client has gone. */
+  /** The client of the ticket disconnected. */
   record Dropped(Ticket ticket) implements Decision {}
 
   /**
-   * It was admitted and cannot be done.
+   * An admitted ticket failed.
    *
    * @param retryAfter as in {@link Refused}
    */
   record Failed(Ticket ticket, Reason reason, long retryAfter) implements Decision {}
 
-  /** No client waits any more and none will be let in: the service may end. */
+  /** Draining is complete: no client waits, and the service may stop. */
   record Drained() implements Decision {}
 }

@@ -10,13 +10,13 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** The streams of all devices, and what they are at. */
+/** The streams of all devices and their running launches. */
 final class Devices {
 
-  /** A launch under way; by the estimate it ends at {@code end}. */
+  /** A running launch with its estimated end. */
   record Run(List<Entry> launch, long end) {}
 
-  /** A stream's state: idle, at work when it has a run, otherwise between the two. */
+  /** The state of a stream: idle, busy with a run, or neither (not ready yet). */
   static final class Slot {
     final int device;
     final int stream;
@@ -48,7 +48,7 @@ final class Devices {
     return slots.get(device).get(stream);
   }
 
-  /** Marks a device as lost and tells what ran there. */
+  /** Marks a device as lost and returns the tickets that ran on it. */
   List<Entry> lose(int device) {
     lost[device] = true;
     var launched = new ArrayList<Entry>();
@@ -74,27 +74,27 @@ final class Devices {
     return slots.getFirst().size();
   }
 
-  /** The devices that are not lost. */
+  /** Returns the devices that are not lost. */
   IntStream alive() {
     return IntStream.range(0, lost.length).filter(device -> !lost[device]);
   }
 
-  /** How many streams have a launch under way. */
+  /** Returns the number of busy streams. */
   int busy() {
     return IntStream.range(0, count()).map(this::busy).sum();
   }
 
-  /** How many streams of a device have a launch under way. */
+  /** Returns the number of busy streams of a device. */
   int busy(int device) {
     return (int) slots.get(device).stream().filter(slot -> slot.run != null).count();
   }
 
-  /** An idle stream of a device; a lost device has none. */
+  /** Returns an idle stream of a device; a lost device has none. */
   Optional<Slot> idle(int device) {
     return slots.get(device).stream().filter(slot -> slot.idle).findFirst();
   }
 
-  /** Of the devices with an idle stream, the one with the least left to do. */
+  /** Returns the device with an idle stream and the least remaining work. */
   OptionalInt idlest(long now) {
     return alive()
         .boxed()
@@ -104,17 +104,19 @@ final class Devices {
         .orElse(OptionalInt.empty());
   }
 
-  /** How long until a device that has {@code ahead} to do first has a stream to spare. */
+  /**
+   * Returns the time until a stream of a device becomes free after {@code ahead} of queued work.
+   */
   long delay(int device, long ahead, long now) {
     return level(remaining(device, now), ahead);
   }
 
-  /** How long until the last of {@code work} is started, with the help of all devices. */
+  /** Returns the time until the last part of {@code work} starts, using all devices. */
   long delay(long work, long now) {
     return level(remaining(now), work);
   }
 
-  /** How long until the last of what runs is done. */
+  /** Returns the time until all running launches have finished. */
   long longest(long now) {
     return remaining(now).max().orElse(0);
   }
@@ -127,7 +129,10 @@ final class Devices {
     return alive().boxed().flatMapToLong(device -> remaining(device, now));
   }
 
-  /** How high {@code work} stands that is poured over streams which are busy so long already. */
+  /**
+   * Returns the level to which {@code work} fills the streams, which are busy for the given times
+   * (water filling).
+   */
   private static long level(LongStream busy, long work) {
     long[] floors = busy.sorted().toArray();
     long sum = work;
@@ -138,6 +143,6 @@ final class Devices {
         return level;
       }
     }
-    return 0; // no streams at all
+    return 0; // no streams
   }
 }

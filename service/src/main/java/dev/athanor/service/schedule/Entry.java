@@ -4,26 +4,26 @@ import static java.util.Comparator.comparingLong;
 
 import java.util.Comparator;
 
-/** An admitted ticket on its way. */
+/** An admitted ticket and its state. */
 final class Entry {
 
-  /** Where it is on its way. */
+  /** The state of a ticket. */
   enum State {
     QUEUED,
     RUNNING,
-    /** Its client has had its answer; a launch may still be working on it. */
+    /** The client has been answered; the launch may still be running. */
     CLOSED
   }
 
-  /** Earliest deadline first; the order in which they came decides between equals. */
+  /** Orders by due time, then by arrival. */
   static final Comparator<Entry> BY_DUE =
       comparingLong((Entry e) -> e.due).thenComparingLong(e -> e.sequence);
 
-  /** Whose deadline passes first. */
+  /** Orders by deadline, then by arrival. */
   static final Comparator<Entry> BY_DEADLINE =
       comparingLong((Entry e) -> e.ticket.deadline()).thenComparingLong(e -> e.sequence);
 
-  /** Who rises first. */
+  /** Orders by the time of promotion, then by arrival. */
   static final Comparator<Entry> BY_RISE =
       comparingLong((Entry e) -> e.rises).thenComparingLong(e -> e.sequence);
 
@@ -32,17 +32,17 @@ final class Entry {
   final long sequence;
 
   /**
-   * Its place among its tenant's: its deadline, or, lest those without one wait for ever, the time
-   * by which it has risen through all bands.
+   * The due time, which orders the tickets of a tenant: the deadline or, to avoid starvation, the
+   * time at which a ticket without one has aged through all bands.
    */
   final long due;
 
-  /** How much time it was given: the bits that {@code due - now} had when it came. */
+  /** The bit length of {@code due - now} at arrival. */
   final int urgency;
 
   int band;
 
-  /** When it rises to the next band. */
+  /** When it is promoted to the next band. */
   long rises;
 
   State state = State.QUEUED;

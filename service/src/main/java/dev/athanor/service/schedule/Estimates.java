@@ -5,44 +5,44 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Corrects estimates by experience: for each kind of work an exponentially weighted mean of (what
- * it took) / (what was estimated). A batch's time is shared out by cost, so a kind of work that
- * mostly runs in company is estimated at what it costs there.
+ * Corrects cost estimates: for each kind of work, it keeps an exponential moving average of actual
+ * over estimated time. The time of a batch is divided by cost, so work that mostly runs in batches
+ * is estimated at its batched cost.
  */
 final class Estimates {
 
-  /** How much the last observation counts. */
+  /** Weight of the latest observation. */
   private static final double WEIGHT = 1.0 / 8;
 
-  /** The kinds of work that are remembered, those used last. */
-  private static final int MOST_KINDS = 4096;
+  /** Maximum number of kinds of work in the LRU cache. */
+  private static final int MAX_KINDS = 4096;
 
-  /** Keeps sums of costs far from overflowing. */
-  private static final double MOST_COST = (double) Duration.ofDays(1).toNanos();
+  /** Maximum cost, so that sums do not overflow. */
+  private static final double MAX_COST = (double) Duration.ofDays(1).toNanos();
 
   private final Map<Object, Double> ratios =
       new LinkedHashMap<>(16, 0.75f, true) {
         @Override
         protected boolean removeEldestEntry(Map.Entry<Object, Double> eldest) {
-          return size() > MOST_KINDS;
+          return size() > MAX_KINDS;
         }
       };
 
-  /** The ticket's cost as experience has it, at least 1 ns and at most a day. */
+  /** Returns the corrected cost of a ticket, from 1 ns to one day. */
   long cost(Ticket ticket) {
     double cost = ticket.cost() * ratios.getOrDefault(ticket.work(), 1.0);
-    return (long) Math.clamp(cost, 1.0, MOST_COST);
+    return (long) Math.clamp(cost, 1.0, MAX_COST);
   }
 
   /**
-   * A ticket was turned away by its estimate, which may stem from a mishap: work that is never run
-   * again would never be estimated anew, so it is believed in a little less each time.
+   * Reduces the estimate of a ticket that was rejected because of it. Otherwise an outlier could
+   * prevent this kind of work from ever running again and being measured.
    */
   void doubt(Ticket ticket) {
     ratios.computeIfPresent(ticket.work(), (_, mean) -> mean * (1 - WEIGHT));
   }
 
-  /** A ticket's share of its launch was {@code nanos}. */
+  /** Records the measured time of a ticket, its share of the launch. */
   void learn(Ticket ticket, double nanos) {
     double ratio = nanos / ticket.cost();
     ratios.merge(ticket.work(), ratio, (mean, last) -> mean + WEIGHT * (last - mean));

@@ -1,33 +1,33 @@
 package dev.athanor.service.schedule;
 
-/** What the scheduler is told. Streams of a device, like devices, are counted from 0. */
+/** An event for the scheduler. Devices and their streams are numbered from 0. */
 public sealed interface Event {
 
-  /** A ticket asks to be admitted. */
+  /** A ticket is submitted. */
   record Submit(Ticket ticket) implements Event {}
 
-  /** A stream has nothing to do: when it was opened, and again after each launch. */
+  /** A stream is ready: after it was opened, and after each launch. */
   record StreamReady(int device, int stream) implements Event {}
 
   /**
-   * What was started on a stream is done, and its results are there.
+   * The launch on a stream has finished successfully.
    *
-   * @param nanos how long the launch kept the stream; estimates learn from it
+   * @param nanos the duration of the launch, which corrects estimates
    */
   record Finished(int device, int stream, long nanos) implements Event {}
 
-  /** What was started on a stream has failed; the device goes on. */
+  /** The launch on a stream has failed; the device is still usable. */
   record Faulted(int device, int stream) implements Event {}
 
-  /** Nobody waits for a ticket any more. A ticket that is done already is no error. */
+  /** The client of a ticket has stopped waiting. Ignored if the ticket has completed. */
   record Cancel(long id) implements Event {}
 
-  /** Time has passed; due no later than {@link Scheduler#wake}. */
+  /** Time has passed; due at the latest at {@link Scheduler#wake}. */
   record Tick() implements Event {}
 
-  /** A device is gone for good, and all that lay on it. */
+  /** A device is lost. */
   record DeviceLost(int device) implements Event {}
 
-  /** The service is to end, in peace; told a second time, at once. */
+  /** The service shuts down: gracefully the first time, immediately the second time. */
   record Drain() implements Event {}
 }

@@ -5,18 +5,17 @@ import static dev.athanor.service.schedule.Ticket.atLeast;
 import java.time.Duration;
 
 /**
- * The numbers that the scheduler goes by.
+ * The parameters of the scheduler.
  *
- * @param bands how many priorities there are; 1 is served first
- * @param age after how long of waiting a ticket rises by one band
- * @param quantum the device time that a tenant is credited in each round of its band; small ones
- *     share finely
- * @param arrears by how much device time the company that batches give may put a tenant ahead of
- *     the others of its band
- * @param queue the most that may wait
- * @param batch the most that one launch may hold
- * @param drainDelay how long a draining service, no longer ready, still lets work in
- * @param drainTimeout how long after that the work under way may take
+ * @param bands the number of priority bands; band 1 is served first
+ * @param age the waiting time after which a ticket is promoted by one band
+ * @param quantum the device time that a tenant is credited per round; smaller values share more
+ *     finely
+ * @param arrears the maximum debt of device time that batching may cause for a tenant
+ * @param queue the limits of the queue
+ * @param batch the limits of a launch
+ * @param drainDelay how long a draining service, which is no longer ready, still accepts work
+ * @param drainTimeout how long accepted work may take after the drain delay
  */
 public record Policy(
     int bands,
@@ -28,7 +27,7 @@ public record Policy(
     Duration drainDelay,
     Duration drainTimeout) {
 
-  /** What a service on one GPU may begin with. */
+  /** Default parameters for a service with one GPU. */
   public static final Policy DEFAULT =
       new Policy(
           5,
@@ -41,9 +40,9 @@ public record Policy(
           Duration.ofSeconds(20));
 
   /**
-   * The most that may wait; what runs counts no more.
+   * The limits of waiting tickets; running tickets do not count.
    *
-   * @param cost the sum of the estimates
+   * @param cost maximum sum of the estimates
    */
   public record Queue(int tickets, Duration cost, long hostBytes) {
     public Queue {
@@ -53,7 +52,7 @@ public record Policy(
     }
   }
 
-  /** The most that one launch may hold; a single ticket with more rows runs alone. */
+  /** The limits of a launch; a ticket with more rows runs alone. */
   public record Launch(int tickets, long rows) {
     public Launch {
       atLeast(1, tickets, "a launch's tickets");
@@ -70,7 +69,7 @@ public record Policy(
     atLeast(0, drainTimeout.toNanos(), "the drain timeout in nanoseconds");
   }
 
-  /** The band of a ticket that names none. */
+  /** Returns the band of tickets without a priority. */
   public int middle() {
     return (bands + 1) / 2;
   }

@@ -14,55 +14,55 @@ import java.util.OptionalInt;
 import java.util.TreeSet;
 
 /**
- * Decides who runs when and where. A state machine: it is told {@linkplain Event events} with the
- * time at which they happened and answers with {@linkplain Decision decisions}, which its owner
- * carries out. It has no threads, no clock and no device, and is not safe for use by several
- * threads.
+ * Schedules tickets on the streams of devices. It is a pure state machine: it receives {@linkplain
+ * Event events} with timestamps and returns {@linkplain Decision decisions}, which its owner
+ * executes. It has no threads, no clock and no device, and is not thread-safe.
  *
- * <p>Times are nanoseconds since any moment that the owner chooses, not negative. A time before
- * that of an earlier event counts as the latter.
+ * <p>Times are nonnegative nanoseconds since an epoch that the owner chooses. A time earlier than
+ * that of a previous event is replaced by the latter.
  *
  * <ul>
- *   <li><b>Admission.</b> A ticket is refused when the service is draining, its device is gone, its
- *       deadline would pass first by the estimate, or the queue is full. A ticket that finds a
- *       stream idle is started at once and needs no room, and one that goes on with what was begun
- *       is refused neither for want of room nor when the service is draining.
- *   <li><b>Order.</b> A lower band first; every ticket rises by one band per {@link Policy#age}. In
- *       a band, deficit round robin between tenants; among a tenant's own, earliest deadline first,
- *       where a ticket without one is due when it has aged through all bands.
- *   <li><b>Batches.</b> Nobody waits for company. Whoever waits in the same band with the same key
- *       when a ticket's turn comes may join it.
- *   <li><b>Devices.</b> A ticket waits for its device, which its owner chose; {@link #quietest} is
- *       where a new one would wait the least.
- *   <li><b>Estimates.</b> A stream that is kept busy for a ticket's cost; learnt from what launches
- *       took. What was admitted keeps its estimate.
+ *   <li><b>Admission.</b> A ticket is rejected if the service is draining, its device is lost, its
+ *       estimated completion exceeds the deadline, or the queue is full. A ticket that finds an
+ *       idle stream starts immediately, regardless of the queue limits. A continuation is rejected
+ *       neither for a full queue nor for draining.
+ *   <li><b>Order.</b> Lower bands run first; every ticket is promoted by one band per {@link
+ *       Policy#age}. Within a band, tenants share by deficit round robin. Tickets of one tenant run
+ *       earliest deadline first; a ticket without a deadline is due when it has aged through all
+ *       bands.
+ *   <li><b>Batches.</b> Tickets never wait for a batch to fill. When a ticket's turn comes, waiting
+ *       tickets of the same band with the same batch key may join.
+ *   <li><b>Devices.</b> The owner assigns each ticket to a device; {@link #quietest} returns the
+ *       device with the shortest wait.
+ *   <li><b>Estimates.</b> Cost estimates are corrected by measured launch times. Admitted tickets
+ *       keep their estimate.
  *   <li><b>Drain.</b> {@link Phase}.
  * </ul>
  *
- * <p>Every event costs time logarithmic in the number of tickets, and linear in that of streams,
- * bands and, for a start, the tenants of one band. Only the loss of a device and the end of a drain
- * look at every ticket.
+ * <p>Every event takes time logarithmic in the number of tickets and linear in the number of
+ * streams, bands and, to start a launch, the tenants of one band. Only a device loss and the end of
+ * draining visit every ticket.
  */
 public final class Scheduler {
 
-  /** How far the service has gone towards its end. */
+  /** The phase of the service with respect to shutdown. */
   public enum Phase {
     SERVING,
-    /** Serves as before, but says that it is not ready, until the drain delay is over. */
+    /** Accepts work but reports that it is not ready, until the drain delay has passed. */
     LEAVING,
-    /** Takes nothing new in; finishes what is there until the drain timeout, then fails it. */
+    /** Rejects new work and finishes accepted work until the drain timeout, then fails it. */
     REFUSING,
-    /** Nothing is left. */
+    /** No work is left. */
     DRAINED
   }
 
   /**
-   * What is there now.
+   * The current load.
    *
-   * @param tickets how many wait
+   * @param tickets the number of waiting tickets
    * @param cost the sum of their estimates, in nanoseconds
-   * @param hostBytes the host memory that they hold
-   * @param busy how many streams have a launch under way
+   * @param hostBytes the host memory that they hold, in bytes
+   * @param busy the number of busy streams
    */
   public record Load(int tickets, long cost, long hostBytes, int busy) {}
 
@@ -73,10 +73,10 @@ public final class Scheduler {
   private final Waiting waiting;
   private final Estimates estimates = new Estimates();
 
-  /** Tickets whose clients wait for an answer, in the order of admission. */
+  /** Tickets whose clients are waiting, in the order of admission. */
   private final Map<Long, Entry> open = new LinkedHashMap<>();
 
-  /** Of these, those with a deadline. */
+  /** The open tickets that have a deadline. */
   private final TreeSet<Entry> deadlines = new TreeSet<>(Entry.BY_DEADLINE);
 
   private Phase phase = Phase.SERVING;
@@ -87,10 +87,10 @@ public final class Scheduler {
   private List<Decision> decisions = new ArrayList<>();
 
   /**
-   * A scheduler with nothing to do. A stream takes part from its first {@link Event.StreamReady}.
+   * Creates an empty scheduler. A stream is used from its first {@link Event.StreamReady} on.
    *
-   * @param devices how many
-   * @param streams how many each of them has
+   * @param devices the number of devices
+   * @param streams the number of streams per device
    */
   public Scheduler(Policy policy, int devices, int streams) {
     atLeast(1, devices, "the number of devices");
@@ -100,7 +100,7 @@ public final class Scheduler {
     waiting = new Waiting(policy, devices);
   }
 
-  /** Whether new work is welcome here rather than elsewhere: what the readiness probe is told. */
+  /** Whether the service is ready for new work, for the readiness probe. */
   public boolean isReady() {
     return phase == Phase.SERVING && devices.alive().findAny().isPresent();
   }
@@ -113,19 +113,19 @@ public final class Scheduler {
     return new Load(waiting.tickets(), waiting.cost(), waiting.hostBytes(), devices.busy());
   }
 
-  /** How many tickets wait for a device. */
+  /** Returns the number of tickets that wait for a device. */
   public int waiting(int device) {
     return waiting.tickets(device);
   }
 
-  /** How many streams of a device have a launch under way. */
+  /** Returns the number of busy streams of a device. */
   public int busy(int device) {
     return devices.busy(device);
   }
 
   /**
-   * The device on which something new would wait the least: one that has an idle stream, or else,
-   * by the estimates, the first to have one. Empty when no device is left.
+   * Returns the device with the shortest wait for a new ticket: one with an idle stream or else, by
+   * the estimates, the first to have one. Empty if all devices are lost.
    */
   public OptionalInt quietest(long nanos) {
     now = Math.max(now, nanos);
@@ -140,7 +140,7 @@ public final class Scheduler {
             .orElse(OptionalInt.empty());
   }
 
-  /** When there is something to decide even if nothing happens; {@link Ticket#NEVER} if nothing. */
+  /** Returns when the next {@link Event.Tick} is due; {@link Ticket#NEVER} if none. */
   public long wake() {
     long drain =
         switch (phase) {
@@ -152,13 +152,11 @@ public final class Scheduler {
   }
 
   /**
-   * Takes note of an event, and of the time.
+   * Processes an event.
    *
-   * @return what is to be done about it, in this order
-   * @throws IllegalArgumentException for a device, stream or band that does not exist, or an id
-   *     that is taken
-   * @throws IllegalStateException when a stream cannot have come from where it was to where it is
-   *     said to be
+   * @return the decisions to execute, in this order
+   * @throws IllegalArgumentException for an unknown device, stream or band, or a duplicate id
+   * @throws IllegalStateException if the event is not possible in the stream's state
    */
   public List<Decision> on(long nanos, Event event) {
     atLeast(0, nanos, "the time of an event");
@@ -177,7 +175,7 @@ public final class Scheduler {
           close(entry, new Decision.Dropped(entry.ticket));
         }
       }
-      case Event.Tick() -> {} // the time was all there was to it
+      case Event.Tick() -> {} // only the time advances
       case Event.DeviceLost(int device) -> lose(device);
       case Event.Drain() -> drain();
     }
@@ -195,19 +193,19 @@ public final class Scheduler {
         below(policy.bands() + 1, ticket.band(), "band");
         if (open.containsKey(ticket.id())) {
           throw new IllegalArgumentException(
-              "ticket %d is under way already; an id is for one ticket".formatted(ticket.id()));
+              "ticket %d already exists; ids must be unique".formatted(ticket.id()));
         }
       }
       case Event.StreamReady(int device, int stream) -> {
         var slot = slot(device, stream);
         if (slot.idle || slot.run != null) {
           throw new IllegalStateException(
-              "stream %d of device %d is %s and cannot become ready"
-                  .formatted(stream, device, slot.idle ? "idle already" : "at work"));
+              "stream %d of device %d is already %s and cannot become ready"
+                  .formatted(stream, device, slot.idle ? "idle" : "busy"));
         }
       }
       case Event.Finished(int device, int stream, long took) -> {
-        atLeast(0, took, "what a launch took");
+        atLeast(0, took, "the duration of a launch");
         checkBusy(device, stream);
       }
       case Event.Faulted(int device, int stream) -> checkBusy(device, stream);
@@ -219,7 +217,7 @@ public final class Scheduler {
   private void checkBusy(int device, int stream) {
     if (slot(device, stream).run == null && !devices.isLost(device)) {
       throw new IllegalStateException(
-          "stream %d of device %d has no launch that could end".formatted(stream, device));
+          "stream %d of device %d has no running launch".formatted(stream, device));
     }
   }
 
@@ -234,11 +232,11 @@ public final class Scheduler {
   private static void below(int end, int given, String what) {
     if (given >= end) {
       throw new IllegalArgumentException(
-          "there is no %s %d; the last is %d".formatted(what, given, end - 1));
+          "unknown %s %d; the last is %d".formatted(what, given, end - 1));
     }
   }
 
-  /** What the time alone brings about. */
+  /** Handles the passing of time: expired tickets, aging and drain phases. */
   private void pass() {
     while (!deadlines.isEmpty() && deadlines.first().ticket.deadline() < now) {
       var entry = deadlines.first();
@@ -254,7 +252,7 @@ public final class Scheduler {
   }
 
   private void submit(Ticket ticket) {
-    if (phase == Phase.DRAINED || (phase == Phase.REFUSING && !ticket.goesOn())) {
+    if (phase == Phase.DRAINED || (phase == Phase.REFUSING && !ticket.isContinuation())) {
       refuse(ticket, Reason.DRAINING, seconds(untilDrained()));
       return;
     }
@@ -270,7 +268,7 @@ public final class Scheduler {
       return;
     }
     var idle = devices.idle(ticket.device());
-    if (idle.isEmpty() && !ticket.goesOn() && !waiting.fits(entry)) {
+    if (idle.isEmpty() && !ticket.isContinuation() && !waiting.fits(entry)) {
       long room = devices.delay(waiting.excess(entry), now);
       refuse(ticket, Reason.QUEUE_FULL, seconds(room));
       return;
@@ -288,7 +286,7 @@ public final class Scheduler {
     decisions.add(new Decision.Refused(ticket, reason, retryAfter));
   }
 
-  /** How long a newcomer waits for a stream of its device, in nanoseconds. */
+  /** Returns the estimated wait of a new ticket for a stream of its device, in nanoseconds. */
   private long untilTurn(Entry newcomer) {
     return devices.delay(newcomer.ticket.device(), waiting.ahead(newcomer), now);
   }
@@ -309,7 +307,7 @@ public final class Scheduler {
     }
   }
 
-  /** Gives an idle stream what is next for it, if anything is. */
+  /** Starts the next launch on an idle stream, if any ticket waits. */
   private void start(Slot slot) {
     var launch = waiting.poll(slot.device, now);
     if (!launch.isEmpty()) {
@@ -325,7 +323,7 @@ public final class Scheduler {
     return launch.stream().mapToLong(entry -> entry.cost).sum();
   }
 
-  /** Ends what a stream was at; that of a lost device has ended already, with the device. */
+  /** Ends the launch of a stream; empty for a lost device, whose launches have already failed. */
   private List<Entry> end(int device, int stream) {
     var slot = devices.slot(device, stream);
     var run = slot.run;
@@ -362,7 +360,7 @@ public final class Scheduler {
     }
   }
 
-  /** Waits for nothing, not even for what runs: it may never end. */
+  /** Fails all remaining tickets without waiting for running launches, which may hang. */
   private void end() {
     fail(List.copyOf(open.values()), Reason.DRAINING, 1);
     phase = Phase.DRAINED;
@@ -373,7 +371,7 @@ public final class Scheduler {
     entries.forEach(e -> close(e, new Decision.Failed(e.ticket, reason, retryAfter)));
   }
 
-  /** Answers a ticket's client, if it has no answer yet. */
+  /** Answers the client of a ticket, unless it was answered before. */
   private void close(Entry entry, Decision answer) {
     if (entry.state == Entry.State.CLOSED) {
       return;

@@ -4,21 +4,20 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A piece of work that asks for a turn on a stream of a device.
+ * A unit of work to be scheduled on a stream of a device.
  *
- * @param id no other ticket under way has it
- * @param tenant for whom; tenants of one band get equal shares of device time
- * @param band its priority, 1 first; {@link #MIDDLE} for the one in the middle
- * @param deadline when it must be done, on the clock of the events, in nanoseconds; {@link #NEVER}
- *     for none
- * @param work what it does, so that estimates of the same work are corrected by how long it took:
- *     any value with {@code equals}
- * @param cost the estimate of how long it keeps a stream, in nanoseconds; at least 1
- * @param hostBytes the host memory that it holds while it waits
- * @param device the device on which it runs, since its tensors lie there; from 0
- * @param goesOn whether it goes on with something of which a part is done, and so is refused
- *     neither for want of room nor because the service is about to end
- * @param batch with whom it can be run as one launch; null if only alone
+ * @param id unique among open tickets
+ * @param tenant the tenant; tenants of one band get equal shares of device time
+ * @param band the priority band, from 1, the highest; {@link #MIDDLE} for the default
+ * @param deadline the deadline in nanoseconds, on the clock of the events; {@link #NEVER} for none
+ * @param work the kind of work, for which estimates are corrected together; any value with {@code
+ *     equals}
+ * @param cost the estimated run time in nanoseconds; at least 1
+ * @param hostBytes the host memory that it holds while it waits, in bytes
+ * @param device the number of the device that holds its tensors
+ * @param isContinuation whether it continues a transfer that has begun; it is then rejected neither
+ *     for a full queue nor for draining
+ * @param batch the batch that it can join; null if it must run alone
  */
 public record Ticket(
     long id,
@@ -29,20 +28,21 @@ public record Ticket(
     long cost,
     long hostBytes,
     int device,
-    boolean goesOn,
+    boolean isContinuation,
     @Nullable Batch batch) {
 
-  /** The band in the middle. */
+  /** The default band. */
   public static final int MIDDLE = 0;
 
   /** No deadline. */
   public static final long NEVER = Long.MAX_VALUE;
 
   /**
-   * What may be run as one launch.
+   * The batch of a ticket.
    *
-   * @param key tickets with equal keys may be run together: any value with {@code equals}
-   * @param rows what the ticket adds to the launch; at least 1
+   * @param key the batch key; tickets with equal keys can share a launch; any value with {@code
+   *     equals}
+   * @param rows the rows that the ticket adds to the launch; at least 1
    */
   public record Batch(Object key, long rows) {
     public Batch {
@@ -61,10 +61,10 @@ public record Ticket(
     atLeast(0, device, "a ticket's device");
   }
 
-  static void atLeast(long least, long given, String what) {
-    if (given < least) {
+  static void atLeast(long min, long given, String what) {
+    if (given < min) {
       throw new IllegalArgumentException(
-          "%s must be at least %d, got %d".formatted(what, least, given));
+          "%s must be at least %d, got %d".formatted(what, min, given));
     }
   }
 }

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.TreeSet;
 
 /**
- * All that waits, in its bands: counted exactly, rising with age. Every change is logarithmic in
- * the number of tickets.
+ * The waiting tickets of all bands, with exact totals and promotion by age. Every change is
+ * logarithmic in the number of tickets.
  */
 final class Waiting {
 
@@ -26,29 +26,29 @@ final class Waiting {
     }
   }
 
-  /** Whether there is room for one more. */
+  /** Whether the queue limits allow another ticket. */
   boolean fits(Entry newcomer) {
-    var most = policy.queue();
-    return tickets < most.tickets()
-        && newcomer.cost <= most.cost().toNanos() - cost
-        && newcomer.ticket.hostBytes() <= most.hostBytes() - hostBytes;
+    var limits = policy.queue();
+    return tickets < limits.tickets()
+        && newcomer.cost <= limits.cost().toNanos() - cost
+        && newcomer.ticket.hostBytes() <= limits.hostBytes() - hostBytes;
   }
 
-  /** How much of what waits must be started before there is room, in device time. */
+  /** Returns how much waiting work, in device time, must start before the ticket fits. */
   long excess(Entry newcomer) {
-    var most = policy.queue();
+    var limits = policy.queue();
     double share =
         Math.max(
-            share(1, tickets, most.tickets()),
+            share(1, tickets, limits.tickets()),
             Math.max(
-                share(newcomer.cost, cost, most.cost().toNanos()),
-                share(newcomer.ticket.hostBytes(), hostBytes, most.hostBytes())));
+                share(newcomer.cost, cost, limits.cost().toNanos()),
+                share(newcomer.ticket.hostBytes(), hostBytes, limits.hostBytes())));
     return (long) (share * cost);
   }
 
-  private static double share(long more, long there, long most) {
-    double over = (double) there + more - most;
-    return there == 0 ? 0 : Math.clamp(over / there, 0.0, 1.0);
+  private static double share(long added, long present, long limit) {
+    double excess = (double) present + added - limit;
+    return present == 0 ? 0 : Math.clamp(excess / present, 0.0, 1.0);
   }
 
   void add(Entry entry) {
@@ -75,7 +75,7 @@ final class Waiting {
     byDevice[entry.ticket.device()] += change;
   }
 
-  /** Takes out the next launch for a device; nothing when nothing waits that may run there. */
+  /** Removes the next launch for a device; empty if no ticket waits for it. */
   List<Entry> poll(int device, long now) {
     for (var band : bands) {
       var launch = band.poll(device, now);
@@ -87,7 +87,7 @@ final class Waiting {
     return List.of();
   }
 
-  /** Lifts those whose time has come, each by as many bands as it has ages behind it. */
+  /** Promotes tickets by one band for each full age that they have waited. */
   void age(long now) {
     while (!rising.isEmpty() && rising.first().rises <= now) {
       var entry = rising.removeFirst();
@@ -110,9 +110,8 @@ final class Waiting {
   }
 
   /**
-   * The device time that a newcomer finds before it, roughly: of what waits for its device, all
-   * that is in the bands before, and in its own what was given no more time, to the next power of
-   * two.
+   * Returns an estimate of the device time ahead of a new ticket: all tickets for its device in
+   * higher bands, and those in its own band that are at least as urgent, rounded to a power of two.
    */
   long ahead(Entry newcomer) {
     int device = newcomer.ticket.device();
@@ -125,12 +124,12 @@ final class Waiting {
     return sum;
   }
 
-  /** How many wait for a device. */
+  /** Returns the number of tickets that wait for a device. */
   int tickets(int device) {
     return byDevice[device];
   }
 
-  /** The device time of those that wait for a device. */
+  /** Returns the cost of tickets that wait for a device. */
   long cost(int device) {
     return bands.stream().mapToLong(band -> band.cost(device, Band.MOST_URGENCY)).sum();
   }

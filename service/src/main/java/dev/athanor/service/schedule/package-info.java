@@ -1,4 +1,4 @@
-/** Who runs when and where: a state machine without threads, clock or device, told of events. */
+/** The scheduler: a state machine without threads, clock or device, driven by events. */
 @NullMarked
 package dev.athanor.service.schedule;
 

@@ -15,9 +15,9 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * A key as its file has it: a line with a name, a tenant, scopes and a hash. The key itself, {@code
- * ath_NAME_SECRET}, is nowhere but with its holder; its secret has 256 random bits, so that a plain
- * SHA-256 of it cannot be searched.
+ * An API key as stored in the key file: a line with name, tenant, scopes and hash. Only the caller
+ * has the key itself, {@code ath_NAME_SECRET}. Its secret has 256 random bits, so a plain SHA-256
+ * resists brute force.
  *
  * @param hash SHA-256 of the whole key, in hexadecimal
  */
@@ -29,14 +29,14 @@ public record ApiKey(Caller caller, String hash) {
   private static final Pattern SPACE = Pattern.compile("[ \\t]+");
 
   /**
-   * A key that was just made.
+   * A newly created key.
    *
-   * @param key for its holder
-   * @param line for the file
+   * @param key the key for the caller
+   * @param line the line for the file
    */
   public record Made(String key, String line) {}
 
-  /** Makes a key. */
+  /** Creates a key. */
   public static Made make(Tenant tenant, Set<Scope> scopes, SecureRandom random) {
     var name = HexFormat.of().formatHex(bytes(random, 4));
     var secret = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes(random, 32));
@@ -52,13 +52,13 @@ public record ApiKey(Caller caller, String hash) {
     return bytes;
   }
 
-  /** The name in a key, if the text has the form of one. */
+  /** Returns the name in a key; empty if the text is not in the format of a key. */
   static Optional<String> name(String key) {
     var m = FORM.matcher(key);
     return m.matches() ? Optional.of(m.group(1)) : Optional.empty();
   }
 
-  /** Whether this is the key, in a time that does not depend on where they differ. */
+  /** Whether this is the key, compared in constant time. */
   boolean is(String key) {
     return MessageDigest.isEqual(
         hash.getBytes(StandardCharsets.US_ASCII), sha256(key).getBytes(StandardCharsets.US_ASCII));
@@ -74,10 +74,10 @@ public record ApiKey(Caller caller, String hash) {
   }
 
   /**
-   * Reads the lines of a file; those that are empty or begin with {@code #} say nothing.
+   * Parses the lines of a key file. Empty lines and lines that begin with {@code #} are ignored.
    *
-   * @return the keys by their names
-   * @throws IllegalArgumentException that names the line, and never says what is in it
+   * @return the keys by name
+   * @throws IllegalArgumentException with the number of an invalid line, never with its contents
    */
   static Map<String, ApiKey> parse(List<String> lines) {
     var keys = new HashMap<String, ApiKey>();
@@ -89,7 +89,7 @@ public record ApiKey(Caller caller, String hash) {
       try {
         var key = parse(line);
         if (keys.put(key.caller.id(), key) != null) {
-          throw new IllegalArgumentException("its name was there before");
+          throw new IllegalArgumentException("duplicate name");
         }
       } catch (IllegalArgumentException e) {
         throw new IllegalArgumentException("line %d: %s".formatted(i + 1, e.getMessage()), e);
@@ -102,14 +102,15 @@ public record ApiKey(Caller caller, String hash) {
     var fields = List.of(SPACE.split(line, -1));
     if (fields.size() != 4) {
       throw new IllegalArgumentException(
-          "it has %d fields; NAME TENANT SCOPES sha256:HASH are four".formatted(fields.size()));
+          "%d fields; a key has four: NAME TENANT SCOPES sha256:HASH".formatted(fields.size()));
     }
     if (!NAME.matcher(fields.get(0)).matches()) {
-      throw new IllegalArgumentException("a name has 8 hexadecimal digits");
+      throw new IllegalArgumentException("a name must have 8 hexadecimal digits");
     }
     var hash = HASH.matcher(fields.get(3));
     if (!hash.matches()) {
-      throw new IllegalArgumentException("a hash is sha256: and 64 hexadecimal digits");
+      throw new IllegalArgumentException(
+          "a hash must be sha256: followed by 64 hexadecimal digits");
     }
     var caller = new Caller(fields.get(0), new Tenant(fields.get(1)), Scope.list(fields.get(2)));
     return new ApiKey(caller, hash.group(1));

@@ -11,25 +11,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Callers with keys, whose hashes are in a file. The file is read again when it has changed, all of
- * it or nothing: while it is broken or gone the keys of before stay.
+ * Authenticates callers by API keys, whose hashes are in a file. The file is reloaded atomically
+ * when it changes; while it is invalid or missing, the previous keys stay valid.
  */
 public final class ApiKeys implements Callers {
 
   private static final Logger LOG = LoggerFactory.getLogger(ApiKeys.class);
 
-  /** What a key is compared with whose name nobody has, so that this takes as long. */
-  private static final ApiKey NOBODY = new ApiKey(Caller.LOCAL, "0".repeat(64));
+  /** Compared with keys of unknown name, so that timing does not reveal which names exist. */
+  private static final ApiKey DUMMY = new ApiKey(Caller.LOCAL, "0".repeat(64));
 
-  /** No file has this text, since a line of it would be broken. */
-  private static final String GONE = "gone";
+  /** Marks a missing file; no valid file has this text. */
+  private static final String MISSING = "gone";
 
   private final Path file;
   private volatile Map<String, ApiKey> keys;
   private String seen;
 
   /**
-   * @throws SecurityMisconfigured when the file cannot be read
+   * @throws SecurityMisconfigured if the file cannot be read or is invalid
    */
   public ApiKeys(Path file) {
     this.file = file;
@@ -38,13 +38,14 @@ public final class ApiKeys implements Callers {
       keys = parse(seen);
     } catch (IOException e) {
       throw new SecurityMisconfigured(
-          "athanor.security.api-keys.file is %s, which cannot be read; \"athanor api-key create\" makes keys"
+          "athanor.security.api-keys.file is %s, which cannot be read; create keys with \"athanor api-key create\""
               .formatted(file));
     } catch (IllegalArgumentException e) {
       throw new SecurityMisconfigured(
-          "athanor.security.api-keys.file is %s, %s".formatted(file, e.getMessage()));
+          "athanor.security.api-keys.file is %s, which is invalid at %s"
+              .formatted(file, e.getMessage()));
     }
-    LOG.info("{} API keys from {}", keys.size(), file);
+    LOG.info("Loaded {} API keys from {}", keys.size(), file);
   }
 
   private String read() throws IOException {
@@ -62,16 +63,19 @@ public final class ApiKeys implements Callers {
       if (!now.equals(seen)) {
         seen = now;
         keys = parse(now);
-        LOG.info("{} API keys from {}, which has changed", keys.size(), file);
+        LOG.info("Reloaded {} API keys from {}", keys.size(), file);
       }
     } catch (IOException e) {
-      if (!seen.equals(GONE)) {
-        seen = GONE;
-        LOG.error("{} cannot be read; the {} API keys of before stay", file, keys.size());
+      if (!seen.equals(MISSING)) {
+        seen = MISSING;
+        LOG.error("{} cannot be read; the previous {} API keys stay valid", file, keys.size());
       }
     } catch (IllegalArgumentException e) {
       LOG.error(
-          "{} is broken, {}; the {} API keys of before stay", file, e.getMessage(), keys.size());
+          "{} is invalid at {}; the previous {} API keys stay valid",
+          file,
+          e.getMessage(),
+          keys.size());
     }
   }
 
@@ -82,10 +86,10 @@ public final class ApiKeys implements Callers {
             .key()
             .orElseThrow(() ->
                 Callers.unauthenticated(
-                    "this needs an API key, as Authorization: Bearer … or X-API-Key"));
+                    "API key required; send it as Authorization: Bearer … or X-API-Key"));
     var named = ApiKey.name(key).flatMap(name -> Optional.ofNullable(keys.get(name)));
-    if (!named.orElse(NOBODY).is(key) || named.isEmpty()) {
-      throw Callers.unauthenticated("the API key is not known here");
+    if (!named.orElse(DUMMY).is(key) || named.isEmpty()) {
+      throw Callers.unauthenticated("Unknown API key.");
     }
     return named.get().caller();
   }

@@ -5,14 +5,14 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * Who calls.
+ * An authenticated caller.
  *
- * @param id of a key, the subject of a token or certificate; never a secret
- * @param tenant whose tensors and whose share of the device these are
+ * @param id the name of a key, or the subject of a token or certificate; never a secret
+ * @param tenant the tenant that owns the caller's tensors and quota
  */
 public record Caller(String id, Tenant tenant, Set<Scope> scopes) {
 
-  /** Whoever can reach the service, where nobody has to say who they are. */
+  /** The caller of all requests if authentication is disabled. */
   public static final Caller LOCAL = new Caller("local", Tenant.LOCAL, EnumSet.allOf(Scope.class));
 
   public Caller {

@@ -4,29 +4,30 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import java.util.List;
 
-/** Finds out who calls; one for each {@link SecuritySettings.Mode}. */
+/** Authenticates callers. Each {@link SecuritySettings.Mode} has an implementation. */
 public interface Callers {
 
   /**
-   * Who has these credentials.
+   * Authenticates credentials.
    *
-   * @throws Failure with {@code unauthenticated}, which tells nothing of why they are not accepted
-   *     beyond what the caller knows, or {@code identity-provider-unavailable}
+   * @throws Failure with {@code unauthenticated}, whose message reveals nothing that the caller
+   *     does not know, or with {@code identity-provider-unavailable}
    */
   Caller identify(Credentials credentials);
 
-  /** What {@code WWW-Authenticate} asks for (RFC 9110, 11.6.1). */
+  /** Returns the challenge for {@code WWW-Authenticate} (RFC 9110, section 11.6.1). */
   String challenge();
 
   /**
-   * Returns the security schemes of openapi.yaml by which callers may authenticate; any will do.
+   * Returns the security schemes of openapi.yaml by which callers may authenticate; any of them
+   * suffices.
    */
   List<String> schemes();
 
-  /** Returns what callers present, as messages name it: "API key", "token". */
+  /** Returns the kind of credential for messages, such as "API key" or "token". */
   String credential();
 
-  /** Returns the refusal of a caller whose credential lacks a scope. */
+  /** Returns the failure of a caller that lacks a scope. */
   default Failure lacks(Scope scope) {
     return new Failure.Refused(
         Code.FORBIDDEN,
@@ -34,11 +35,11 @@ public interface Callers {
             .formatted(scope.text(), credential()));
   }
 
-  /** Looks again at what has been read from files; is called every few seconds. */
+  /** Reloads files that have changed; called every few seconds. */
   default void refresh() {}
 
-  /** Everyone is {@link Caller#LOCAL}. */
-  static Callers nobodyAsked() {
+  /** Returns callers without authentication: every caller is {@link Caller#LOCAL}. */
+  static Callers anonymous() {
     return new Callers() {
       @Override
       public Caller identify(Credentials credentials) {
@@ -62,7 +63,7 @@ public interface Callers {
     };
   }
 
-  /** The refusal of credentials. */
+  /** Returns the failure for missing or invalid credentials. */
   static Failure unauthenticated(String sentence) {
     return new Failure.Refused(Code.UNAUTHENTICATED, sentence);
   }

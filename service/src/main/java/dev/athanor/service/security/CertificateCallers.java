@@ -10,7 +10,7 @@ import java.util.regex.Matcher;
 import javax.naming.InvalidNameException;
 import javax.naming.ldap.LdapName;
 
-/** Callers with certificates, which the TLS handshake has verified. */
+/** Authenticates callers by client certificates, which the TLS handshake has verified. */
 public final class CertificateCallers implements Callers {
 
   private final SecuritySettings.Mtls settings;
@@ -22,7 +22,7 @@ public final class CertificateCallers implements Callers {
   @Override
   public Caller identify(Credentials credentials) {
     if (credentials.certificates().isEmpty()) {
-      throw Callers.unauthenticated("this needs a client certificate");
+      throw Callers.unauthenticated("Client certificate required");
     }
     var certificate = credentials.certificates().getFirst();
     var tenants =
@@ -34,7 +34,8 @@ public final class CertificateCallers implements Callers {
             .toList();
     if (tenants.size() != 1 || !Tenant.isName(tenants.getFirst())) {
       throw Callers.unauthenticated(
-          "the client certificate's %s does not name one tenant".formatted(settings.tenantFrom()));
+          "the client certificate must name exactly one tenant in its %s"
+              .formatted(settings.tenantFrom()));
     }
     return new Caller(
         certificate.getSubjectX500Principal().getName(),
@@ -60,9 +61,9 @@ public final class CertificateCallers implements Callers {
   }
 
   /**
-   * The subject alternative names of one kind.
+   * Returns the subject alternative names of one kind.
    *
-   * @param kind the tag of GeneralName (RFC 5280, 4.2.1.6)
+   * @param kind the tag of GeneralName (RFC 5280, section 4.2.1.6)
    */
   private static List<String> alternatives(X509Certificate certificate, int kind)
       throws CertificateParsingException {

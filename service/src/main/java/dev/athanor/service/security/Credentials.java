@@ -6,32 +6,32 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * What a request brings to show who sent it, whatever its protocol.
+ * The credentials of a request, independent of the protocol.
  *
  * @param authorization the values of the header or metadata {@code Authorization}
- * @param apiKey those of {@code X-API-Key}
- * @param certificates the client's, its own first, verified by the TLS handshake
+ * @param apiKey the values of {@code X-API-Key}
+ * @param certificates the client's certificate chain, leaf first, verified by the TLS handshake
  */
 public record Credentials(
     List<String> authorization, List<String> apiKey, List<X509Certificate> certificates) {
 
-  /** The challenge where a bearer token or a key is wanted. */
+  /** The challenge for bearer tokens and API keys. */
   public static final String BEARER = "Bearer realm=\"athanor\"";
 
-  /** RFC 6750, 2.1. */
+  /** The syntax of RFC 6750, section 2.1. */
   private static final Pattern TOKEN =
       Pattern.compile("(?i:bearer) +([A-Za-z0-9._~+/-]+=*)", Pattern.DOTALL);
 
-  /** Whether there are none. */
+  /** Whether the request has no credentials. */
   public boolean isEmpty() {
     return authorization.isEmpty() && apiKey.isEmpty() && certificates.isEmpty();
   }
 
   /**
-   * The token of {@code Authorization: Bearer …}.
+   * Returns the token of {@code Authorization: Bearer …}.
    *
-   * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} when the header is
-   *     there twice or has another form
+   * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} if the header is
+   *     repeated or malformed
    */
   Optional<String> bearer() {
     if (authorization.isEmpty()) {
@@ -39,22 +39,23 @@ public record Credentials(
     }
     var m = TOKEN.matcher(authorization.getFirst());
     if (authorization.size() > 1 || !m.matches()) {
-      throw Callers.unauthenticated("Authorization must be there once, as Bearer and a token");
+      throw Callers.unauthenticated(
+          "Authorization must be given once, as Bearer followed by a token");
     }
     return Optional.of(m.group(1));
   }
 
   /**
-   * The key, by either header.
+   * Returns the API key from either header.
    *
-   * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} when there are two
+   * @throws dev.athanor.service.failure.Failure with {@code unauthenticated} if several are given
    */
   Optional<String> key() {
     if (apiKey.isEmpty()) {
       return bearer();
     }
     if (apiKey.size() > 1 || !authorization.isEmpty()) {
-      throw Callers.unauthenticated("give one key, in Authorization or in X-API-Key");
+      throw Callers.unauthenticated("give one API key, in Authorization or in X-API-Key");
     }
     return Optional.of(apiKey.getFirst());
   }

@@ -20,13 +20,13 @@ import org.springframework.security.oauth2.jwt.JwtDecoder;
 import org.springframework.security.oauth2.jwt.JwtDecoderInitializationException;
 import org.springframework.security.oauth2.jwt.JwtException;
 
-/** Callers with signed tokens (RFC 7519), as an OAuth2 resource server takes them. */
+/** Authenticates callers by JSON Web Tokens (RFC 7519), as an OAuth 2.0 resource server. */
 public final class JwtCallers implements Callers {
 
   private static final Logger LOG = LoggerFactory.getLogger(JwtCallers.class);
   private static final Duration RETRY = Duration.ofSeconds(5);
 
-  /** How often the log tells that the identity provider does not answer, whoever asks. */
+  /** Minimum interval between warnings that the identity provider does not respond. */
   private static final Duration BETWEEN_WARNINGS = Duration.ofMinutes(1);
 
   private final JwtDecoder decoder;
@@ -34,7 +34,7 @@ public final class JwtCallers implements Callers {
   private final AtomicLong nextWarning = new AtomicLong(System.nanoTime());
 
   /**
-   * @param decoder checks signature, algorithm, issuer, audience and times
+   * @param decoder verifies signature, algorithm, issuer, audience and times
    */
   public JwtCallers(JwtDecoder decoder, SecuritySettings.Jwt settings) {
     this.decoder = decoder;
@@ -46,16 +46,16 @@ public final class JwtCallers implements Callers {
     var token =
         credentials
             .bearer()
-            .orElseThrow(
-                () -> Callers.unauthenticated("this needs a token, as Authorization: Bearer …"));
+            .orElseThrow(() ->
+                Callers.unauthenticated("Token required; send it as Authorization: Bearer …"));
     var jwt = decode(token);
     if (jwt.getExpiresAt() == null) {
-      throw Callers.unauthenticated("the token has no exp; only those that expire are taken");
+      throw Callers.unauthenticated("the token has no exp; tokens must expire");
     }
     var tenant = jwt.getClaims().get(settings.tenantClaim());
     if (!(tenant instanceof String name) || !Tenant.isName(name)) {
       throw Callers.unauthenticated(
-          "the token's claim %s names no tenant".formatted(settings.tenantClaim()));
+          "the token's claim %s does not name a tenant".formatted(settings.tenantClaim()));
     }
     var scopes = scopes(jwt.getClaims().get(settings.scopesClaim()));
     return new Caller(Objects.requireNonNullElse(jwt.getSubject(), ""), new Tenant(name), scopes);
@@ -65,9 +65,9 @@ public final class JwtCallers implements Callers {
     try {
       return decoder.decode(token);
     } catch (BadJwtException e) {
-      LOG.debug("a token was refused", e);
+      LOG.debug("Token rejected", e);
       throw Callers.unauthenticated(
-          "the token is not accepted; it must be signed by the issuer, for this audience, and be in time");
+          "Invalid token; it must be signed by the issuer, be for this audience, and not be expired");
     } catch (JwtException | JwtDecoderInitializationException e) {
       warn(e);
       throw new Failure.Busy(
@@ -88,7 +88,10 @@ public final class JwtCallers implements Callers {
     }
   }
 
-  /** Those among the words of the claim that are ours; a token may be for other services too. */
+  /**
+   * Returns the known scopes of the claim; others are ignored, since a token may serve several
+   * services.
+   */
   private static Set<Scope> scopes(@Nullable Object claim) {
     var words =
         switch (claim) {

@@ -11,10 +11,10 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.ClassUtils;
 
 /**
- * Where the service listens.
+ * The addresses on which the service listens.
  *
- * @param addresses by the properties that name them; empty for all of the machine's
- * @param managementIsApart whether management has a port of its own
+ * @param addresses addresses by property name; an empty address means all interfaces
+ * @param managementIsApart whether management has a separate port
  */
 public record Listeners(Map<String, String> addresses, boolean managementIsApart) {
 
@@ -24,7 +24,7 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
   private static final String MANAGEMENT = "management.server.address";
   private static final String GRPC = "spring.grpc.server.address";
 
-  /** What the settings say. */
+  /** Reads the addresses from the settings. */
   public static Listeners of(Environment environment) {
     var addresses = new LinkedHashMap<String, String>();
     var rest = environment.getProperty(REST, "");
@@ -45,10 +45,10 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
   }
 
   /**
-   * Checks that nobody but this machine can reach a service that asks nobody who they are.
+   * Checks that a service without authentication listens only on loopback addresses.
    *
-   * @param allowed whether others may all the same; then this is only logged
-   * @throws SecurityMisconfigured when they could
+   * @param allowed whether other addresses are allowed; then a warning is logged instead
+   * @throws SecurityMisconfigured if it listens on other addresses
    */
   public void checkLoopback(boolean allowed) {
     var open =
@@ -64,13 +64,13 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
     }
     if (!allowed) {
       throw new SecurityMisconfigured(
-          ("%s, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or"
+          ("%s, and athanor.security.mode is none, so anyone could call; set the mode to api-key, jwt or"
                   + " mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated")
               .formatted(open));
     }
     LOG.warn(
         "OPEN TO ANYONE: {}, athanor.security.mode is none and athanor.security.allow-unauthenticated is set;"
-            + " whoever reaches this service can run ops and read, write and delete all tensors",
+            + " anyone who can reach this service can run ops and read, write and delete all tensors",
         open);
   }
 

@@ -3,21 +3,21 @@ package dev.athanor.service.security;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who may ask for one operation.
+ * The access rule of one operation.
  *
- * @param operation a route, {@code GET /tensors/{handle}}, or the full name of an RPC, {@code
- *     athanor.v1.Ops/Run}
- * @param open whether nobody has to say who they are
- * @param scope what a caller needs; null when any caller may
+ * @param operation a route such as {@code GET /tensors/{handle}}, or the full name of an RPC such
+ *     as {@code athanor.v1.Ops/Run}
+ * @param open whether no authentication is required
+ * @param scope the required scope; null if any authenticated caller is allowed
  */
 public record Rule(String operation, boolean open, @Nullable Scope scope) {
 
-  /** For probes, which cannot say who they are. */
+  /** Returns a rule without authentication, for probes. */
   static Rule open(String operation) {
     return new Rule(operation, true, null);
   }
 
-  /** For what tells nothing of any tenant. */
+  /** Returns a rule for operations that reveal nothing about tenants. */
   static Rule anyCaller(String operation) {
     return new Rule(operation, false, null);
   }
@@ -26,7 +26,7 @@ public record Rule(String operation, boolean open, @Nullable Scope scope) {
     return new Rule(operation, false, scope);
   }
 
-  /** Whether a caller may. */
+  /** Whether the rule allows a caller. */
   public boolean admits(Caller caller) {
     return open || scope == null || caller.has(scope);
   }

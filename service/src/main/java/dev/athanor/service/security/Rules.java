@@ -15,12 +15,12 @@ import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /**
- * The one table of who may do what, over every protocol. What is not in it is not answered: a new
- * route or RPC needs a row here, and a test finds those that have none.
+ * The access rules of all protocols. Operations without a rule are denied, so every new route or
+ * RPC needs a row here; a test finds missing rows.
  */
 public final class Rules {
 
-  /** All of them, in the order in which people would look for them. */
+  /** All rules, grouped by topic. */
   static final List<Rule> TABLE =
       List.of(
           open("GET /livez"),
@@ -94,15 +94,15 @@ public final class Rules {
           needs(Scope.OPS_RUN, "inference.GRPCInferenceService/ModelInfer"),
           needs(Scope.OPS_RUN, "inference.GRPCInferenceService/ModelStreamInfer"));
 
-  /** What the table has for a request. */
+  /** The result of a rule lookup. */
   public sealed interface Match {
-    /** A rule of its own. */
+    /** A matching rule. */
     record Ruled(Rule rule) implements Match {}
 
-    /** A path that takes other methods. */
+    /** A known path with other methods. */
     record OtherMethod(Set<String> allowed) implements Match {}
 
-    /** Nothing. */
+    /** An unknown path. */
     record Unknown() implements Match {}
   }
 
@@ -112,7 +112,7 @@ public final class Rules {
   private final List<Route> routes;
 
   /**
-   * @param unauthenticatedManagement whether what actuator serves needs no caller
+   * @param unauthenticatedManagement whether actuator endpoints need no authentication
    */
   public Rules(boolean unauthenticatedManagement) {
     rpcs = TABLE.stream().filter(rule -> !rule.operation().contains(" ")).toList();
@@ -137,15 +137,19 @@ public final class Rules {
         rule);
   }
 
-  /** The rule for an RPC by its full name, {@code athanor.v1.Ops/Run}; no rule means no. */
+  /**
+   * Returns the rule of an RPC by its full name, such as {@code athanor.v1.Ops/Run}; without a
+   * rule, access is denied.
+   */
   public Optional<Rule> rpc(String fullName) {
     return rpcs.stream().filter(rule -> rule.operation().equals(fullName)).findFirst();
   }
 
   /**
-   * The rule for a route. HEAD has that of GET, and OPTIONS one for every path that is there.
+   * Returns the rule of a route. HEAD uses the rule of GET; OPTIONS is allowed for every known
+   * path.
    *
-   * @param path as it stands in the request, percent-encoded and without its query
+   * @param path the path of the request, percent-encoded and without the query
    */
   public Match route(String method, String path) {
     var parsed = PathContainer.parsePath(path);

@@ -7,35 +7,35 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** What a caller may be allowed, always among the tensors of its own tenant. */
+/** A permission of a caller, always limited to the tensors of its own tenant. */
 public enum Scope {
-  /** Runs ops and pipelines, on every tensor of the tenant that a call names; keeps results. */
+  /** Run ops and pipelines, read and write the tensors that they name, and keep results. */
   OPS_RUN,
-  /** Lists, describes and reads tensors. */
+  /** List, describe and read tensors. */
   TENSORS_READ,
-  /** Creates, replaces, renews and deletes tensors. */
+  /** Create, replace, renew and delete tensors. */
   TENSORS_WRITE,
-  /** Reads metrics, health in detail and what runs here. */
+  /** Read metrics, detailed health and build information. */
   METRICS,
-  /** Asks for a priority above the normal one. */
+  /** Request a priority above the default. */
   PRIORITY,
   /** All of the above. */
   ADMIN;
 
-  /** {@code ops:run}. */
+  /** Returns the scope in the form {@code ops:run}. */
   public String text() {
     return name().toLowerCase(Locale.ROOT).replace('_', ':');
   }
 
-  /** The scope of a text, if there is one. */
+  /** Parses a scope; empty if unknown. */
   public static Optional<Scope> of(String text) {
     return Arrays.stream(values()).filter(scope -> scope.text().equals(text)).findFirst();
   }
 
   /**
-   * The scopes in a text with commas between them.
+   * Parses comma-separated scopes.
    *
-   * @throws IllegalArgumentException when it names none, or one that there is not
+   * @throws IllegalArgumentException if the text is empty or contains an unknown scope
    */
   public static Set<Scope> list(String text) {
     var scopes = EnumSet.noneOf(Scope.class);
@@ -44,13 +44,13 @@ public enum Scope {
           of(each)
               .orElseThrow(() ->
                   new IllegalArgumentException(
-                      "the scopes must be some of %s, with commas between them"
+                      "scopes must be a comma-separated list of %s"
                           .formatted(list(EnumSet.allOf(Scope.class))))));
     }
     return scopes;
   }
 
-  /** The text that {@link #list(String)} reads. */
+  /** Formats scopes for {@link #list(String)}. */
   static String list(Set<Scope> scopes) {
     return scopes.stream().sorted().map(Scope::text).collect(Collectors.joining(","));
   }

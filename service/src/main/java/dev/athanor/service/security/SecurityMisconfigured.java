@@ -1,10 +1,10 @@
 package dev.athanor.service.security;
 
-/** The settings would leave the service open, or closed to everyone: it does not start. */
+/** Thrown at startup if the security settings would leave the service open or unusable. */
 public final class SecurityMisconfigured extends RuntimeException {
 
   /**
-   * @param sentence what is set, and what would be right
+   * @param sentence what is set, and how to fix it
    */
   public SecurityMisconfigured(String sentence) {
     super(sentence);

@@ -10,9 +10,9 @@ import java.util.regex.Pattern;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * Settings of authentication. The settings that all Spring Boot services share keep their names:
- * {@code spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl}
- * and {@code spring.ssl.bundle} for certificates.
+ * Settings of authentication. Common Spring Boot settings keep their names: {@code
+ * spring.security.oauth2.resourceserver.jwt} for the issuer of tokens, {@code server.ssl} and
+ * {@code spring.ssl.bundle} for certificates.
  *
  * @param mode How callers authenticate: none, api-key, jwt or mtls.
  * @param allowUnauthenticated Whether the service may listen on addresses other than loopback in
@@ -28,7 +28,7 @@ public record SecuritySettings(
     @Valid @NotNull @DefaultValue Jwt jwt,
     @Valid @NotNull @DefaultValue Mtls mtls) {
 
-  /** How callers show who they are. */
+  /** The authentication mode. */
   public enum Mode {
     NONE,
     API_KEY,
@@ -49,8 +49,8 @@ public record SecuritySettings(
    * Settings of mode jwt.
    *
    * @param tenantClaim Name of the claim that holds the tenant, a string.
-   * @param scopesClaim Name of the claim that holds the scopes: a list of strings, or one string
-   *     with spaces between them.
+   * @param scopesClaim Name of the claim that holds the scopes: a list of strings, or one
+   *     space-separated string.
    */
   public record Jwt(
       @NotBlank @DefaultValue("tenant") String tenantClaim,
@@ -70,7 +70,7 @@ public record SecuritySettings(
       @NotNull @DefaultValue("(.+)") Pattern tenantPattern,
       @NotNull @DefaultValue({"ops:run", "tensors:read", "tensors:write"}) Set<Scope> scopes) {}
 
-  /** Which name in a certificate has the tenant. */
+  /** The name in a certificate that holds the tenant. */
   public enum Source {
     SUBJECT_CN,
     SAN_URI,

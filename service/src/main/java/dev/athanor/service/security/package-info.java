@@ -1,4 +1,4 @@
-/** Who calls, and what they may do: the same for every protocol. */
+/** Authentication and authorization, shared by all protocols. */
 @NullMarked
 package dev.athanor.service.security;
 

@@ -10,71 +10,72 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Locks the contents of tensors for calls that are not in the queue yet. A call waits only as long
- * as its client does and the service can still serve it, and only so many calls wait at a time.
+ * Locks the contents of tensors before a call is queued. A call stops waiting when its client
+ * disconnects, its deadline passes, or the service can no longer run it. The number of waiting
+ * calls is limited.
  */
 public final class ContentLocks {
 
-  /** How often a wait is looked at; shorter waits would let readers starve a writer. */
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+  /** Interval between checks of a waiting call; shorter waits would let readers starve a writer. */
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
   private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
   private final DeviceHealth health;
-  private final int most;
+  private final int limit;
   private final AtomicInteger waiting = new AtomicInteger();
 
   /**
-   * @param most how many calls may wait
+   * @param limit maximum number of waiting calls
    */
-  ContentLocks(DeviceHealth health, int most) {
+  ContentLocks(DeviceHealth health, int limit) {
     this.health = health;
-    this.most = most;
+    this.limit = limit;
   }
 
   /**
-   * Waits until nobody writes the contents, and to write them until nobody reads them.
+   * Acquires the read or write lock of a tensor's contents.
    *
-   * @throws Failure.TooLate when the deadline passes first
-   * @throws Failure.Busy with {@code queue-full} when too many calls wait, or {@code draining} or
-   *     {@code device-lost} when it comes to that
-   * @throws Failure.Refused with {@code cancelled} when the client hangs up
+   * @throws Failure.TooLate if the deadline passes first
+   * @throws Failure.Busy with {@code queue-full} if too many calls wait, or with {@code draining}
+   *     or {@code device-lost} if that happens meanwhile
+   * @throws Failure.Refused with {@code cancelled} if the client disconnects
    */
-  public void lock(Pin pin, Access access, RequestContext terms) {
+  public void lock(Pin pin, Access access, RequestContext context) {
     try {
       if (!pin.tryLock(access, 0)) {
-        await(pin, access, terms);
+        await(pin, access, context);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw terms.clientHasGone().getAsBoolean() ? Failure.clientGone() : Failure.Busy.draining();
+      throw context.clientHasGone().getAsBoolean() ? Failure.clientGone() : Failure.Busy.draining();
     }
   }
 
-  private void await(Pin pin, Access access, RequestContext terms) throws InterruptedException {
+  private void await(Pin pin, Access access, RequestContext context) throws InterruptedException {
     try {
-      if (waiting.incrementAndGet() > most) {
+      if (waiting.incrementAndGet() > limit) {
         throw new Failure.Busy(
             Code.QUEUE_FULL,
-            "Queue full: %d calls wait for tensors that other calls use (athanor.run.queue=%d). Retry after 1 s."
-                .formatted(most, most),
+            "Queue full: %d calls are waiting for tensors in use by other calls (athanor.run.queue=%d). Retry after 1 s."
+                .formatted(limit, limit),
             RETRY_AFTER);
       }
       long wait;
       do {
-        terms.deadline().check();
+        context.deadline().check();
         health.admit(pin.home().number());
-        if (terms.clientHasGone().getAsBoolean()) {
+        if (context.clientHasGone().getAsBoolean()) {
           throw Failure.clientGone();
         }
-        wait = Math.clamp(terms.deadline().remainingNanos(), 0, LOOK_NANOS);
+        wait = Math.clamp(context.deadline().remainingNanos(), 0, POLL_NANOS);
       } while (!pin.tryLock(access, wait));
     } finally {
       waiting.decrementAndGet();
     }
   }
 
-  /** How many calls wait. */
+  /** Returns the number of waiting calls. */
   public int waiting() {
     return waiting.get();
   }

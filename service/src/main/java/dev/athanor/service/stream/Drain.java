@@ -7,21 +7,21 @@ import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * The first step of a shutdown: readiness goes, then new work is refused, and what is under way
- * finishes. Only then, and not before the notice is over, does the web server stop, so that clients
- * still learn why they are refused.
+ * The first phase of a shutdown. The service reports that it is not ready, then rejects new work,
+ * and finishes accepted work. The web server stops afterwards, and not before the drain delay and
+ * linger time have passed, so that clients still receive the error {@code draining}.
  */
 public final class Drain implements SmartLifecycle {
 
   private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
 
   private final StreamPool streams;
-  private final Duration toClosing;
+  private final Duration minimumDuration;
   private volatile boolean running;
 
   public Drain(StreamPool streams, RunSettings settings) {
     this.streams = streams;
-    toClosing = settings.drainDelay().plus(settings.drainLinger());
+    minimumDuration = settings.drainDelay().plus(settings.drainLinger());
   }
 
   @Override
@@ -31,18 +31,18 @@ public final class Drain implements SmartLifecycle {
 
   @Override
   public void stop() {
-    LOG.info("draining: {} jobs at work, {} waiting", streams.busy(), streams.waiting());
+    LOG.info("Draining: {} running jobs, {} waiting jobs", streams.busy(), streams.waiting());
     long began = System.nanoTime();
     streams.drain();
     try {
-      Thread.sleep(toClosing.minusNanos(System.nanoTime() - began));
+      Thread.sleep(minimumDuration.minusNanos(System.nanoTime() - began));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     running = false;
   }
 
-  /** Waits in a thread of its own, so that the phase's time limit holds. */
+  /** Waits in a separate thread, so that the timeout of the lifecycle phase applies. */
   @Override
   public void stop(Runnable callback) {
     Thread.startVirtualThread(() -> {
@@ -56,13 +56,13 @@ public final class Drain implements SmartLifecycle {
     return running;
   }
 
-  /** What is drained is at its end and cannot be started again. */
+  /** Returns false, since draining cannot be undone. */
   @Override
   public boolean isPauseable() {
     return false;
   }
 
-  /** Before the web server, whose phases lie below. */
+  /** Returns the highest phase, which stops before the web server. */
   @Override
   public int getPhase() {
     return DEFAULT_PHASE;

@@ -6,53 +6,53 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Work for a stream, which keeps its result. Whatever happens, {@link #close} is called exactly
- * once, after all else.
+ * A unit of work for a stream. It holds its own result. {@link #close} is always called exactly
+ * once, as the last method.
  */
 public interface Job extends AutoCloseable {
 
-  /** The device on which it is done. */
+  /** Returns the number of the device that runs it. */
   int device();
 
-  /** What kind of work it is: jobs of one kind are wrongly estimated by the same factor. */
+  /** Returns the kind of work. Estimates of jobs of one kind are off by the same factor. */
   Object kind();
 
-  /** How long it will keep a stream, by the estimate, in nanoseconds. */
+  /** Returns the estimated run time in nanoseconds. */
   long cost();
 
-  /** The host memory that it holds while it waits, in bytes. */
+  /** Returns the host memory that it holds while it waits, in bytes. */
   long hostBytes();
 
-  /** Whether it goes on with something of which a part is done. */
-  default boolean goesOn() {
+  /** Whether it continues a transfer that has already begun. */
+  default boolean isContinuation() {
     return false;
   }
 
-  /** With which others it can share a launch. */
+  /** Returns the batch that it can join; empty if it must run alone. */
   default Optional<Ticket.Batch> batch() {
     return Optional.empty();
   }
 
-  /** Does the work and waits for it. */
+  /** Runs the job and waits for its completion. */
   void run(Stream stream);
 
   /**
-   * Does the work of all in one launch and waits for it.
+   * Runs all jobs in one launch and waits for its completion.
    *
-   * @param jobs of this job's batch, itself the first of them
-   * @return false when nothing was done, since they are better run one by one
+   * @param jobs the jobs of the batch, this one first
+   * @return false if nothing has run and the jobs must run one by one
    */
-  default boolean runTogether(Stream stream, List<Job> jobs) {
+  default boolean runBatch(Stream stream, List<Job> jobs) {
     return false;
   }
 
-  /** Gives back what was taken to run together, which has failed; the job is run alone next. */
-  default void leave() {}
+  /** Releases the resources of a failed batch; the job runs alone next. */
+  default void leaveBatch() {}
 
-  /** Makes the result visible to others; not called when nobody waits for it any more. */
+  /** Publishes the result; not called if the client has stopped waiting. */
   default void commit(Stream stream) {}
 
-  /** Gives back all that the job holds. */
+  /** Releases everything that the job holds. */
   @Override
   void close();
 }

@@ -9,14 +9,14 @@ import dev.athanor.service.tensor.Tenant;
 import java.util.function.BooleanSupplier;
 
 /**
- * For whom a request is served, how urgently, and for how long.
+ * The context of a request: tenant, priority, deadline, cancellation and memory.
  *
- * @param priority 1 first, {@link #LAST_PRIORITY} last; {@link Ticket#MIDDLE} where the client does
- *     not say
- * @param mayPrioritize whether the caller may ask for more than the {@link #NORMAL_PRIORITY}
- * @param clientHasGone whether nobody waits for the answer any more; asked while it is waited for,
- *     by one thread
- * @param memory for the tensors that come and go with the request; whoever serves it closes it
+ * @param priority from 1, the highest, to {@link #LAST_PRIORITY}; {@link Ticket#MIDDLE} by default
+ * @param mayPrioritize whether the caller may request a higher priority than {@link
+ *     #NORMAL_PRIORITY}
+ * @param clientHasGone whether the client has disconnected; polled by one thread at a time while a
+ *     call waits
+ * @param memory host memory for inline tensors; the request handler closes it
  */
 public record RequestContext(
     Tenant tenant,
@@ -31,24 +31,24 @@ public record RequestContext(
   /** The priority of a request whose client names none. */
   private static final int NORMAL_PRIORITY = (1 + LAST_PRIORITY) / 2;
 
-  /** The service's own work. */
+  /** The context of the service's own work. */
   public static final RequestContext OWN = new RequestContext(Tenant.LOCAL, Deadline.none());
 
-  /** Usual terms for a client that stays. */
+  /** Creates a context of normal priority for a client that never disconnects. */
   public RequestContext(Tenant tenant, Deadline deadline) {
     this(tenant, Ticket.MIDDLE, deadline, () -> false);
   }
 
-  /** Terms of a request whose tensors come and go on the heap. */
+  /** Creates a context that keeps inline tensors on the heap. */
   public RequestContext(
       Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
     this(tenant, priority, true, deadline, clientHasGone, RequestMemory.HEAP);
   }
 
   /**
-   * Returns this context with the priority that the client asks for.
+   * Returns this context with another priority.
    *
-   * @param field where the request names the priority
+   * @param field the path of the priority in the request
    * @param wanted 1 to {@link #LAST_PRIORITY}
    * @throws Failure.Refused with {@code forbidden} if the priority is above the normal one and the
    *     caller lacks the scope for that
@@ -58,7 +58,7 @@ public record RequestContext(
       throw new Failure.Refused(
           Code.FORBIDDEN,
           field,
-          "%s is %d; a priority above the normal %d needs the scope priority, which the caller lacks"
+          "%s is %d; a priority higher than %d requires the scope \"priority\", which the caller lacks"
               .formatted(field, wanted, NORMAL_PRIORITY));
     }
     return new RequestContext(tenant, wanted, mayPrioritize, deadline, clientHasGone, memory);

@@ -37,22 +37,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries out what the {@link Scheduler} decides: some streams of each device, all with threads of
- * their own, and clients that wait for their answers. The streams' threads are platform threads,
- * since calls into a driver block and the emulator computes: neither shall hold up the virtual
- * threads that serve requests.
+ * Executes the decisions of the {@link Scheduler} on the streams of all devices. Each stream has a
+ * platform thread of its own, since driver calls block and the emulator computes; either would pin
+ * the carriers of the virtual threads that serve requests.
  */
 public final class StreamPool implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(StreamPool.class);
 
-  /** How often a client that waits is looked after. */
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+  /** Interval between checks of a waiting client for cancellation and its deadline. */
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private static final Duration LOOK_FOR_HANGS = Duration.ofSeconds(5);
+  private static final Duration HANG_CHECK_INTERVAL = Duration.ofSeconds(5);
 
-  /** A job and whoever waits for it. */
-  private static final class Turn {
+  /** A submitted job and the future that its client waits for. */
+  private static final class PendingJob {
     final long id;
     final Job job;
     final Deadline deadline;
@@ -64,27 +63,27 @@ public final class StreamPool implements AutoCloseable {
     boolean inTime;
     @Nullable RuntimeException fault;
 
-    Turn(long id, Job job, Deadline deadline) {
+    PendingJob(long id, Job job, Deadline deadline) {
       this.id = id;
       this.job = job;
       this.deadline = deadline;
     }
   }
 
-  /** A stream, and what it is given. */
-  private static final class Server {
+  /** A stream and its current work. */
+  private static final class StreamWorker {
     final int device;
     final int number;
 
-    /** It is given work only when it is idle. */
-    final BlockingQueue<List<Turn>> started = new ArrayBlockingQueue<>(1);
+    /** Receives work only while the stream is idle. */
+    final BlockingQueue<List<PendingJob>> started = new ArrayBlockingQueue<>(1);
 
     final Activity activity;
 
-    /** What it is at. */
-    volatile List<Turn> launch = List.of();
+    /** The jobs of the current launch. */
+    volatile List<PendingJob> launch = List.of();
 
-    Server(int device, int number, Activity activity) {
+    StreamWorker(int device, int number, Activity activity) {
       this.device = device;
       this.number = number;
       this.activity = activity;
@@ -94,32 +93,32 @@ public final class StreamPool implements AutoCloseable {
   private final DeviceHealth health;
   private final Scheduler scheduler;
   private final ContentLocks locks;
-  private final long origin = System.nanoTime();
+  private final long epoch = System.nanoTime();
 
   private final ReentrantLock lock = new ReentrantLock();
-  private final Map<Long, Turn> turns = new HashMap<>();
+  private final Map<Long, PendingJob> pendingJobs = new HashMap<>();
   private long lastId;
 
   private final CompletableFuture<Boolean> drained = new CompletableFuture<>();
-  private final List<List<Server>> servers = new ArrayList<>();
+  private final List<List<StreamWorker>> workers = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
-  /** Streams of devices, which have the same numbers in {@code health}. */
+  /** Opens streams on all devices, which have the same numbers in {@code health}. */
   public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
     this.health = health;
     locks = new ContentLocks(health, settings.queue());
     scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
     for (int i = 0; i < devices.size(); i++) {
       int device = i;
-      servers.add(IntStream.range(0, settings.streams()).mapToObj(n -> server(device, n)).toList());
+      workers.add(IntStream.range(0, settings.streams()).mapToObj(n -> worker(device, n)).toList());
     }
-    for (var server : servers.stream().flatMap(List::stream).toList()) {
-      var stream = devices.get(server.device).openStream();
+    for (var worker : workers.stream().flatMap(List::stream).toList()) {
+      var stream = devices.get(worker.device).openStream();
       threads.add(
           Thread.ofPlatform()
               .daemon()
-              .name("stream-%d-%d".formatted(server.device, server.number))
-              .start(() -> serve(stream, server)));
+              .name("stream-%d-%d".formatted(worker.device, worker.number))
+              .start(() -> workLoop(stream, worker)));
     }
     threads.add(
         Thread.ofPlatform()
@@ -128,106 +127,107 @@ public final class StreamPool implements AutoCloseable {
             .start(() -> watchUntilClosed(settings.launchTimeout())));
   }
 
-  private Server server(int device, int number) {
-    return new Server(device, number, health.watch(device, "stream " + number));
+  private StreamWorker worker(int device, int number) {
+    return new StreamWorker(device, number, health.watch(device, "stream " + number));
   }
 
   /**
-   * Runs a job and waits for it.
+   * Runs a job and waits for its completion.
    *
    * @throws Failure.Busy with {@code queue-full}, {@code draining} or {@code device-lost}
-   * @throws Failure.TooLate when the deadline passes first, or would by the estimate; what is
-   *     running is then left to finish, and its result is dropped
-   * @throws Failure what a fault of the device means
+   * @throws Failure.TooLate if the deadline passes or, by the estimate, cannot be met; a running
+   *     job finishes, but its result is dropped
+   * @throws Failure if the device reports a fault
    */
-  public void run(Job job, RequestContext terms) {
-    start(job, terms).await();
+  public void run(Job job, RequestContext context) {
+    start(job, context).await();
   }
 
   /**
-   * Submits a job and waits for nothing. One of the methods of what this returns must be called.
+   * Submits a job without waiting. The caller must call {@code await} or {@code cancel} on the
+   * returned handle.
    *
-   * @throws Failure what {@link #run} throws before a job is submitted
+   * @throws Failure if the job is rejected, as for {@link #run}
    */
-  public Submitted start(Job job, RequestContext terms) {
-    Turn turn;
+  public Submitted start(Job job, RequestContext context) {
+    PendingJob pending;
     lock.lock();
     try {
-      turn = new Turn(++lastId, job, terms.deadline());
-      turns.put(turn.id, turn);
+      pending = new PendingJob(++lastId, job, context.deadline());
+      pendingJobs.put(pending.id, pending);
     } finally {
       lock.unlock();
     }
     try {
-      tell(new Event.Submit(ticket(turn.id, job, terms)));
+      dispatch(new Event.Submit(ticket(pending.id, job, context)));
     } catch (RuntimeException | Error e) {
-      forget(turn);
-      close(turn);
+      forget(pending);
+      close(pending);
       throw e;
     }
-    return new Submitted(turn, terms);
+    return new Submitted(pending, context);
   }
 
-  /** A job whose answer is still to come. */
+  /** The handle of a submitted job. */
   public final class Submitted {
-    private final Turn turn;
-    private final RequestContext terms;
+    private final PendingJob pending;
+    private final RequestContext context;
 
-    private Submitted(Turn turn, RequestContext terms) {
-      this.turn = turn;
-      this.terms = terms;
+    private Submitted(PendingJob pending, RequestContext context) {
+      this.pending = pending;
+      this.context = context;
     }
 
     /**
-     * Waits for the job.
+     * Waits for the job's completion.
      *
      * @throws Failure as {@link StreamPool#run} does
      */
     public void await() {
       while (true) {
         try {
-          long wait = Math.clamp(terms.deadline().remainingNanos() + 1, 1, LOOK_NANOS);
-          turn.answer.get(wait, TimeUnit.NANOSECONDS);
+          long wait = Math.clamp(context.deadline().remainingNanos() + 1, 1, POLL_NANOS);
+          pending.answer.get(wait, TimeUnit.NANOSECONDS);
           return;
         } catch (ExecutionException e) {
           throw answered(e);
         } catch (TimeoutException e) {
           boolean gone =
-              terms.deadline().remainingNanos() >= 0 && terms.clientHasGone().getAsBoolean();
-          tell(gone ? new Event.Cancel(turn.id) : new Event.Tick());
+              context.deadline().remainingNanos() >= 0 && context.clientHasGone().getAsBoolean();
+          dispatch(gone ? new Event.Cancel(pending.id) : new Event.Tick());
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
-          tell(new Event.Cancel(turn.id));
-          join(turn);
+          dispatch(new Event.Cancel(pending.id));
+          join(pending);
           return;
         }
       }
     }
 
-    /** Cancels the job, unless it is done, and tells whether it is. */
+    /** Cancels the job unless it has completed, and returns whether it completed. */
     public boolean cancel() {
-      tell(new Event.Cancel(turn.id));
-      return turn.answer.handle((_, failure) -> failure == null).join();
+      dispatch(new Event.Cancel(pending.id));
+      return pending.answer.handle((_, failure) -> failure == null).join();
     }
   }
 
-  private void forget(Turn turn) {
+  private void forget(PendingJob pending) {
     lock.lock();
     try {
-      turns.remove(turn.id);
+      pendingJobs.remove(pending.id);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Locks the contents of tensors for a job that will be submitted. */
+  /** Returns the locks that a job acquires before it is submitted. */
   public ContentLocks locks() {
     return locks;
   }
 
-  private static void join(Turn turn) {
+  private static void join(PendingJob pending) {
     try {
-      turn.answer.join();
+      pending.answer.join();
     } catch (CompletionException e) {
       throw answered(e);
     }
@@ -239,232 +239,236 @@ public final class StreamPool implements AutoCloseable {
         : new IllegalStateException(e);
   }
 
-  private Ticket ticket(long id, Job job, RequestContext terms) {
-    var deadline = terms.deadline();
+  private Ticket ticket(long id, Job job, RequestContext context) {
+    var deadline = context.deadline();
     return new Ticket(
         id,
-        terms.tenant().name(),
-        terms.priority(),
-        deadline.isSet() ? Math.max(deadline.at() - origin, 0) : Ticket.NEVER,
+        context.tenant().name(),
+        context.priority(),
+        deadline.isSet() ? Math.max(deadline.at() - epoch, 0) : Ticket.NEVER,
         job.kind(),
         Math.max(job.cost(), 1),
         job.hostBytes(),
         job.device(),
-        job.goesOn(),
+        job.isContinuation(),
         job.batch().orElse(null));
   }
 
-  /** What a fault means; a lost device is remembered. The log has it in the trace of its call. */
-  private RuntimeException failure(Turn turn, Throwable fault) {
-    try (var _ = turn.trace.makeCurrent()) {
+  /**
+   * Translates a fault into a failure, marks a lost device, and logs within the trace of the call.
+   */
+  private RuntimeException failure(PendingJob pending, Throwable fault) {
+    try (var _ = pending.trace.makeCurrent()) {
       return switch (fault) {
-        case DeviceException e -> health.explain(turn.job.device(), e);
+        case DeviceException e -> health.explain(pending.job.device(), e);
         case RuntimeException e -> e;
         default -> new IllegalStateException(fault);
       };
     }
   }
 
-  // -- decisions
+  // -- scheduling
 
-  /** Tells the scheduler what happened and does what it decides. */
-  private void tell(Event event) {
+  /** Passes an event to the scheduler and executes its decisions. */
+  private void dispatch(Event event) {
     var after = new ArrayList<Runnable>();
     lock.lock();
     try {
-      for (var decision : scheduler.on(System.nanoTime() - origin, event)) {
+      for (var decision : scheduler.on(System.nanoTime() - epoch, event)) {
         carryOut(decision, after);
       }
       health.enter(scheduler.phase());
     } finally {
       lock.unlock();
     }
-    after.forEach(Runnable::run); // which may wait for the device, and throws nothing
+    after.forEach(Runnable::run); // may wait for the device; throws nothing
   }
 
   private void carryOut(Decision decision, List<Runnable> after) {
     switch (decision) {
       case Decision.Admitted _ -> {}
       case Decision.Started(int device, int stream, var tickets) -> {
-        var launch = tickets.stream().map(this::turn).toList();
-        launch.forEach(turn -> turn.started = true);
-        servers.get(device).get(stream).started.add(launch);
+        var launch = tickets.stream().map(this::pending).toList();
+        launch.forEach(pending -> pending.started = true);
+        workers.get(device).get(stream).started.add(launch);
       }
       case Decision.Done(var ticket) -> {
-        turn(ticket).inTime = true;
-        turns.remove(ticket.id());
+        pending(ticket).inTime = true;
+        pendingJobs.remove(ticket.id());
       }
       case Decision.Refused(var ticket, var reason, long retryAfter) ->
           answer(ticket, reason, retryAfter, after);
       case Decision.Failed(var ticket, var reason, long retryAfter) ->
           answer(ticket, reason, retryAfter, after);
       case Decision.Expired(var ticket) -> answer(ticket, Reason.DEADLINE_EXCEEDED, 0, after);
-      case Decision.Dropped(var ticket) -> answer(turn(ticket), Failure.clientGone(), after);
+      case Decision.Dropped(var ticket) -> answer(pending(ticket), Failure.clientGone(), after);
       case Decision.Drained() -> drained.complete(true);
     }
   }
 
-  private Turn turn(Ticket ticket) {
-    return Objects.requireNonNull(turns.get(ticket.id()), "a ticket that was submitted");
+  private PendingJob pending(Ticket ticket) {
+    return Objects.requireNonNull(pendingJobs.get(ticket.id()), "the ticket was submitted");
   }
 
   private void answer(Ticket ticket, Reason reason, long retryAfter, List<Runnable> after) {
-    var turn = turn(ticket);
+    var pending = pending(ticket);
     var retry = Duration.ofSeconds(Math.max(retryAfter, 1));
     answer(
-        turn,
+        pending,
         switch (reason) {
           case QUEUE_FULL ->
               new Failure.Busy(
                   Code.QUEUE_FULL,
-                  "%d jobs wait for the device already, as much work as may; try again"
-                      .formatted(scheduler.load().tickets()),
+                  "Queue full: %d jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after %d s."
+                      .formatted(scheduler.load().tickets(), retry.toSeconds()),
                   retry);
           case DRAINING -> Failure.Busy.draining();
-          case DEADLINE_EXCEEDED -> new Failure.TooLate(turn.deadline);
+          case DEADLINE_EXCEEDED -> new Failure.TooLate(pending.deadline);
           case DEVICE_LOST -> Failure.Busy.deviceLost();
-          case FAULT -> Objects.requireNonNull(turn.fault, "a stream says why it fails");
+          case FAULT -> Objects.requireNonNull(pending.fault, "the stream recorded the fault");
         },
         after);
   }
 
-  /** What was started is given back when it ends, by the stream that is at it. */
-  private void answer(Turn turn, RuntimeException failure, List<Runnable> after) {
-    turns.remove(turn.id);
-    if (!turn.started) {
-      after.add(() -> close(turn));
+  /** Fails a job. If it is running, its stream closes it afterwards. */
+  private void answer(PendingJob pending, RuntimeException failure, List<Runnable> after) {
+    pendingJobs.remove(pending.id);
+    if (!pending.started) {
+      after.add(() -> close(pending));
     }
-    after.add(() -> turn.answer.completeExceptionally(failure));
+    after.add(() -> pending.answer.completeExceptionally(failure));
   }
 
   // -- streams
 
   /**
-   * A thread that ended early would leave its stream at work for ever, as the scheduler sees it.
+   * Runs the jobs of one stream until the pool closes or the device is lost. If the thread dies
+   * unexpectedly, the device is given up, since the scheduler would otherwise wait for the stream
+   * forever.
    */
-  private void serve(Stream stream, Server server) {
-    int device = server.device;
+  private void workLoop(Stream stream, StreamWorker worker) {
+    int device = worker.device;
     try (stream) {
       while (!health.isLost(device)) {
-        tell(new Event.StreamReady(device, server.number));
-        work(stream, server, server.started.take());
+        dispatch(new Event.StreamReady(device, worker.number));
+        work(stream, worker, worker.started.take());
       }
-      tell(new Event.DeviceLost(device)); // which may have been found out elsewhere
+      dispatch(new Event.DeviceLost(device)); // another stream may have detected the loss
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
     } catch (RuntimeException | Error e) {
-      giveUp(server, "stream %d failed: %s".formatted(server.number, e));
+      giveUp(worker, "stream %d failed: %s".formatted(worker.number, e));
       throw e;
     }
   }
 
-  private void work(Stream stream, Server server, List<Turn> launch) {
-    server.launch = launch;
-    server.activity.begin();
+  private void work(Stream stream, StreamWorker worker, List<PendingJob> launch) {
+    worker.launch = launch;
+    worker.activity.begin();
     try {
-      run(stream, server, launch);
+      run(stream, worker, launch);
     } finally {
-      server.activity.end();
+      worker.activity.end();
     }
-    server.launch = List.of();
+    worker.launch = List.of();
   }
 
-  /** The clients' threads see the outcome last, when all is given back. */
-  private void run(Stream stream, Server server, List<Turn> launch) {
-    int device = server.device;
+  /** Runs a launch. Clients receive the outcome only after all resources are released. */
+  private void run(Stream stream, StreamWorker worker, List<PendingJob> launch) {
+    int device = worker.device;
     long began = System.nanoTime();
-    if (launch.size() == 1 || !together(stream, launch)) {
-      launch.forEach(turn -> alone(stream, turn));
+    if (launch.size() == 1 || !runBatch(stream, launch)) {
+      launch.forEach(pending -> runAlone(stream, pending));
     }
     long took = System.nanoTime() - began;
-    var failed = launch.stream().filter(turn -> turn.fault != null).toList();
+    var failed = launch.stream().filter(pending -> pending.fault != null).toList();
     if (health.isLost(device)) {
       launch.forEach(this::close);
-      tell(new Event.DeviceLost(device));
+      dispatch(new Event.DeviceLost(device));
       return;
     }
     if (failed.size() == launch.size()) {
       launch.forEach(this::close);
-      tell(new Event.Faulted(device, server.number));
+      dispatch(new Event.Faulted(device, worker.number));
       return;
     }
-    tell(new Event.Finished(device, server.number, took));
-    launch.forEach(turn -> end(stream, turn));
+    dispatch(new Event.Finished(device, worker.number, took));
+    launch.forEach(pending -> end(stream, pending));
   }
 
-  /** Closes a job; a fault in that concerns nobody else, and its client has another answer. */
-  private void close(Turn turn) {
+  /** Closes a job. A fault while closing is logged but not reported to any client. */
+  private void close(PendingJob pending) {
     try {
-      turn.job.close();
+      pending.job.close();
     } catch (RuntimeException | Error e) {
-      failure(turn, e instanceof RuntimeException ? e : new IllegalStateException(e));
+      failure(pending, e instanceof RuntimeException ? e : new IllegalStateException(e));
     }
   }
 
-  /** What fails in company may be right alone. */
-  private boolean together(Stream stream, List<Turn> launch) {
+  /** Runs jobs as a batch. If the batch fails, returns false so that the jobs run one by one. */
+  private boolean runBatch(Stream stream, List<PendingJob> launch) {
     try {
       return launch
           .getFirst()
           .job
-          .runTogether(stream, launch.stream().map(turn -> turn.job).toList());
+          .runBatch(stream, launch.stream().map(pending -> pending.job).toList());
     } catch (RuntimeException | Error e) {
-      LOG.debug("{} jobs failed together", launch.size(), e);
-      quiesce(stream);
-      launch.forEach(turn -> turn.job.leave());
+      LOG.debug("A batch of {} jobs failed", launch.size(), e);
+      drainQuietly(stream);
+      launch.forEach(pending -> pending.job.leaveBatch());
       return false;
     }
   }
 
-  private void alone(Stream stream, Turn turn) {
+  private void runAlone(Stream stream, PendingJob pending) {
     try {
-      turn.job.run(stream);
+      pending.job.run(stream);
     } catch (RuntimeException | Error e) {
-      quiesce(stream);
-      fail(turn, failure(turn, e));
+      drainQuietly(stream);
+      fail(pending, failure(pending, e));
     }
   }
 
-  private void fail(Turn turn, RuntimeException fault) {
+  private void fail(PendingJob pending, RuntimeException fault) {
     lock.lock();
     try {
-      turn.fault = fault;
+      pending.fault = fault;
     } finally {
       lock.unlock();
     }
   }
 
-  private void end(Stream stream, Turn turn) {
-    var fault = turn.fault;
+  private void end(Stream stream, PendingJob pending) {
+    var fault = pending.fault;
     try {
-      if (turn.inTime && fault == null) {
-        turn.job.commit(stream);
+      if (pending.inTime && fault == null) {
+        pending.job.commit(stream);
       }
     } catch (RuntimeException | Error e) {
-      quiesce(stream);
-      fault = failure(turn, e);
+      drainQuietly(stream);
+      fault = failure(pending, e);
     }
-    close(turn);
+    close(pending);
     if (fault != null) {
-      turn.answer.completeExceptionally(fault);
-    } else if (turn.inTime) {
-      turn.answer.complete(true);
+      pending.answer.completeExceptionally(fault);
+    } else if (pending.inTime) {
+      pending.answer.complete(true);
     }
   }
 
-  /** After a fault: nothing may still run when memory is given back. */
-  private static void quiesce(Stream stream) {
+  /** Waits for enqueued work after a fault, so that no kernel uses memory that is freed next. */
+  private static void drainQuietly(Stream stream) {
     try {
       stream.synchronize();
     } catch (RuntimeException e) {
-      LOG.debug("a second fault of the stream", e);
+      LOG.debug("The stream reported another fault", e);
     }
   }
 
   private void watchUntilClosed(Duration limit) {
     try {
       while (true) {
-        Thread.sleep(LOOK_FOR_HANGS);
+        Thread.sleep(HANG_CHECK_INTERVAL);
         watch(limit);
       }
     } catch (InterruptedException e) {
@@ -473,33 +477,33 @@ public final class StreamPool implements AutoCloseable {
   }
 
   /**
-   * Gives a device up that has been at one launch, or at zeroing memory, for longer than {@code
-   * limit}: only the end of the process ends a kernel that does not end by itself. Waits for no
-   * device itself.
+   * Marks a device as lost if a launch, or zeroing of memory, has run for longer than {@code
+   * limit}. A hanging kernel ends only with the process. Never blocks on a device.
    */
   public void watch(Duration limit) {
     for (var activity : health.overdue(limit)) {
-      var hangs = "%s has not ended for more than %s".formatted(activity.name(), limit);
+      var hangs = "%s has been running for more than %s".formatted(activity.name(), limit);
       health.explain(activity.device(), new DeviceException.Lost(hangs));
     }
-    for (var server : servers.stream().flatMap(List::stream).toList()) {
-      if (health.isLost(server.device) && server.activity.isOverdue(limit)) {
-        giveUp(server, "stream %d hangs".formatted(server.number));
+    for (var worker : workers.stream().flatMap(List::stream).toList()) {
+      if (health.isLost(worker.device) && worker.activity.isOverdue(limit)) {
+        giveUp(worker, "stream %d hangs".formatted(worker.number));
       }
     }
   }
 
-  /** Gives a device up, and answers the clients of a stream that will not. */
-  private void giveUp(Server server, String reason) {
-    health.explain(server.device, new DeviceException.Lost(reason));
+  /** Marks the device as lost and fails the jobs of a stream that no longer responds. */
+  private void giveUp(StreamWorker worker, String reason) {
+    health.explain(worker.device, new DeviceException.Lost(reason));
     try {
-      tell(new Event.DeviceLost(server.device));
+      dispatch(new Event.DeviceLost(worker.device));
     } finally {
-      server.launch.forEach(turn -> turn.answer.completeExceptionally(Failure.Busy.deviceLost()));
+      worker.launch.forEach(
+          pending -> pending.answer.completeExceptionally(Failure.Busy.deviceLost()));
     }
   }
 
-  // -- what is there
+  // -- state
 
   private <T> T ask(Function<Scheduler, T> question) {
     lock.lock();
@@ -510,49 +514,48 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
-  /** How many jobs wait. */
+  /** Returns the number of waiting jobs. */
   public int waiting() {
     return ask(Scheduler::load).tickets();
   }
 
-  /** How many jobs wait for a device. */
+  /** Returns the number of jobs that wait for a device. */
   public int waiting(int device) {
     return ask(s -> s.waiting(device));
   }
 
-  /** How many streams each device has. */
+  /** Returns the number of streams per device. */
   public int perDevice() {
-    return servers.getFirst().size();
+    return workers.getFirst().size();
   }
 
-  /** How many streams are at work. */
+  /** Returns the number of busy streams. */
   public int busy() {
     return ask(Scheduler::load).busy();
   }
 
-  /** How many streams of a device are at work. */
+  /** Returns the number of busy streams of a device. */
   public int busy(int device) {
     return ask(s -> s.busy(device));
   }
 
-  /** The device that would be done first with something new; the first where none is left. */
+  /** Returns the device that would finish a new job first; 0 if all devices are lost. */
   public int quietest() {
-    return ask(s -> s.quietest(System.nanoTime() - origin)).orElse(0);
+    return ask(s -> s.quietest(System.nanoTime() - epoch)).orElse(0);
   }
 
-  // -- the end
+  // -- shutdown
 
   /**
-   * Lets what is there finish, as the policy says, and takes nothing more in. Asked for a second
-   * time meanwhile it waits for nothing.
+   * Rejects new work and waits until accepted work has finished or failed, as the policy defines.
    */
   public void drain() {
-    tell(new Event.Drain());
+    dispatch(new Event.Drain());
     while (!drained.isDone()) {
       try {
-        drained.get(LOOK_NANOS, TimeUnit.NANOSECONDS);
+        drained.get(POLL_NANOS, TimeUnit.NANOSECONDS);
       } catch (TimeoutException e) {
-        tell(new Event.Tick());
+        dispatch(new Event.Tick());
       } catch (ExecutionException e) {
         throw new IllegalStateException(e);
       } catch (InterruptedException e) {
@@ -568,14 +571,14 @@ public final class StreamPool implements AutoCloseable {
   }
 
   /**
-   * Ends all threads.
+   * Stops all threads.
    *
-   * @param patience how long to wait for launches that are under way; those of a {@link
-   *     DeviceRuntime} that have not ended by then keep it from closing its device
+   * @param timeout how long to wait for running launches; a {@link DeviceRuntime} with a launch
+   *     that is still running does not close its device
    */
-  public void close(Duration patience) {
+  public void close(Duration timeout) {
     threads.forEach(Thread::interrupt);
-    long until = System.nanoTime() + patience.toNanos();
+    long until = System.nanoTime() + timeout.toNanos();
     for (var thread : threads) {
       try {
         thread.join(Duration.ofNanos(Math.max(until - System.nanoTime(), 1)));

@@ -5,21 +5,22 @@ import dev.athanor.engine.device.Stream;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Places in a stream, the first where it is made. */
+/** Measures the time between marks in a stream. The constructor sets the first mark. */
 public final class StreamTimer implements AutoCloseable {
   private final Stream stream;
   private final List<Event> events = new ArrayList<>();
 
   public StreamTimer(Stream stream) {
     this.stream = stream;
-    set();
+    mark();
   }
 
-  public void set() {
+  /** Adds a mark after all work enqueued so far. */
+  public void mark() {
     events.add(stream.record());
   }
 
-  /** The time from a mark to the next. */
+  /** Returns the time from mark {@code from} to the next mark, in microseconds. */
   public double micros(int from) {
     return events.get(from + 1).microsSince(events.get(from));
   }

@@ -1,4 +1,4 @@
-/** Admission and streams: jobs wait in queues and run on the streams of devices. */
+/** Admission of jobs and their execution on device streams. */
 @NullMarked
 package dev.athanor.service.stream;
 

@@ -4,44 +4,44 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.HostMemory;
 import java.lang.foreign.MemorySegment;
 
-/** A device, to the tensors that lie on it. */
+/** The storage of a device, as the tensor store sees it. */
 public interface DeviceStorage {
 
-  /** Its place among the devices of the service, from 0. */
+  /** Returns the number of the device, from 0. */
   int number();
 
-  /** Its id: {@code cuda:0}. */
+  /** Returns the id of the device, such as {@code cuda:0}. */
   String id();
 
-  /** Whether it is gone for good, and all that lay on it. */
+  /** Whether the device is lost. */
   boolean isLost();
 
   /**
-   * Copies memory that no work writes to the host.
+   * Copies memory to the host; no work may write it meanwhile.
    *
    * @param target of the buffer's size
-   * @throws dev.athanor.service.failure.Failure what a fault of the device means
+   * @throws dev.athanor.service.failure.Failure if the device reports a fault
    */
   void read(Buffer buffer, MemorySegment target);
 
-  /** How much can still be allocated, in bytes. */
+  /** Returns the free memory in bytes. */
   long free();
 
   /**
-   * Copies memory that no work uses to host memory of its own.
+   * Saves memory that no work uses to newly allocated host memory.
    *
-   * @throws dev.athanor.service.failure.Failure when there is no host memory, or what a fault of
-   *     the device means
+   * @throws dev.athanor.service.failure.Failure if host memory does not suffice or the device
+   *     reports a fault
    */
   HostMemory save(Buffer buffer);
 
   /**
-   * Allocates memory with the contents of some that was saved, which is kept.
+   * Allocates memory with saved contents. The saved copy remains.
    *
-   * @throws dev.athanor.service.failure.Failure when the device is full, or what its fault means
+   * @throws dev.athanor.service.failure.Failure if the device is full or reports a fault
    */
   Buffer restore(HostMemory saved);
 
-  /** Gives memory back that no work uses any more. */
+  /** Frees memory that no work uses any more. */
   void free(Buffer buffer);
 }

@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes handles: {@code t_}, 128 random bits in hexadecimal, and the mark of the replica that owns
+ * Creates handles: {@code t_}, 128 random bits in hexadecimal, and the id of the replica that owns
  * the tensor.
  */
 public final class Handles {
@@ -19,17 +19,20 @@ public final class Handles {
   private final boolean several;
   private final String url;
 
-  /** Handles of a replica whose fellows have no address: see {@link #Handles(String, String)}. */
+  /**
+   * Creates handles of a replica without URLs of other replicas; see {@link #Handles(String,
+   * String)}.
+   */
   public Handles(String replica) {
     this(replica, "");
   }
 
   /**
-   * @param replica the replica's name, such as that of its pod; what follows the last hyphen is the
-   *     mark: 1 to 16 lower-case letters and digits. Empty for four random digits, where there is
-   *     but one replica
-   * @param url the address of a replica's REST interface, with {@code {replica}} in the place of
-   *     its mark; empty where it is not known
+   * @param replica the name of the replica, such as its pod's name. The text after the last hyphen,
+   *     1 to 16 lower-case letters and digits, is its id. Empty for a single replica, whose id is
+   *     four random digits
+   * @param url the URL of a replica's REST interface, with {@code {replica}} as a placeholder for
+   *     its id; empty if not configured
    */
   public Handles(String replica, String url) {
     this.url = url;
@@ -41,23 +44,23 @@ public final class Handles {
     return "t_" + hex(16) + "_" + replica;
   }
 
-  /** Whether a text could be a handle. */
+  /** Whether a text has the format of a handle. */
   public static boolean isHandle(String text) {
     return FORM.matcher(text).matches();
   }
 
-  /** The replica that a handle names, if that is another one. */
+  /** Returns the replica in a handle, if it is not this one. */
   public Optional<String> otherReplica(String handle) {
     var named = handle.substring(handle.lastIndexOf('_') + 1);
     return several && !named.equals(replica) ? Optional.of(named) : Optional.empty();
   }
 
-  /** The mark of this replica, which its handles end with. */
+  /** Returns the id of this replica, with which its handles end. */
   public String replica() {
     return replica;
   }
 
-  /** The address of the REST interface of the replica with a mark; null where it is not known. */
+  /** Returns the REST URL of a replica by its id; null if not configured. */
   public @Nullable String url(String mark) {
     return url.isEmpty() ? null : url.replace("{replica}", mark);
   }

@@ -14,13 +14,13 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Makes the creation of a tensor safe to repeat under one key, for as long as the tensor lives. */
+/** Idempotency keys for the creation of tensors, valid as long as the tensor exists. */
 public final class IdempotencyKeys {
 
   /**
-   * A creation that has happened.
+   * A completed creation.
    *
-   * @param fingerprint of the request
+   * @param fingerprint the fingerprint of the request
    */
   public record Creation(String handle, String fingerprint) {}
 
@@ -31,23 +31,23 @@ public final class IdempotencyKeys {
   private final Predicate<String> lives;
 
   /**
-   * @param lives whether a handle's tensor still lives
+   * @param lives whether the tensor of a handle still exists
    */
   public IdempotencyKeys(Predicate<String> lives) {
     this.lives = lives;
   }
 
   /**
-   * Creates a tensor, or finds the one that was created under the key before; waits while that is
-   * being done.
+   * Creates a tensor, or returns the one created before with the same key. Waits for a concurrent
+   * creation.
    *
-   * @param text the key, which is the tenant's own
-   * @param deadline of this request, which bounds the wait for another
-   * @param fingerprint of this request; asked for instead of {@code create}
+   * @param text the key; keys of different tenants are independent
+   * @param deadline the deadline for waiting
+   * @param fingerprint computes the fingerprint of this request; called instead of {@code create}
    * @return the handle
-   * @throws Failure.Refused with {@code idempotency-key-reused} when the key was another request's,
-   *     or {@code invalid-attribute} when it has not 1 to 255 characters
-   * @throws Failure.TooLate when the deadline passes while another request creates the tensor
+   * @throws Failure.Refused with {@code idempotency-key-reused} if the key belongs to a different
+   *     request, or {@code invalid-attribute} unless it has 1 to 255 characters
+   * @throws Failure.TooLate if the deadline passes while another request creates the tensor
    */
   public String once(
       Tenant tenant,
@@ -77,7 +77,7 @@ public final class IdempotencyKeys {
         throw new Failure.Refused(
             Code.IDEMPOTENCY_KEY_REUSED,
             "Idempotency-Key",
-            "this Idempotency-Key came with another request before; use a new key for a new tensor");
+            "this Idempotency-Key was used for a different request; use a new key for a new tensor");
       }
       return done.handle;
     }
@@ -96,7 +96,7 @@ public final class IdempotencyKeys {
     }
   }
 
-  /** The creation, or null when it failed: then it is for the next one to try. */
+  /** Waits for a creation; null if it failed, so that the caller retries. */
   private static @Nullable Creation await(CompletableFuture<Creation> first, Deadline deadline) {
     try {
       return first.get(Math.max(deadline.remainingNanos(), 0), TimeUnit.NANOSECONDS);
@@ -110,7 +110,7 @@ public final class IdempotencyKeys {
     }
   }
 
-  /** Forgets the keys of tensors that are gone. */
+  /** Removes the keys of deleted tensors. */
   public void sweep() {
     creations
         .entrySet()

@@ -8,12 +8,12 @@ import java.util.concurrent.locks.StampedLock;
 import java.util.function.UnaryOperator;
 
 /**
- * A tensor that some work holds. It is not freed before the pin is closed. Its contents may be
- * touched between {@link #tryLock} and {@link #unlock}; any thread may call either.
+ * A reference to a tensor, which is not freed before the pin is closed. Its contents may be
+ * accessed between {@link #tryLock} and {@link #unlock}; any thread may call either.
  */
 public final class Pin implements AutoCloseable {
 
-  /** What the work does with the contents. */
+  /** The kind of access to the contents. */
   public enum Access {
     READ,
     WRITE
@@ -37,24 +37,24 @@ public final class Pin implements AutoCloseable {
     return entry.type;
   }
 
-  /** The device on which it lies. */
+  /** Returns the storage that holds the tensor. */
   public DeviceStorage home() {
     return entry.home;
   }
 
-  /** Waits until the tensor is on its device. */
+  /** Restores a spilled tensor to its device. */
   void bringBack() {
     store.bringBack(entry);
   }
 
-  /** Holds the version that the contents have now; only while they are locked. */
+  /** Takes a snapshot of the current version; the contents must be locked. */
   public Snapshot snapshot() {
     return store.hold(entry);
   }
 
   /**
-   * Copies the contents for those who still read them; only while they are locked for a write, and
-   * before anything is written.
+   * Preserves the contents for their current readers. Must be called before a write, while the
+   * contents are locked for writing.
    *
    * @param copy enqueues a copy of a buffer into new memory, or throws {@code OutOfMemory}
    */
@@ -62,36 +62,36 @@ public final class Pin implements AutoCloseable {
     store.preserve(entry, copy);
   }
 
-  /** Another pin of the same tensor, even if it was deleted meanwhile. */
+  /** Returns another pin of the same tensor, even if it was deleted meanwhile. */
   public Pin again() {
     return store.pinAgain(entry);
   }
 
-  /** The tensor on the device. */
+  /** Returns the tensor on the device. */
   public DeviceTensor tensor() {
     return new DeviceTensor(entry.type, entry.resident());
   }
 
-  /** What the tensor is now. */
+  /** Returns the current description of the tensor. */
   public TensorInfo info() {
     return store.info(entry);
   }
 
-  /** How often the contents were written. */
+  /** Returns the current version. */
   public long version() {
     return info().version();
   }
 
-  /** Says that the contents were written, or may have been. */
+  /** Increments the version after the contents were, or may have been, written. */
   public TensorInfo written() {
     return store.bump(entry);
   }
 
   /**
-   * Waits until nobody writes the contents, and to write them until nobody reads them.
+   * Tries to acquire the read or write lock of the contents.
    *
-   * @param nanos how long to wait at most
-   * @return whether the contents are locked now
+   * @param nanos maximum time to wait
+   * @return whether the lock was acquired
    */
   public boolean tryLock(Access access, long nanos) throws InterruptedException {
     stamp =
@@ -102,7 +102,7 @@ public final class Pin implements AutoCloseable {
     return stamp != 0;
   }
 
-  /** Lets others at the contents. */
+  /** Releases the lock. */
   public void unlock() {
     if (StampedLock.isLockStamp(stamp)) {
       entry.contents.unlock(stamp);

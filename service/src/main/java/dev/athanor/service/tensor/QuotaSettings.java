@@ -11,13 +11,13 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * Quotas of single tenants, where they differ from those of all.
+ * Quotas of individual tenants that override the defaults.
  *
- * @param tenants Quotas by tenant. What is not set for a tenant is as for all others.
+ * @param tenants Quotas by tenant. A quota that is not set has the default for all tenants.
  */
 public record QuotaSettings(@DefaultValue Map<String, @Valid TenantQuota> tenants) {
 
-  /** No tenant has quotas of its own. */
+  /** No overrides. */
   public static final QuotaSettings NONE = new QuotaSettings(Map.of());
 
   private static final TenantQuota AS_ALL = new TenantQuota(null, null, null);
@@ -40,7 +40,7 @@ public record QuotaSettings(@DefaultValue Map<String, @Valid TenantQuota> tenant
     tenants = Map.copyOf(tenants);
   }
 
-  /** A quota for a name that no tenant can have would never apply. */
+  /** Rejects names that no tenant can have, since their quotas would never apply. */
   @AssertTrue(
       message =
           "the name of a tenant in athanor.quota.tenants must have 1 to 64 letters, digits, dots, hyphens and underscores")
@@ -61,9 +61,9 @@ public record QuotaSettings(@DefaultValue Map<String, @Valid TenantQuota> tenant
   }
 
   /**
-   * Returns the share of the memory for tensors inside requests that a tenant may use.
+   * Returns the share of the inline memory that a tenant may use.
    *
-   * @param all the share of tenants without one of their own, from 0 to 1
+   * @param all the default share, from 0 to 1
    */
   public double inlineShare(Tenant tenant, double all) {
     return Objects.requireNonNullElse(of(tenant).inlineShare, all);

@@ -4,18 +4,18 @@ import dev.athanor.engine.device.Buffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One version of a tensor's contents, for readers that read it piece by piece: whoever overwrites
- * the tensor meanwhile copies that version first. Hold it with {@link Pin#snapshot}.
+ * One version of a tensor's contents, for reading in pieces. A writer preserves the version before
+ * it overwrites the tensor (copy-on-write). Taken with {@link Pin#snapshot}.
  */
 public final class Snapshot implements AutoCloseable {
 
-  /** What the readers of a version share; guarded by the store's monitor. */
+  /** State shared by the readers of a version; guarded by the store's monitor. */
   static final class Shared {
     final TensorStore.Entry entry;
     final TensorInfo info;
     int readers;
 
-    /** The copy that was made before the tensor was overwritten. */
+    /** The copy made before the tensor was overwritten. */
     @Nullable Buffer copy;
 
     Shared(TensorStore.Entry entry) {
@@ -33,19 +33,19 @@ public final class Snapshot implements AutoCloseable {
     this.shared = shared;
   }
 
-  /** The tensor as it was when the snapshot was taken. */
+  /** Returns the description of the tensor at the time of the snapshot. */
   public TensorInfo info() {
     return shared.info;
   }
 
-  /** Another hold of the same version, to be closed on its own. */
+  /** Returns another snapshot of the same version, which must be closed separately. */
   public Snapshot again() {
     return store.holdAgain(shared);
   }
 
   /**
-   * Returns the copy that holds this version, since the tensor has a newer one; null where there
-   * was no memory or no quota for a copy.
+   * Returns the copy of this version; null if the tensor was not overwritten, or if memory or quota
+   * did not suffice for a copy.
    */
   public @Nullable Buffer copy() {
     return store.copy(shared);

@@ -3,28 +3,28 @@ package dev.athanor.service.tensor;
 import java.util.regex.Pattern;
 
 /**
- * Whom tensors belong to, and whose share of the device is counted.
+ * A tenant, which owns tensors and has quotas.
  *
- * @param name 1 to 64 letters, digits, dots, hyphens and underscores, so that it can stand in logs
+ * @param name 1 to 64 letters, digits, dots, hyphens and underscores, so that it is safe in logs
  */
 public record Tenant(String name) {
 
   private static final Pattern FORM = Pattern.compile("[A-Za-z0-9._-]{1,64}");
 
-  /** Everyone, where nobody has to say who they are. */
+  /** The tenant of all requests if authentication is disabled. */
   public static final Tenant LOCAL = new Tenant("local");
 
   /**
-   * @throws IllegalArgumentException when the name is not of that form
+   * @throws IllegalArgumentException if the name is invalid
    */
   public Tenant {
     if (!isName(name)) {
       throw new IllegalArgumentException(
-          "a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores");
+          "a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores");
     }
   }
 
-  /** Whether a text could be a tenant's name. */
+  /** Whether a text is a valid tenant name. */
   public static boolean isName(String text) {
     return FORM.matcher(text).matches();
   }

@@ -18,8 +18,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one tenant has in the {@link TensorStore}, and the quota that it counts against. The handles
- * of others are unknown here.
+ * The tensors of one tenant in the {@link TensorStore}, and its quota. Handles of other tenants are
+ * unknown here.
  */
 public final class TenantTensors {
 
@@ -35,14 +35,14 @@ public final class TenantTensors {
   private final Map<DeviceStorage, Long> bytesAt = new HashMap<>();
   private long chargedBytes;
 
-  /** No lease ends before. */
+  /** A lower bound for the end of all leases. */
   private Instant firstEnd = Instant.MAX;
 
   private int charged;
 
   /**
-   * @param maxBytes the quota of bytes
-   * @param maxCount the quota of tensors
+   * @param maxBytes the quota in bytes
+   * @param maxCount the quota in tensors
    */
   TenantTensors(TensorStore store, long maxBytes, int maxCount) {
     this.store = store;
@@ -58,7 +58,9 @@ public final class TenantTensors {
 
   // -- quota
 
-  /** A share of the quota that is taken until it is closed, or for as long as its tensor lives. */
+  /**
+   * A quota charge, held until it is closed or, once it has a tensor, until the tensor is freed.
+   */
   public final class Charge implements AutoCloseable {
     private long bytes;
     private boolean open = true;
@@ -67,11 +69,11 @@ public final class TenantTensors {
       this.bytes = bytes;
     }
 
-    /** Changes the share to what is really needed. */
+    /** Changes the size of the charge. */
     public void resize(long now) {
       sweepIfExceeded(now - bytes, 0);
       store.guarded(() -> {
-        refund(bytes); // so that what is said of the quota does not count this one
+        refund(bytes); // so that the error message does not count this charge
         try {
           take(now, 1);
           bytes = now;
@@ -85,15 +87,15 @@ public final class TenantTensors {
     }
 
     /**
-     * Makes a tensor resident. The store owns the buffer and the share from now on.
+     * Adds a resident tensor. The store takes ownership of the buffer and of this charge.
      *
      * @param home the device of the buffer
-     * @param buffer of {@code type.bytes()} bytes, as many as the share has
+     * @param buffer a buffer of {@code type.bytes()} bytes, the size of this charge
      */
     public TensorInfo add(
         TensorType type, DeviceStorage home, Buffer buffer, TensorOptions options) {
       return store.guarded(() -> {
-        open = false; // given back when the buffer is
+        open = false; // refunded when the buffer is freed
         var lease = options.lease() == null ? store.settings.lease() : options.lease();
         var entry =
             new Entry(
@@ -127,7 +129,7 @@ public final class TenantTensors {
   }
 
   /**
-   * Takes a share of the quota for one tensor, before anything else is spent on it.
+   * Charges the quota for one tensor, before any other resource is used for it.
    *
    * @throws Failure.Busy with {@code quota-exceeded}
    */
@@ -145,7 +147,7 @@ public final class TenantTensors {
     }
   }
 
-  /** Frees what has expired; looks at nothing before the first lease may have ended. */
+  /** Frees expired tensors; does nothing before the first lease may have ended. */
   void sweep() {
     store.release(
         store.guarded(() -> {
@@ -161,7 +163,7 @@ public final class TenantTensors {
         }));
   }
 
-  /** Uses only put the end of a lease off, so nothing else need be noted. */
+  /** Lowers the bound for a new lease. Uses only extend leases, so they need no update. */
   private void noteEnd(Entry entry) {
     if (!entry.lease.isZero()) {
       var end = entry.lastUse.plus(entry.lease);
@@ -177,8 +179,8 @@ public final class TenantTensors {
     if (exceeds(bytes, count)) {
       throw new Failure.Busy(
           Code.QUOTA_EXCEEDED,
-          ("a tensor of %d bytes more would exceed the quota: %d of %d bytes and %d of %d tensors"
-                  + " are taken; delete some or let their leases end")
+          ("Quota exceeded by a tensor of %d bytes: %d of %d bytes and %d of %d tensors"
+                  + " are in use. Delete tensors or let their leases end.")
               .formatted(bytes, chargedBytes, maxBytes, charged, maxCount),
           RETRY_QUOTA);
     }
@@ -186,12 +188,12 @@ public final class TenantTensors {
     charged += count;
   }
 
-  // -- place
+  // -- placement
 
   /**
-   * Where tensors lie, by how much of them does.
+   * Returns the storages of some tensors with the bytes that each holds.
    *
-   * @param handles of which those that are unknown do not count
+   * @param handles handles; unknown ones are ignored
    */
   public Map<DeviceStorage, Long> homes(Collection<String> handles) {
     return store.guarded(() -> {
@@ -206,20 +208,21 @@ public final class TenantTensors {
     });
   }
 
-  /** Where the tenant's tensors lie, by how much of them does. */
+  /** Returns the storages of all tensors with the bytes that each holds. */
   public Map<DeviceStorage, Long> homes() {
     return store.guarded(() -> Map.copyOf(bytesAt));
   }
 
-  // -- life
+  // -- life cycle
 
   /**
-   * Holds a tensor for some work.
+   * Pins a tensor.
    *
-   * @param handle or a name
-   * @param field where the handle stands in the request
+   * @param handle a handle or a name
+   * @param field the path of the handle in the request
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
-   * @throws Failure.OutOfDeviceMemory when it was moved to the host and finds no room to come back
+   * @throws Failure.OutOfDeviceMemory if it was spilled and device memory does not suffice to
+   *     restore it
    */
   public Pin pin(String handle, String field) {
     var pin =
@@ -239,11 +242,11 @@ public final class TenantTensors {
   }
 
   /**
-   * Checks that the contents of a tensor may change. Those of a stored one may not, or its copies
+   * Checks that the contents of a tensor may change. Those of a named one may not, or its copies
    * would differ.
    *
-   * @param handle or a name
-   * @param field where the handle stands in the request
+   * @param handle a handle or a name
+   * @param field the path of the handle in the request
    * @throws Failure.Refused with {@code handle-in-use}, {@code unknown-handle} or {@code
    *     expired-handle}
    */
@@ -262,7 +265,7 @@ public final class TenantTensors {
   }
 
   /**
-   * The description of a tensor.
+   * Describes a tensor.
    *
    * @param handle or a name
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
@@ -272,9 +275,9 @@ public final class TenantTensors {
   }
 
   /**
-   * Renews a lease from now on.
+   * Sets a new lease, which starts now.
    *
-   * @param lease zero until deleted
+   * @param lease the lease; zero for unlimited
    */
   public TensorInfo renew(String handle, Duration lease) {
     requireHandle(handle, "PUT /tensors/%s?ttlSeconds= sets its lease");
@@ -297,9 +300,9 @@ public final class TenantTensors {
   }
 
   /**
-   * Deletes a tensor; work that holds it finishes first. Deleting again does nothing.
+   * Deletes a tensor; it is freed when no work uses it any more. Repeated deletion has no effect.
    *
-   * @throws Failure.Refused with {@code unknown-handle} when there never was one
+   * @throws Failure.Refused with {@code unknown-handle} if it never existed
    */
   public void delete(String handle) {
     requireHandle(handle, "DELETE /tensors/%s deletes them all");
@@ -327,14 +330,14 @@ public final class TenantTensors {
                     .toList())));
   }
 
-  /** Tensors, newest first. */
+  /** A page of tensors, newest first. */
   public record Page(List<TensorInfo> tensors, @Nullable String next) {}
 
   /**
-   * A page of the list, newest first.
+   * Returns a page of tensors, newest first.
    *
-   * @param after the last handle of the page before; null for the first page
-   * @param scope null for all
+   * @param after the last handle of the previous page; null for the first page
+   * @param scope the scope to list; null for all
    */
   public Page list(int limit, @Nullable String after, @Nullable String scope) {
     return store.guarded(() -> {
@@ -368,7 +371,7 @@ public final class TenantTensors {
     return chargedBytes;
   }
 
-  /** Takes a share of the quota for a copy, where there is as much left. */
+  /** Charges the quota for a copy if it suffices. */
   boolean tryTake(long bytes) {
     if (exceeds(bytes, 1)) {
       return false;
@@ -438,7 +441,7 @@ public final class TenantTensors {
       throw new Failure.Refused(
           Code.EXPIRED_HANDLE,
           field,
-          "the lease of %s has ended and its contents are gone; create the tensor again"
+          "the lease of %s has expired and its contents are freed; create the tensor again"
               .formatted(handle));
     }
     throw unknown(handle, field);
@@ -452,7 +455,7 @@ public final class TenantTensors {
       return new Failure.Refused(
           Code.UNKNOWN_HANDLE,
           field,
-          field + " is no handle; handles look like t_… and come from POST /tensors");
+          field + " is not a handle; handles look like t_… and come from POST /tensors");
     }
     return store
         .handles
@@ -460,6 +463,6 @@ public final class TenantTensors {
         .<Failure>map(
             owner -> Failure.WrongReplica.of(field, handle, owner, store.handles.url(owner)))
         .orElseGet(
-            () -> new Failure.Refused(Code.UNKNOWN_HANDLE, field, "there is no tensor " + handle));
+            () -> new Failure.Refused(Code.UNKNOWN_HANDLE, field, "Unknown tensor " + handle));
   }
 }

@@ -6,15 +6,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A resident tensor as it was when asked for.
+ * The description of a resident tensor at one point in time.
  *
  * @param name a label, or the name that it is stored under
- * @param replicas the marks of the replicas that were given a copy when it was stored under its
- *     name; null if it has no name but a label
- * @param device on which it lies
- * @param version counts the writes in place, 1 at first; that of a stored tensor is greater than
- *     those that had its name before
- * @param expiresAt when it goes if nobody uses it; null when it stays until it is deleted
+ * @param replicas the ids of the replicas that got a copy when it was stored under its name; null
+ *     if it has only a label
+ * @param device the id of its device
+ * @param version starts at 1 and increases with every write; the version of a named tensor is
+ *     greater than those that had the name before
+ * @param expiresAt when it expires unless it is used; null if it stays until it is deleted
  */
 public record TensorInfo(
     String handle,

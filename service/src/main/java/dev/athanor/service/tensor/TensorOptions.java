@@ -4,12 +4,13 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client may say of a tensor that it creates.
+ * Client options for a new tensor.
  *
- * @param name for people; need not be unique
- * @param scope tensors of one scope can be deleted together
- * @param lease how long it lives after its last use; zero until it is deleted, null for the default
- * @param device on which it shall lie; null where it lies best
+ * @param name a display name; need not be unique
+ * @param scope a scope, whose tensors can be deleted together
+ * @param lease how long the tensor lives after its last use; zero for unlimited, null for the
+ *     default
+ * @param device the id of the device; null to let the service choose
  */
 public record TensorOptions(
     @Nullable String name,

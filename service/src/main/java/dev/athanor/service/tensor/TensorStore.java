@@ -25,23 +25,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The tensors that are resident on the devices: how long they stay, and when their memory is given
- * back. Clients reach them as {@link TenantTensors}. Work on a tensor holds a {@link Pin}; what is
- * pinned is never freed, and nothing that lives is ever evicted.
+ * The resident tensors of all devices, with leases, quotas and spilling. Clients access them
+ * through {@link TenantTensors}. Work on a tensor holds a {@link Pin}; a pinned tensor is never
+ * freed, and a tensor whose lease has not expired is never evicted.
  */
 public final class TensorStore {
 
   private static final Logger LOG = LoggerFactory.getLogger(TensorStore.class);
-  private static final int MOST_REMEMBERED = 100_000;
+  private static final int MAX_TOMBSTONES = 100_000;
 
-  /** What lies on a device; guarded by the store's monitor. */
+  /** The usage of a device; guarded by the store's monitor. */
   private static final class Usage {
     int tensors;
     long bytes;
     long spilled;
   }
 
-  /** How a tensor went. */
+  /** How a tensor ended. */
   enum End {
     DELETED,
     EXPIRED
@@ -49,7 +49,7 @@ public final class TensorStore {
 
   record Tombstone(TenantTensors owner, End end, Instant at, long sequence) {}
 
-  /** A tensor's state; guarded by the store's monitor but for {@link #contents}. */
+  /** The state of a tensor; guarded by the store's monitor except {@link #contents}. */
   static final class Entry {
     final TenantTensors owner;
     final String handle;
@@ -62,7 +62,7 @@ public final class TensorStore {
     /** Held while the contents move between device and host. */
     final ReentrantLock moving = new ReentrantLock();
 
-    /** Where they are; the one that is null is where they are not. */
+    /** The contents: exactly one of these is not null. */
     @Nullable Buffer buffer;
 
     @Nullable HostMemory saved;
@@ -83,7 +83,7 @@ public final class TensorStore {
     int pins;
     boolean gone;
 
-    /** The current version, where somebody reads it piece by piece. */
+    /** The snapshot of the current version, if it has readers. */
     Snapshot.@Nullable Shared snapshot;
 
     Entry(
@@ -110,7 +110,7 @@ public final class TensorStore {
     }
 
     Buffer resident() {
-      return Objects.requireNonNull(buffer, "a tensor that is pinned is on the device");
+      return Objects.requireNonNull(buffer, "a pinned tensor is on the device");
     }
 
     boolean hasExpired(Instant now) {
@@ -143,12 +143,12 @@ public final class TensorStore {
   private final Map<DeviceStorage, Usage> usage = new HashMap<>();
   private long sequence;
 
-  /** A store in which all tenants have the same quota. */
+  /** Creates a store with the same quota for all tenants. */
   public TensorStore(Handles handles, TensorSettings settings, Clock clock) {
     this(handles, settings, QuotaSettings.NONE, clock);
   }
 
-  /** A store in which some tenants have quotas of their own. */
+  /** Creates a store with quotas that individual tenants may override. */
   public TensorStore(Handles handles, TensorSettings settings, QuotaSettings quotas, Clock clock) {
     this.handles = handles;
     this.settings = settings;
@@ -156,7 +156,7 @@ public final class TensorStore {
     this.clock = clock;
   }
 
-  /** The tensors of one tenant, and nobody else's. */
+  /** Returns the tensors of a tenant. */
   public TenantTensors of(Tenant tenant) {
     return guarded(() -> tenants.computeIfAbsent(tenant, this::open));
   }
@@ -175,7 +175,7 @@ public final class TensorStore {
     }
   }
 
-  // -- what pins do
+  // -- pins
 
   Pin pinAgain(Entry entry) {
     return guarded(() -> {
@@ -213,7 +213,7 @@ public final class TensorStore {
 
   // -- snapshots
 
-  /** Holds the current version of a tensor that is pinned and that nobody writes now. */
+  /** Takes a snapshot of a pinned tensor that is not being written. */
   Snapshot hold(Entry entry) {
     return guarded(() -> {
       if (entry.snapshot == null) {
@@ -235,8 +235,8 @@ public final class TensorStore {
   }
 
   /**
-   * Copies the current version of a tensor that is about to be overwritten, where it has readers.
-   * The copy counts against the quota of the owner; readers for whom there is none fail.
+   * Preserves the current version of a tensor for its readers before it is overwritten. The copy
+   * counts against the owner's quota; without a copy, the readers fail.
    *
    * @param copy enqueues the copy
    */
@@ -254,7 +254,7 @@ public final class TensorStore {
     try {
       copied = copy.apply(entry.resident());
     } catch (DeviceException.OutOfMemory e) {
-      LOG.debug("no device memory for the version that is read", e);
+      LOG.debug("Not enough device memory to preserve a version that is being read", e);
     } finally {
       keep(shared.get(), copied);
     }
@@ -294,33 +294,33 @@ public final class TensorStore {
     });
   }
 
-  // -- the device and the host
+  // -- spilling
 
   /**
-   * Frees memory of a device: of what has expired, and if that is not enough, by moving tensors
-   * that nobody uses to the host, those first that were used least recently.
+   * Frees memory of a device: first expired tensors, then by spilling unused tensors to the host,
+   * least recently used first.
    *
-   * @param bytes how many will be asked for
+   * @param bytes the number of bytes needed
    */
   public void makeRoom(DeviceStorage home, long bytes) {
     sweep();
     long needed = bytes - home.free();
-    boolean goesOn = true;
+    boolean canSpill = true;
     for (var entry : idle(home, needed)) {
       try {
-        if (goesOn) {
+        if (canSpill) {
           spill(entry);
         }
       } catch (Failure e) {
-        LOG.warn("no tensor is moved to the host now: {}", e.getMessage());
-        goesOn = false;
+        LOG.warn("Spilling tensors to the host failed: {}", e.getMessage());
+        canSpill = false;
       } finally {
-        letGo(entry); // which is no use of it: its lease goes on
+        letGo(entry); // does not count as a use that renews the lease
       }
     }
   }
 
-  /** Tensors that can be moved to the host, pinned. */
+  /** Selects and pins tensors to spill. */
   private List<Entry> idle(DeviceStorage home, long needed) {
     return guarded(() -> {
       long room = settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
@@ -346,7 +346,7 @@ public final class TensorStore {
   private void spill(Entry entry) {
     entry.moving.lock();
     try {
-      // a pin of someone else may use the tensor by now, or have let go of it
+      // another pin may have used or released the tensor meanwhile
       if (entry.buffer == null || !guarded(() -> entry.pins == 1)) {
         return;
       }
@@ -359,7 +359,7 @@ public final class TensorStore {
     }
   }
 
-  /** Waits until a tensor, which is pinned, is on its device. */
+  /** Restores a pinned tensor to its device if it was spilled. */
   void bringBack(Entry entry) {
     if (settings.spillBytes() == 0) {
       return;
@@ -387,9 +387,9 @@ public final class TensorStore {
     return entry;
   }
 
-  // -- all tenants together
+  // -- all tenants
 
-  /** Whether a handle can be used now by whoever owns it. */
+  /** Whether the tensor of a handle exists. */
   public boolean lives(String handle) {
     return guarded(() -> {
       var entry = entries.get(handle);
@@ -397,12 +397,12 @@ public final class TensorStore {
     });
   }
 
-  /** How many bytes of a device's tensors lie on the host. */
+  /** Returns the bytes of a device's tensors that are spilled to the host. */
   public long spilled(DeviceStorage home) {
     return guarded(() -> usage(home).spilled);
   }
 
-  /** Frees what has expired, tenant by tenant. */
+  /** Frees the expired tensors of all tenants. */
   public void sweep() {
     var all =
         guarded(() -> {
@@ -413,22 +413,22 @@ public final class TensorStore {
     all.forEach(TenantTensors::sweep);
   }
 
-  /** How many tensors lie on a device, those that wait for their last work included. */
+  /** Returns the number of tensors on a device, including deleted ones that are still in use. */
   public int count(DeviceStorage home) {
     return guarded(() -> usage(home).tensors);
   }
 
-  /** The bytes of the tensors on a device. */
+  /** Returns the bytes of the tensors on a device. */
   public long bytes(DeviceStorage home) {
     return guarded(() -> usage(home).bytes);
   }
 
-  /** How many tensors count against quotas: those on all devices and those on their way there. */
+  /** Returns the number of tensors that count against quotas, including uploads in progress. */
   public int count() {
     return guarded(() -> tenants.values().stream().mapToInt(TenantTensors::charged).sum());
   }
 
-  /** Their bytes. */
+  /** Returns the bytes of tensors that count against quotas. */
   public long bytes() {
     return guarded(() -> tenants.values().stream().mapToLong(TenantTensors::chargedBytes).sum());
   }
@@ -463,7 +463,7 @@ public final class TensorStore {
     there.bytes += entry.type.bytes();
   }
 
-  /** Takes tensors out; answers those that no work holds. What has expired stays expired. */
+  /** Removes tensors and returns those without pins. Tombstones record whether they had expired. */
   List<Entry> remove(List<Entry> removed) {
     var now = clock.instant();
     var idle = new ArrayList<Entry>();
@@ -479,7 +479,7 @@ public final class TensorStore {
               expired ? End.EXPIRED : End.DELETED,
               expired ? entry.lastUse.plus(entry.lease) : now,
               entry.sequence));
-      if (tombstones.size() > MOST_REMEMBERED) {
+      if (tombstones.size() > MAX_TOMBSTONES) {
         tombstones.pollFirstEntry();
       }
       if (entry.pins == 0) {
@@ -489,7 +489,7 @@ public final class TensorStore {
     return idle;
   }
 
-  /** Outside the monitor, since giving memory back waits for the device. */
+  /** Frees tensors. Must be called outside the monitor, since freeing waits for the device. */
   void release(List<Entry> idle) {
     for (var entry : idle) {
       if (entry.buffer != null) {

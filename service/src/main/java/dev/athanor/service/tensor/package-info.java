@@ -1,4 +1,4 @@
-/** Resident tensors: handles, leases, quotas. No device is touched here. */
+/** Resident tensors: handles, leases, quotas and spilling, independent of devices. */
 @NullMarked
 package dev.athanor.service.tensor;
 

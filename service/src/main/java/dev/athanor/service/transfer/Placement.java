@@ -1,5 +1,6 @@
 package dev.athanor.service.transfer;
 
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
 import dev.athanor.service.failure.Failure;
@@ -17,35 +18,35 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says on which device things are done: where the tensors are. A tensor that is new goes where most
- * of its tenant's are, so that they can be used together, as long as there is room.
+ * Chooses the device of a run or of a new tensor. A run goes to the device that holds its tensors.
+ * A new tensor goes to the device with most of its tenant's tensors that has enough free memory.
  */
 public final class Placement {
 
-  private final List<DeviceRuntime> places;
+  private final List<DeviceRuntime> runtimes;
   private final TensorStore store;
   private final StreamPool streams;
 
-  public Placement(DeviceRuntimes places, TensorStore store, StreamPool streams) {
-    this.places = places.all();
+  public Placement(DeviceRuntimes runtimes, TensorStore store, StreamPool streams) {
+    this.runtimes = runtimes.all();
     this.store = store;
     this.streams = streams;
   }
 
   /**
-   * Where a run of ops is done: on the device that it writes to, or else that from which it reads
-   * most. What it reads elsewhere is copied there. Where it keeps something but reads nothing, that
-   * is placed as any new tensor; where it does neither, it goes to the device that is done first.
+   * Chooses the device of a run: the device of the tensors that it writes, or else the device from
+   * which it reads most bytes. Tensors on other devices are copied there. A run that only creates
+   * tensors is placed like a new tensor; any other run goes to the device that can finish it first.
    *
-   * @param reads handles of the tensors that are read; what is unknown does not count
-   * @param writes those of the tensors that are written
-   * @param keeps whether there will be new tensors
-   * @throws Failure.Refused when it writes on several devices
+   * @param reads handles of tensors that the run reads; unknown handles are ignored
+   * @param writes handles of tensors that the run writes
+   * @param keeps whether the run creates resident tensors
+   * @throws Failure.Refused if it writes tensors on several devices
    */
   public DeviceRuntime ofRun(
       Tenant tenant, Collection<String> reads, Collection<String> writes, boolean keeps) {
-    if (places.size() == 1) {
-      return places.getFirst();
+    if (runtimes.size() == 1) {
+      return runtimes.getFirst();
     }
     var tensors = store.of(tenant);
     var written = tensors.homes(writes).keySet();
@@ -53,7 +54,7 @@ public final class Placement {
       throw new Failure.Refused(
           Code.UNSUPPORTED_ON_DEVICE,
           "outputs",
-          "the tensors that outputs go into lie on %s; all must lie on one device"
+          "the target tensors of outputs reside on %s; they must all reside on one device"
               .formatted(
                   written.stream()
                       .map(DeviceStorage::id)
@@ -62,59 +63,62 @@ public final class Placement {
     }
     return written.stream()
         .findFirst()
-        .or(() -> most(tensors.homes(reads)))
+        .or(() -> largestShare(tensors.homes(reads)))
         .map(this::at)
-        .orElseGet(() -> keeps ? ofTensor(tenant, 0, null) : places.get(streams.quietest()));
+        .orElseGet(() -> keeps ? ofTensor(tenant, 0, null) : runtimes.get(streams.quietest()));
   }
 
   /**
-   * Where a new tensor is put.
+   * Chooses the device of a new tensor.
    *
-   * @param device the id of the device that the client asks for; null where any will do
-   * @throws Failure.Refused when there is no such device
+   * @param device the device id that the client requests; null for any
+   * @throws Failure.Refused if no such device exists
    */
   DeviceRuntime ofTensor(Tenant tenant, long bytes, @Nullable String device) {
     if (device != null) {
       return named(device);
     }
-    if (places.size() == 1) {
-      return places.getFirst();
+    if (runtimes.size() == 1) {
+      return runtimes.getFirst();
     }
     var homes = store.of(tenant).homes();
     var wanted =
-        places.stream()
-            .filter(place -> !place.memory().isLost())
+        runtimes.stream()
+            .filter(runtime -> !runtime.memory().isLost())
             .sorted(
                 Comparator.<DeviceRuntime>comparingLong(
-                        place -> homes.getOrDefault(place.memory(), 0L))
-                    .thenComparingLong(place -> place.memory().free())
+                        runtime -> homes.getOrDefault(runtime.memory(), 0L))
+                    .thenComparingLong(runtime -> runtime.memory().free())
                     .reversed())
             .toList();
     return wanted.stream()
-        .filter(place -> place.memory().free() >= bytes)
+        .filter(runtime -> runtime.memory().free() >= bytes)
         .findFirst()
         .or(() -> wanted.stream().findFirst())
-        .orElse(places.getFirst());
+        .orElse(runtimes.getFirst());
   }
 
   private DeviceRuntime named(String device) {
-    return places.stream()
-        .filter(place -> place.id().equals(device))
+    return runtimes.stream()
+        .filter(runtime -> runtime.id().equals(device))
         .findFirst()
         .orElseThrow(() ->
             new Failure.Refused(
                 Code.INVALID_ATTRIBUTE,
                 "device",
-                "device must be one of %s"
+                "device is \"%s\"; it must be one of %s"
                     .formatted(
-                        places.stream().map(DeviceRuntime::id).collect(Collectors.joining(", ")))));
+                        Tensors.excerpt(device),
+                        runtimes.stream()
+                            .map(DeviceRuntime::id)
+                            .collect(Collectors.joining(", ")))));
   }
 
-  private static Optional<DeviceStorage> most(Map<DeviceStorage, Long> homes) {
+  private static Optional<DeviceStorage> largestShare(Map<DeviceStorage, Long> homes) {
     return homes.entrySet().stream().max(Map.Entry.comparingByValue()).map(Map.Entry::getKey);
   }
 
   DeviceRuntime at(DeviceStorage home) {
-    return places.get(home.number());
+    return runtimes.get(home.number());
   }
 }

@@ -1,32 +1,32 @@
 package dev.athanor.service.transfer;
 
 import dev.athanor.service.device.Piece;
-import dev.athanor.service.transfer.Transfers.Reading;
+import dev.athanor.service.transfer.Transfers.PendingPiece;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part of a tensor, piece by piece. The first piece is there from the beginning; while a client
- * takes one, the next comes from the device.
+ * Reads a range of a tensor in pieces and prefetches the next piece while the client receives the
+ * current one. The first piece is available immediately.
  */
 public final class ReadAhead implements AutoCloseable {
 
-  /** Begins to read at an offset, as much of some bytes as goes into a piece. */
+  /** Starts reading at an offset. */
   interface Source {
-    Reading begin(long offset, long bytes);
+    /** Starts reading at most {@code bytes} bytes, as many as fit into one piece. */
+    PendingPiece begin(long offset, long bytes);
   }
 
   private final Transfers.Reader reader;
   private final Source source;
   private Piece piece;
-  private @Nullable Reading ahead;
+  private @Nullable PendingPiece next;
   private long at;
   private long left;
 
   /**
-   * Reads the first piece.
+   * Reads the first piece and starts reading the second.
    *
-   * @param reader is closed when nothing is left to read, so that a client that is slow to take the
-   *     rest holds no tensor
+   * @param reader closed after the last read, so that a slow client does not keep the tensor locked
    * @param length in bytes; at least 1
    */
   ReadAhead(Transfers.Reader reader, Source source, long at, long length) {
@@ -36,43 +36,43 @@ public final class ReadAhead implements AutoCloseable {
     left = length;
     piece = begin().await();
     try {
-      ahead = left == 0 ? null : begin();
+      next = left == 0 ? null : begin();
     } catch (RuntimeException e) {
       piece.close();
       throw e;
     }
   }
 
-  private Reading begin() {
-    var reading = source.begin(at, left);
-    at += reading.length();
-    left -= reading.length();
+  private PendingPiece begin() {
+    var pending = source.begin(at, left);
+    at += pending.length();
+    left -= pending.length();
     if (left == 0) {
       reader.close();
     }
-    return reading;
+    return pending;
   }
 
-  /** The piece at hand, until the next is there. */
+  /** Returns the current piece, valid until {@link #next()}. */
   public Piece current() {
     return piece;
   }
 
-  /** Goes on to the next piece; false at the end. */
+  /** Advances to the next piece; returns false at the end. */
   public boolean next() {
-    if (ahead == null) {
+    if (next == null) {
       return false;
     }
     piece.close();
-    piece = ahead.await();
-    ahead = left == 0 ? null : begin();
+    piece = next.await();
+    next = left == 0 ? null : begin();
     return true;
   }
 
   @Override
   public void close() {
-    if (ahead != null) {
-      ahead.close();
+    if (next != null) {
+      next.close();
     }
     piece.close();
   }

@@ -16,9 +16,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor that comes to a device piece by piece, and is nobody's before the last has come. Whoever
- * brings the pieces holds it, and so does the job that is at work on one; the last to let go gives
- * back what was taken.
+ * An upload of a tensor in pieces. The tensor is not visible to others before the last piece has
+ * arrived. An upload is reference-counted: the request handler and the job of each piece hold it,
+ * and the last one releases its resources.
  */
 abstract class TensorUpload implements AutoCloseable {
 
@@ -30,7 +30,7 @@ abstract class TensorUpload implements AutoCloseable {
     this.memory = memory;
   }
 
-  /** One more holds it. */
+  /** Adds a reference. */
   final TensorUpload hold() {
     holders.incrementAndGet();
     return this;
@@ -41,44 +41,45 @@ abstract class TensorUpload implements AutoCloseable {
   }
 
   /**
-   * Takes a piece in, in a way that others cannot see.
+   * Stores a piece without making it visible to others.
    *
-   * @param at where in the tensor it begins, in bytes
+   * @param offset the byte offset of the piece within the tensor
    */
-  abstract void take(Stream stream, MemorySegment piece, long at, boolean isLast);
+  abstract void accept(Stream stream, MemorySegment piece, long offset, boolean isLast);
 
   /**
-   * Makes the tensor visible to others, now that all pieces have come.
+   * Publishes the tensor after all pieces have arrived.
    *
-   * @param last the piece that came last
-   * @param at where in the tensor it begins, in bytes
+   * @param last the last piece
+   * @param offset the byte offset of the piece within the tensor
    */
-  final void finish(Stream stream, MemorySegment last, long at) {
-    info = show(stream, last, at);
+  final void finish(Stream stream, MemorySegment last, long offset) {
+    info = publish(stream, last, offset);
   }
 
-  abstract TensorInfo show(Stream stream, MemorySegment last, long at);
+  /** Stores the last piece if necessary and makes the tensor visible. */
+  abstract TensorInfo publish(Stream stream, MemorySegment last, long offset);
 
   final boolean isFinished() {
     return info != null;
   }
 
-  /** What the tensor is now that it is finished. */
+  /** Returns the description of the finished tensor. */
   final TensorInfo info() {
-    return Objects.requireNonNull(info, "it is finished");
+    return Objects.requireNonNull(info, "the upload is finished");
   }
 
   @Override
   public final void close() {
     if (holders.decrementAndGet() == 0) {
-      giveBack();
+      release();
     }
   }
 
-  /** Gives back what was taken, but for what a tensor has now. */
-  abstract void giveBack();
+  /** Releases all resources except those that a published tensor owns. */
+  abstract void release();
 
-  /** A tensor that becomes resident. */
+  /** The upload of a new resident tensor. */
   static final class New extends TensorUpload {
     private final TensorType type;
     private final Charge charge;
@@ -86,9 +87,9 @@ abstract class TensorUpload implements AutoCloseable {
     private @Nullable Buffer buffer;
 
     /**
-     * A tensor that becomes resident.
+     * Creates the upload of a new tensor.
      *
-     * @param charge its share of the quota, which is given back if it does not
+     * @param charge its quota charge, released if the upload fails
      */
     New(DeviceMemory memory, TensorType type, Charge charge, TensorOptions options) {
       super(memory);
@@ -98,20 +99,20 @@ abstract class TensorUpload implements AutoCloseable {
     }
 
     @Override
-    void take(Stream stream, MemorySegment piece, long at, boolean isLast) {
+    void accept(Stream stream, MemorySegment piece, long offset, boolean isLast) {
       if (buffer == null) {
         buffer = memory().allocate(type.bytes());
       }
-      stream.upload(piece, buffer, at);
+      stream.upload(piece, buffer, offset);
     }
 
     @Override
-    TensorInfo show(Stream stream, MemorySegment last, long at) {
+    TensorInfo publish(Stream stream, MemorySegment last, long offset) {
       return charge.add(type, memory(), Objects.requireNonNull(buffer), options);
     }
 
     @Override
-    void giveBack() {
+    void release() {
       if (!isFinished()) {
         charge.close();
         if (buffer != null) {
@@ -122,71 +123,72 @@ abstract class TensorUpload implements AutoCloseable {
   }
 
   /**
-   * New contents of a tensor that is there. They wait beside it until the last piece has come, on
-   * its device or, where that is full, on the host; a call that is too late changes nothing.
+   * An upload that replaces the contents of an existing tensor. Pieces are buffered until the last
+   * one has arrived, on the device or, if its memory is full, on the host. An upload that misses
+   * its deadline changes nothing.
    */
   static final class Replacing extends TensorUpload {
     private final Pin pin;
-    private @Nullable Buffer beside;
-    private @Nullable HostMemory onHost;
+    private @Nullable Buffer deviceCopy;
+    private @Nullable HostMemory hostCopy;
     private boolean touched;
 
-    /** Holds the tensor, too, until it is given back. */
+    /** Takes over the pin and closes it on release. */
     Replacing(DeviceMemory memory, Pin pin) {
       super(memory);
       this.pin = pin;
     }
 
     @Override
-    void take(Stream stream, MemorySegment piece, long at, boolean isLast) {
+    void accept(Stream stream, MemorySegment piece, long offset, boolean isLast) {
       if (isLast) {
-        return; // it goes straight to where it belongs
+        return; // publish uploads the last piece directly
       }
-      if (beside == null && onHost == null) {
+      if (deviceCopy == null && hostCopy == null) {
         reserve();
       }
-      if (beside != null) {
-        stream.upload(piece, beside, at);
+      if (deviceCopy != null) {
+        stream.upload(piece, deviceCopy, offset);
       } else {
         MemorySegment.copy(
-            piece, 0, Objects.requireNonNull(onHost).segment(), at, piece.byteSize());
+            piece, 0, Objects.requireNonNull(hostCopy).segment(), offset, piece.byteSize());
       }
     }
 
     private void reserve() {
       long bytes = pin.type().bytes();
       try {
-        beside = memory().spare(bytes);
+        deviceCopy = memory().spare(bytes);
       } catch (DeviceException.OutOfMemory e) {
-        onHost = memory().allocateHost(bytes);
+        hostCopy = memory().allocateHost(bytes);
       }
     }
 
     @Override
-    TensorInfo show(Stream stream, MemorySegment last, long at) {
+    TensorInfo publish(Stream stream, MemorySegment last, long offset) {
       pin.preserve(buffer -> memory().copy(buffer, stream));
       touched = true;
       var target = pin.tensor().buffer();
-      if (beside != null) {
-        stream.copy(beside, 0, target, 0, at);
-      } else if (onHost != null) {
-        stream.upload(onHost.segment().asSlice(0, at), target, 0);
+      if (deviceCopy != null) {
+        stream.copy(deviceCopy, 0, target, 0, offset);
+      } else if (hostCopy != null) {
+        stream.upload(hostCopy.segment().asSlice(0, offset), target, 0);
       }
-      stream.upload(last, target, at);
+      stream.upload(last, target, offset);
       stream.synchronize();
       return pin.written();
     }
 
     @Override
-    void giveBack() {
+    void release() {
       if (touched && !isFinished()) {
-        pin.written(); // nobody knows what a copy that failed has left there
+        pin.written(); // a failed copy leaves undefined contents
       }
-      if (beside != null) {
-        memory().free(beside);
+      if (deviceCopy != null) {
+        memory().free(deviceCopy);
       }
-      if (onHost != null) {
-        onHost.close();
+      if (hostCopy != null) {
+        hostCopy.close();
       }
       pin.close();
     }

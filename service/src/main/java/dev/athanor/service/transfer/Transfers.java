@@ -22,10 +22,10 @@ import java.lang.foreign.MemorySegment;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/** Moves the contents of resident tensors between client and device. */
+/** Uploads and downloads of resident tensors. */
 public final class Transfers {
 
-  /** The kinds of transfers, for estimates. */
+  /** The kind of a transfer, for cost estimates. */
   private enum Direction {
     UPLOAD,
     DOWNLOAD
@@ -41,64 +41,64 @@ public final class Transfers {
     this.streams = streams;
   }
 
-  /** How long a copy between host and device takes, by the estimate, in nanoseconds. */
+  /** Returns the estimated time of a copy between host and device, in nanoseconds. */
   public static long cost(long bytes) {
     return 10_000 + bytes / 10; // 10 GB/s
   }
 
   /**
-   * Makes a tensor resident. Its elements go up as they come.
+   * Creates a resident tensor. Elements are uploaded while they arrive.
    *
-   * @param charge its share of the quota, of the right size; given back when this fails
-   * @throws IOException when they cannot be read
+   * @param charge the quota charge for the tensor's size; released on failure
+   * @throws IOException if the elements cannot be read
    */
   public TensorInfo create(
-      Elements elements, Charge charge, TensorOptions options, RequestContext terms)
+      Elements elements, Charge charge, TensorOptions options, RequestContext context)
       throws IOException {
     var type = elements.type();
-    DeviceRuntime place;
+    DeviceRuntime runtime;
     try {
-      place = placement.ofTensor(terms.tenant(), type.bytes(), options.device());
+      runtime = placement.ofTensor(context.tenant(), type.bytes(), options.device());
     } catch (RuntimeException e) {
       charge.close();
       throw e;
     }
-    return bring(
-        elements, new TensorUpload.New(place.memory(), type, charge, options), () -> {}, terms);
+    return upload(
+        elements, new TensorUpload.New(runtime.memory(), type, charge, options), () -> {}, context);
   }
 
   /**
-   * Replaces the contents of a tensor, once all of them have come.
+   * Replaces the contents of a tensor after all of them have arrived.
    *
-   * @param matches whether the version is one that may be replaced
-   * @throws Failure.Refused with {@code version-mismatch} when it may not, or {@code
-   *     shape-mismatch} when the new contents have another type
-   * @throws IOException when they cannot be read
+   * @param matches whether a version may be replaced
+   * @throws Failure.Refused with {@code version-mismatch} if the version does not match, or {@code
+   *     shape-mismatch} if the new contents have another type
+   * @throws IOException if the elements cannot be read
    */
   public TensorInfo replace(
-      String handle, Elements contents, LongPredicate matches, RequestContext terms)
+      String handle, Elements contents, LongPredicate matches, RequestContext context)
       throws IOException {
-    var tensors = store.of(terms.tenant());
+    var tensors = store.of(context.tenant());
     tensors.requireWritable(handle, "handle");
     var pin = tensors.pin(handle, "handle");
     if (!pin.type().equals(contents.type())) {
       pin.close();
       throw new Failure.Refused(
           Code.SHAPE_MISMATCH,
-          "the tensor is %s, the new contents are %s; they must be equal"
+          "the tensor has type %s, but the new contents have type %s; they must be equal"
               .formatted(pin.type(), contents.type()));
     }
     var memory = placement.at(pin.home()).memory();
-    return bring(
+    return upload(
         contents,
         new TensorUpload.Replacing(memory, pin),
         () -> {
-          streams.locks().lock(pin, Access.WRITE, terms);
+          streams.locks().lock(pin, Access.WRITE, context);
           if (!matches.test(pin.version())) {
             throw mismatch(pin.version());
           }
         },
-        terms);
+        context);
   }
 
   /** Returns the failure of a request whose {@code If-Match} does not match the version. */
@@ -106,18 +106,18 @@ public final class Transfers {
     return new Failure.Refused(
         Code.VERSION_MISMATCH,
         "If-Match",
-        "If-Match does not match version %d of the tensor; read the tensor again"
+        "If-Match does not match the current version %d of the tensor; read the tensor again"
             .formatted(version));
   }
 
-  /** Has the elements go up; {@code beforeLast} is done when the last have come. */
-  private TensorInfo bring(
-      Elements elements, TensorUpload incoming, Runnable beforeLast, RequestContext terms)
+  /** Uploads all elements; {@code beforeLast} runs before the last piece is submitted. */
+  private TensorInfo upload(
+      Elements elements, TensorUpload upload, Runnable beforeLast, RequestContext context)
       throws IOException {
-    try (incoming) {
+    try (upload) {
       while (elements.left() > 0) {
         long at = elements.at();
-        var piece = incoming.memory().stage(elements.left());
+        var piece = upload.memory().stage(elements.left());
         MemorySegment filled;
         try {
           filled = elements.read(piece.bytes());
@@ -128,25 +128,25 @@ public final class Transfers {
           piece.close();
           throw e;
         }
-        var job = new Bring(incoming.hold(), piece, filled, at, elements.left() == 0);
-        streams.run(job, terms);
+        var job = new UploadJob(upload.hold(), piece, filled, at, elements.left() == 0);
+        streams.run(job, context);
       }
-      return incoming.info();
+      return upload.info();
     }
   }
 
   /**
-   * Brings a piece to the device.
+   * Uploads one piece.
    *
-   * @param filled what the client has sent
-   * @param at where in the tensor it begins, in bytes
+   * @param filled the part of the piece that contains data
+   * @param at the byte offset within the tensor
    */
-  private record Bring(
-      TensorUpload incoming, Piece piece, MemorySegment filled, long at, boolean isLast)
+  private record UploadJob(
+      TensorUpload upload, Piece piece, MemorySegment filled, long at, boolean isLast)
       implements Job {
     @Override
     public int device() {
-      return incoming.memory().number();
+      return upload.memory().number();
     }
 
     @Override
@@ -165,40 +165,40 @@ public final class Transfers {
     }
 
     @Override
-    public boolean goesOn() {
+    public boolean isContinuation() {
       return at > 0;
     }
 
     @Override
     public void run(Stream stream) {
-      incoming.take(stream, filled, at, isLast);
+      upload.accept(stream, filled, at, isLast);
       stream.synchronize();
     }
 
     @Override
     public void commit(Stream stream) {
       if (isLast) {
-        incoming.finish(stream, filled, at);
+        upload.finish(stream, filled, at);
       }
     }
 
     @Override
     public void close() {
       piece.close();
-      incoming.close();
+      upload.close();
     }
   }
 
   /**
-   * Reads a tensor piece by piece, all of the version that it has now: writes do not wait for the
-   * reader, they copy that version first.
+   * Opens a tensor for reading at its current version. Later writes do not wait for the reader;
+   * they preserve the old contents first (copy-on-write).
    */
-  public Reader open(String handle, RequestContext terms) {
-    var pin = store.of(terms.tenant()).pin(handle, "handle");
+  public Reader open(String handle, RequestContext context) {
+    var pin = store.of(context.tenant()).pin(handle, "handle");
     var first = pin.again();
     try {
-      streams.locks().lock(first, Access.READ, terms);
-      return new Reader(pin, first, terms);
+      streams.locks().lock(first, Access.READ, context);
+      return new Reader(pin, first, context);
     } catch (RuntimeException e) {
       first.close();
       pin.close();
@@ -206,70 +206,68 @@ public final class Transfers {
     }
   }
 
-  /** A tensor that is being read; close it. */
+  /** A consistent reader of one version of a tensor. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
     private final Snapshot snapshot;
-    private final RequestContext terms;
+    private final RequestContext context;
 
-    /** The lock for the first piece: a tensor that is read at once is never copied. */
+    /** The locked pin for the first piece, so that a tensor read in one piece is never copied. */
     private @Nullable Pin first;
 
-    private Reader(Pin pin, Pin first, RequestContext terms) {
+    private Reader(Pin pin, Pin first, RequestContext context) {
       this.pin = pin;
       this.first = first;
-      this.terms = terms;
+      this.context = context;
       snapshot = first.snapshot();
     }
 
-    /** What is read, at the version that is read. */
+    /** Returns the description of the version that is read. */
     public TensorInfo info() {
       return snapshot.info();
     }
 
-    /** Reads a part, at least 1 byte, in pieces as it suits the device. */
+    /** Reads a range of at least 1 byte in pieces of the device's staging memory. */
     public ReadAhead pieces(long offset, long length) {
       return new ReadAhead(this, this::beginPiece, offset, length);
     }
 
-    /** Reads a part, at least 1 byte, in chunks of the heap, which need not be closed. */
+    /** Reads a range of at least 1 byte in heap chunks, which need not be closed. */
     public ReadAhead chunks(long offset, long length, int chunkBytes) {
       return new ReadAhead(
           this, (at, left) -> begin(at, (int) Math.min(left, chunkBytes)), offset, length);
     }
 
     /**
-     * Begins to read some bytes, and waits for nothing but a write that is under way: so a client
-     * can be sent a piece while the next one comes.
+     * Starts reading some bytes without waiting for them, except for a write in progress.
      *
-     * @throws Failure.Refused with {@code handle-in-use} when the tensor was overwritten since the
-     *     reader was opened and there was no memory or no quota for a copy of the old version
+     * @throws Failure.Refused with {@code handle-in-use} if the tensor was overwritten meanwhile
+     *     and the old version could not be preserved for lack of memory or quota
      */
-    private Reading begin(long offset, int length) {
+    private PendingPiece begin(long offset, int length) {
       return begin(offset, new Piece(MemorySegment.ofArray(new byte[length]), () -> {}));
     }
 
     /**
-     * Begins to read as many bytes as there are, up to a length, and as it suits the device to hand
-     * over at once.
+     * Starts reading at most {@code length} bytes into one piece of staging memory.
      *
      * @throws Failure as for {@link #begin(long, int)}
      */
-    private Reading beginPiece(long offset, long length) {
+    private PendingPiece beginPiece(long offset, long length) {
       return begin(offset, placement.at(pin.home()).memory().stage(length));
     }
 
-    private Reading begin(long offset, Piece piece) {
-      boolean goesOn = first == null;
-      Read job;
+    private PendingPiece begin(long offset, Piece piece) {
+      boolean isContinuation = first == null;
+      DownloadJob job;
       try {
-        // holds of its own: the read may outlive its client
-        job = new Read(locked(), snapshot.again(), offset, piece, goesOn);
+        // own references, since the read may outlive its client
+        job = new DownloadJob(locked(), snapshot.again(), offset, piece, isContinuation);
       } catch (RuntimeException e) {
         piece.close();
         throw e;
       }
-      return new Reading(piece, streams.start(job, terms));
+      return new PendingPiece(piece, streams.start(job, context));
     }
 
     /**
@@ -282,7 +280,7 @@ public final class Transfers {
     }
 
     /**
-     * Reads a piece; see {@link #beginPiece}. It is the caller's until it closes it.
+     * Reads at most {@code length} bytes into a piece, which the caller must close.
      *
      * @throws Failure as for {@link #begin(long, int)}
      */
@@ -290,7 +288,7 @@ public final class Transfers {
       return beginPiece(offset, length).await();
     }
 
-    /** A pin that is locked, unless the version was copied. */
+    /** Returns a pin that is locked unless the version has been preserved. */
     private Pin locked() {
       var held = first;
       first = null;
@@ -300,13 +298,12 @@ public final class Transfers {
       held = pin.again();
       try {
         if (snapshot.copy() == null) {
-          streams.locks().lock(held, Access.READ, terms);
+          streams.locks().lock(held, Access.READ, context);
         }
         if (snapshot.copy() == null && held.version() != info().version()) {
           throw new Failure.Refused(
               Code.HANDLE_IN_USE,
-              "the tensor was overwritten while it was read, and there was no memory for a copy of"
-                  + " the old version; read it again");
+              "the tensor was overwritten while it was read, and memory or quota did not suffice to preserve the old version; read it again");
         }
         return held;
       } catch (RuntimeException e) {
@@ -325,29 +322,29 @@ public final class Transfers {
     }
   }
 
-  /** A piece on its way from the device; close it if nobody waits for it. */
-  static final class Reading implements AutoCloseable {
+  /** A piece that is being read. It must be awaited or closed. */
+  static final class PendingPiece implements AutoCloseable {
     private final Piece piece;
     private final StreamPool.Submitted job;
     private boolean isOver;
 
-    private Reading(Piece piece, StreamPool.Submitted job) {
+    private PendingPiece(Piece piece, StreamPool.Submitted job) {
       this.piece = piece;
       this.job = job;
     }
 
-    /** How many bytes there will be. */
+    /** Returns the number of bytes of the piece. */
     long length() {
       return piece.bytes().byteSize();
     }
 
     /**
-     * Waits for the piece, which is the caller's then.
+     * Waits for the piece, which the caller must close.
      *
-     * @throws Failure when it cannot be read
+     * @throws Failure if it cannot be read
      */
     Piece await() {
-      isOver = true; // a job that fails gives its piece back itself
+      isOver = true; // a failed job releases its piece itself
       job.await();
       return piece;
     }
@@ -363,21 +360,21 @@ public final class Transfers {
     }
   }
 
-  private static final class Read implements Job {
+  private static final class DownloadJob implements Job {
     private final Pin pin;
     private final Snapshot snapshot;
     private final Buffer source;
     private final long offset;
     private final Piece target;
-    private final boolean goesOn;
+    private final boolean isContinuation;
     private boolean isRead;
 
-    Read(Pin pin, Snapshot snapshot, long offset, Piece target, boolean goesOn) {
+    DownloadJob(Pin pin, Snapshot snapshot, long offset, Piece target, boolean isContinuation) {
       this.pin = pin;
       this.snapshot = snapshot;
       this.offset = offset;
       this.target = target;
-      this.goesOn = goesOn;
+      this.isContinuation = isContinuation;
       var copy = snapshot.copy();
       source = copy == null ? pin.tensor().buffer() : copy;
     }
@@ -403,8 +400,8 @@ public final class Transfers {
     }
 
     @Override
-    public boolean goesOn() {
-      return goesOn;
+    public boolean isContinuation() {
+      return isContinuation;
     }
 
     @Override
@@ -413,7 +410,7 @@ public final class Transfers {
       stream.synchronize();
     }
 
-    /** Somebody waits for it, who has the target now. */
+    /** Passes ownership of the piece to the waiting client. */
     @Override
     public void commit(Stream stream) {
       isRead = true;

@@ -1,4 +1,4 @@
-/** Uploads and downloads of tensors, and the choice of a device for them. */
+/** Uploads and downloads of tensors, and device placement. */
 @NullMarked
 package dev.athanor.service.transfer;
 

@@ -26,7 +26,7 @@ class ByteSinkTest {
         }
 
         @Override
-        public void giveBack(MemorySegment unused) {
+        public void release(MemorySegment unused) {
           assertThat(unused.byteSize()).isEqualTo(allocated.get(allocated.size() - 2));
           unused.fill((byte) 0xA5);
           givenBack++;

@@ -63,8 +63,8 @@ class ElementsTest {
 
   @ParameterizedTest
   @CsvSource({
-    "199, 'f32[5, 10] takes 200 bytes of data, got 199'",
-    "201, 'f32[5, 10] takes 200 bytes of data, got more'"
+    "199, 'f32[5, 10] needs 200 bytes of data, got 199'",
+    "201, 'f32[5, 10] needs 200 bytes of data, got more'"
   })
   void neitherMoreNorFewer(int bytes, String sentence) {
     var elements = Elements.of(TensorType.of(DType.F32, 5, 10), source(counting(bytes)), 200, "b");
@@ -136,7 +136,7 @@ class ElementsTest {
     for (boolean fortran : new boolean[] {false, true}) {
       var file = npy("<f4", fortran, "50,", new byte[0]);
       assertThatThrownBy(() -> Npy.open(source(file), DecodeBudget.onHeap(199), "body"))
-          .hasMessage("f32[50] takes 200 bytes; 199 are the most");
+          .hasMessage("f32[50] needs 200 bytes; the limit is 199 bytes");
     }
   }
 

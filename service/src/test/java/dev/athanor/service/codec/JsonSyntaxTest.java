@@ -24,17 +24,17 @@ class JsonSyntaxTest {
               + "|a name is longer than 256 characters"
               + "|a number or a string is too long"
               + "|the text ends too early"
-              + "|the key \".*\" is there twice"
+              + "|duplicate key \".*\""
               + "|.* is not a JSON number; write \"NaN\", \"Infinity\" or \"-Infinity\" as a string"
               + "|unexpected token .*"
               + "|a number must not have leading zeros"
               + "|a string has an unknown escape"
-              + "|a name has half of a surrogate pair"
+              + "|a name contains an unpaired surrogate"
               + "|a control character is not escaped"
               + "|unexpected character .( *; [A-Za-z ]+)?"
               + "|a token is malformed))"
               + "|the body must be a JSON object, got .*"
-              + "|there is more after the end of the JSON object");
+              + "|unexpected text after the end of the JSON object");
 
   private static final String TEXT =
       "{\"inputs\": {\"a\": {\"dtype\": \"f32\", \"shape\": [2, 3], \"data\": [1, -2.5e3, true]},"

@@ -105,7 +105,7 @@ class TensorJsonTest {
             "{\"data\":[1],\"dtype\":\"q4_0\",\"shape\":[32]}")) {
       assertThatThrownBy(() -> read(text))
           .hasMessage(
-              "q4_0 is stored in blocks, which no list of numbers can say; send its bytes as base64");
+              "q4_0 is a block format and cannot be sent as numbers; send its bytes as base64");
     }
     assertThatThrownBy(() -> read("{\"dtype\":\"q4_k\",\"shape\":[2,128],\"base64\":\"\"}"))
         .hasMessage(

@@ -43,9 +43,9 @@ class EarlyPortCheckTest {
 
   @Test
   void aPortInUseIsRefused() {
-    assertThatThrownBy(() -> Listening.checkEarly(options(), folder))
+    assertThatThrownBy(() -> PortCheck.checkEarly(options(), folder))
         .hasMessage(
-            "port %d is in use; stop the program that listens on it or choose another port with --grpc-port",
+            "port %d is in use; stop the program that uses it or choose another port with --grpc-port",
             taken.getLocalPort());
   }
 
@@ -53,7 +53,7 @@ class EarlyPortCheckTest {
   @ValueSource(strings = {"application.yaml", "application-gpu.properties", "config"})
   void filesMayChooseAnotherPort(String file) throws IOException {
     Files.createFile(folder.resolve(file));
-    assertThatCode(() -> Listening.checkEarly(options(), folder)).doesNotThrowAnyException();
+    assertThatCode(() -> PortCheck.checkEarly(options(), folder)).doesNotThrowAnyException();
   }
 
   @ParameterizedTest
@@ -65,13 +65,13 @@ class EarlyPortCheckTest {
         "SPRING_APPLICATION_JSON"
       })
   void settingsMayNameSuchFiles(String name) {
-    assertThatCode(() -> Listening.checkEarly(options(name, "x"), folder))
+    assertThatCode(() -> PortCheck.checkEarly(options(name, "x"), folder))
         .doesNotThrowAnyException();
   }
 
   @Test
   void addressesOfOptionsAreThoseOfGrpcToo() {
-    assertThatThrownBy(() -> Listening.checkEarly(options("server.address", "192.0.2.1"), folder))
-        .hasMessage("--bind 192.0.2.1: this machine does not have that address");
+    assertThatThrownBy(() -> PortCheck.checkEarly(options("server.address", "192.0.2.1"), folder))
+        .hasMessage("--bind 192.0.2.1: not an address of this machine");
   }
 }

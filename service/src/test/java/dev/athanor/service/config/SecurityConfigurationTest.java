@@ -31,12 +31,12 @@ class SecurityConfigurationTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "server.address=0.0.0.0 | server.address is 0.0.0.0, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated",
-        "athanor.security.mode=api-key | athanor.security.mode is api-key, and athanor.security.api-keys.file names no file",
-        "athanor.security.mode=jwt | athanor.security.mode is jwt, and spring.security.oauth2.resourceserver.jwt.audiences does not say whom tokens are for",
-        "athanor.security.mode=jwt,spring.security.oauth2.resourceserver.jwt.audiences=a | athanor.security.mode is jwt, and neither spring.security.oauth2.resourceserver.jwt.issuer-uri nor spring.security.oauth2.resourceserver.jwt.jwk-set-uri says whose tokens are taken",
-        "athanor.security.mode=mtls,server.ssl.client-auth=need | athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need",
-        "athanor.security.mode=mtls,server.ssl.bundle=web | athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need",
+        "server.address=0.0.0.0 | server.address is 0.0.0.0, and athanor.security.mode is none, so anyone could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated",
+        "athanor.security.mode=api-key | athanor.security.mode is api-key, but athanor.security.api-keys.file is not set",
+        "athanor.security.mode=jwt | athanor.security.mode is jwt, but spring.security.oauth2.resourceserver.jwt.audiences is not set",
+        "athanor.security.mode=jwt,spring.security.oauth2.resourceserver.jwt.audiences=a | athanor.security.mode is jwt, but neither spring.security.oauth2.resourceserver.jwt.issuer-uri nor spring.security.oauth2.resourceserver.jwt.jwk-set-uri is set",
+        "athanor.security.mode=mtls,server.ssl.client-auth=need | athanor.security.mode is mtls, which requires server.ssl.bundle, and server.ssl.client-auth want or need",
+        "athanor.security.mode=mtls,server.ssl.bundle=web | athanor.security.mode is mtls, which requires server.ssl.bundle, and server.ssl.client-auth want or need",
       })
   void theServiceDoesNotStart(String settings, String sentence) {
     RUNNER

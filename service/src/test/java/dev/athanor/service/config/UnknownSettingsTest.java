@@ -69,15 +69,15 @@ class UnknownSettingsTest {
         new YamlPropertySourceLoader().load("test", new FileSystemResource(file)).getFirst();
     refuses(
         source,
-        "athanor.stream is no setting (%s:5); did you mean athanor.run.streams?".formatted(file));
+        "Unknown setting athanor.stream (%s:5); did you mean athanor.run.streams?".formatted(file));
   }
 
   @Test
   void everyUnknownKeyIsNamed() throws IOException {
     assertThatThrownBy(() -> check(yaml("athanor:\n  run.streems: 4\n  color: red\n")))
         .hasMessageMatching(
-            "athanor.run.streems is no setting \\(.*:2\\); did you mean athanor.run.streams\\?"
-                + " athanor.color is no setting \\(.*:3\\); docs/settings.md lists all settings\\.");
+            "Unknown setting athanor.run.streems \\(.*:2\\); did you mean athanor.run.streams\\?"
+                + " Unknown setting athanor.color \\(.*:3\\); docs/settings.md lists all settings\\.");
   }
 
   @ParameterizedTest
@@ -96,7 +96,7 @@ class UnknownSettingsTest {
   void theNearestKeyIsSuggested(String key, String hint) {
     refuses(
         new SimpleCommandLinePropertySource("--" + key + "=1"),
-        "%s is no setting (command line); %s".formatted(key, hint));
+        "Unknown setting %s (command line); %s".formatted(key, hint));
   }
 
   @ParameterizedTest
@@ -110,7 +110,7 @@ class UnknownSettingsTest {
           ATHANOR_RUN_NOTHING      | docs/settings.md lists all settings.
           """)
   void anEnvironmentVariableIsNamedAsItIs(String name, String hint) {
-    refuses(variable(name), "%s is no setting (environment variable); %s".formatted(name, hint));
+    refuses(variable(name), "Unknown setting %s (environment variable); %s".formatted(name, hint));
   }
 
   /** Others have names with our prefix too. */
@@ -169,10 +169,10 @@ class UnknownSettingsTest {
   void systemPropertiesAreRefusedAsVariablesAre() {
     refuses(
         systemProperty("athanor.run.stream"),
-        "athanor.run.stream is no setting (system property); did you mean athanor.run.streams?");
+        "Unknown setting athanor.run.stream (system property); did you mean athanor.run.streams?");
     refuses(
         systemProperty("athanor.devices"),
-        "athanor.devices is no setting (system property); did you mean athanor.device?");
+        "Unknown setting athanor.devices (system property); did you mean athanor.device?");
     for (var name : new String[] {"athanor.sanitize", "athanor.seed", "athanor.run.streams"}) {
       assertThatNoException().isThrownBy(() -> check(systemProperty(name)));
     }
@@ -205,7 +205,7 @@ class UnknownSettingsTest {
             assertThat(StartupFailure.of(e))
                 .hasValue(
                     new StartupFailure(
-                        "athanor.stream is no setting (command line); did you mean athanor.run.streams?",
+                        "Unknown setting athanor.stream (command line); did you mean athanor.run.streams?",
                         true)));
   }
 

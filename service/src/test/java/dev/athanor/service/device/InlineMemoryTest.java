@@ -136,13 +136,13 @@ class InlineMemoryTest {
       var small = allocate(memory, 100);
       var first = allocate(memory, MIB);
       allocate(memory, 200);
-      memory.giveBack(first);
+      memory.release(first);
       assertThat(inline.used()).isEqualTo(Staging.SMALL);
       assertThat(allocate(other, MIB).address()).isEqualTo(first.address());
-      memory.giveBack(small); // which shares its block
+      memory.release(small); // which shares its block
       assertThat(inline.used()).isEqualTo(MIB + Staging.SMALL);
       // it has a part of a block, of which the rest is in use
-      memory.giveBack(allocate(memory, 200));
+      memory.release(allocate(memory, 200));
       assertThat(allocate(memory, MIB).address()).isNotEqualTo(first.address());
       assertThat(inline.used()).isEqualTo(2 * MIB + Staging.SMALL);
     }
@@ -174,16 +174,13 @@ class InlineMemoryTest {
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
-              "Other requests of this tenant take 1048576 of the 2097152 bytes that a tenant may have"
-                  + " (athanor.run.inline-tenant-share). Retry after 1 s.");
+              "Out of host memory: other requests of this tenant use 1048576 of the 2097152 bytes that a tenant may use (athanor.run.inline-tenant-share). Retry after 1 s.");
       allocate(other, 2 * MIB);
       var large = refused(other, 1);
       assertThat(large.code()).isEqualTo(Code.TOO_LARGE);
       assertThat(large)
           .hasMessage(
-              "the tensors that come and go with this request take more than 2097152 bytes, which is"
-                  + " what there is for all requests of a tenant; keep them on the device and send"
-                  + " their handles");
+              "Inline tensors exceed the limit of 2097152 bytes (athanor.run.inline-tenant-share); upload them and pass handles");
       one.close();
       allocate(more, MIB);
     }
@@ -197,7 +194,7 @@ class InlineMemoryTest {
             Map.of(
                 "small", new TenantQuota(null, null, 0.25),
                 "large", new TenantQuota(null, null, 1.0)));
-    var memories = new InlineMemory(rig.places, rig.settings, quotas);
+    var memories = new InlineMemory(rig.runtimes, rig.settings, quotas);
     try (var small = memories.open(new Tenant("small"));
         var usual = memories.open(new Tenant("usual"))) {
       allocate(small, MIB);
@@ -220,8 +217,7 @@ class InlineMemoryTest {
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
-              "the tensors of other requests take 3145728 of the 4194304 bytes that there are for"
-                  + " all; try again");
+              "Out of host memory: other requests use 3145728 of 4194304 bytes (athanor.run.inline-bytes). Retry after 1 s.");
       assertThat(full.retryAfter()).isEqualTo(Duration.ofSeconds(1));
       allocate(other, MIB);
       assertThat(inline.used()).isEqualTo(MOST);
@@ -232,9 +228,7 @@ class InlineMemoryTest {
       assertThat(more.code()).isEqualTo(Code.TOO_LARGE);
       assertThat(more)
           .hasMessage(
-              "the tensors that come and go with this request take more than 4194304 bytes, which is"
-                  + " what there is for all requests; keep them on the device and send their"
-                  + " handles");
+              "Inline tensors exceed the limit of 4194304 bytes (athanor.run.inline-bytes); upload them and pass handles");
     }
     assertThat(inline.used()).isZero();
   }
@@ -246,7 +240,8 @@ class InlineMemoryTest {
       var full = refused(memory, 100);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
-          .hasMessage("the host has no 65536 bytes for the tensors of this request now; try again");
+          .hasMessage(
+              "Out of host memory: 65536 bytes are not available for the inline tensors of this request. Retry after 1 s.");
       assertThat(inline.used()).isZero();
       device.refuseHostMemory(false);
       allocate(memory, 100);
@@ -269,7 +264,7 @@ class InlineMemoryTest {
     memory.close();
     assertThatThrownBy(() -> allocate(memory, 1))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessage("the memory of a request was closed");
+        .hasMessage("the memory of the request is closed");
   }
 
   /** Nothing is computed that could not be answered. */

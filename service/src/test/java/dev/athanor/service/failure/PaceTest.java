@@ -17,25 +17,25 @@ class PaceTest {
   @Test
   void whoeverTricklesIsWaitedForTwiceAsLong() {
     for (int i = 0; i < 40; i++) {
-      pace.came(1, SECOND);
+      pace.received(1, SECOND);
     }
-    var failure = catchThrowableOfType(Failure.class, () -> pace.came(1, SECOND));
+    var failure = catchThrowableOfType(Failure.class, () -> pace.received(1, SECOND));
     assertThat(failure.code()).isEqualTo(Code.DEADLINE_EXCEEDED);
     assertThat(failure)
-        .hasMessage("41 bytes came in 41000 ms, which is too slow; the request was given up");
+        .hasMessage("The client sent only 41 bytes in 41000 ms; the request was aborted");
   }
 
   @Test
   void whoeverIsSlowAndSteadyIsNotGivenUp() {
     for (int i = 0; i < 100_000; i++) {
-      pace.came(16 << 10, 20 * SECOND);
+      pace.received(16 << 10, 20 * SECOND);
     }
   }
 
   @Test
   void whatCameFastAtFirstMayPauseLater() {
-    pace.came(1 << 20, SECOND);
-    pace.came(1, 19 * SECOND);
-    pace.came(0, 19 * SECOND);
+    pace.received(1 << 20, SECOND);
+    pace.received(1, 19 * SECOND);
+    pace.received(0, 19 * SECOND);
   }
 }

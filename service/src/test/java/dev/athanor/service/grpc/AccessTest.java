@@ -103,7 +103,7 @@ class AccessTest {
     @Override
     public void run(RunRequest request, StreamObserver<RunResponse> answer) {
       Requests.answer(
-          answer, () -> RunResponse.newBuilder().setOp(Requests.terms().tenant().name()).build());
+          answer, () -> RunResponse.newBuilder().setOp(Requests.context().tenant().name()).build());
     }
   }
 
@@ -203,8 +203,7 @@ class AccessTest {
               Status.Code.PERMISSION_DENIED,
               "forbidden",
               "x-priority",
-              ("x-priority is %s; a priority above the normal 3 needs the scope priority, which the"
-                      + " caller lacks")
+              "x-priority is %s; a priority higher than 3 requires the scope \"priority\", which the caller lacks"
                   .formatted(priority));
       assertThat(ops("x-api-key", "urgent", "x-priority", priority).run(run).getOp())
           .isEqualTo("gamma");

@@ -208,28 +208,28 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has 200, which is no INT8");
+            "inputs.x contains 200, which is out of range for INT8");
     refused(with("UINT8", contents().addUintContents(256)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has 256, which is no UINT8");
+            "inputs.x contains 256, which is out of range for UINT8");
     refused(with("FP32", contents().addFp64Contents(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x takes 1 numbers in fp32_contents, got 0");
+            "inputs.x must have 1 numbers in fp32_contents, got 0");
     for (var raw : List.of("FP16", "BF16", "FP8_E4M3", "FP8_E5M2")) {
       refused(with(raw, contents().addFp32Contents(1)))
           .is(
               Status.Code.INVALID_ARGUMENT,
               "invalid-tensor",
               "inputs.x",
-              "inputs.x: the protocol has no numbers for "
+              "inputs.x: "
                   + raw
-                  + "; send its bytes, little-endian and row-major");
+                  + " cannot be sent as numbers; send raw bytes, little-endian and row-major");
     }
     assertThat(refused(with("COMPLEX", contents())).reason()).isEqualTo("unsupported-dtype");
     refused(identity(1).addRawInputContents(bytes(2)))
@@ -237,7 +237,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "raw_input_contents",
-            "raw_input_contents has 2 members, but 1 of the inputs take one");
+            "raw_input_contents has 2 entries, but 1 inputs need one");
     refused(
             identity(1)
                 .setModelName("concat")
@@ -247,27 +247,25 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "raw_input_contents",
-            "raw_input_contents has nothing for inputs.b; every input without a tensor_handle"
-                + " takes one");
+            "raw_input_contents has no entry for inputs.b; every input without a tensor_handle needs one");
     refused(identity(1).setInputs(0, tensor("x", "FP32", 1).setContents(contents())))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has contents, but the request has raw_input_contents; it must have one of"
-                + " them");
+            "inputs.x has contents, but the request has raw_input_contents; give only one");
     refused(identity(1).setInputs(0, tensor("x", "FP32", 2)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "f32[2] takes 8 bytes of data, got 4");
+            "f32[2] needs 8 bytes of data, got 4");
     refused(identity(1).addInputs(tensor("x", "FP32", 1)).addRawInputContents(bytes(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x is there twice; each may be there once");
+            "inputs.x is given twice; give it once");
   }
 
   @Test
@@ -328,8 +326,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "shape-mismatch",
             "inputs.a.shape",
-            "inputs.a.shape is [3], but the tensor of its handle has [2]; both must have as many"
-                + " elements");
+            "inputs.a.shape is [3], but the tensor has shape [2]; both must have the same number of elements");
     refused(
             request
                 .clone()
@@ -342,7 +339,7 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.a",
-            "inputs.a has a tensor_handle and data; it must have one of them");
+            "inputs.a has both a tensor_handle and data; give only one");
     refused(
             request
                 .clone()
@@ -388,7 +385,7 @@ class InferenceServiceTest extends GrpcTest {
             "parameters.mode",
             "parameters.mode is empty; it must be a bool, an integer, a double or a string");
     assertThat(refused(identity(1).setId("i".repeat(2000))).message())
-        .isEqualTo("id has 2000 characters; 1024 are the most");
+        .isEqualTo("id has 2000 characters; the limit is 1024");
   }
 
   // -- many on one stream
@@ -431,7 +428,7 @@ class InferenceServiceTest extends GrpcTest {
     }
     var wrong = answers.taken.take();
     assertThat(wrong.getErrorMessage())
-        .isEqualTo("there is no model \"sing\"; GET /v2/models lists them");
+        .isEqualTo("Unknown model \"sing\". GET /v2/models lists all models.");
     assertThat(wrong.getInferResponse().getId()).isEqualTo("wrong");
     assertThat(answers.taken.take().getInferResponse().getRawOutputContents(0)).isEqualTo(bytes(5));
     assertThat(answers.ended.join().status()).isEqualTo(Status.Code.OK);

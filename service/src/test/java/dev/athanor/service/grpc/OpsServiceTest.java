@@ -151,13 +151,13 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.NOT_FOUND,
             "unknown-op",
             "op",
-            "there is no op \"sing\"; athanor.v1.Ops/List lists them");
+            "Unknown op \"sing\". athanor.v1.Ops/List lists all ops.");
     refused(identity(1).putInputs("z", input(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "inputs.z",
-            "inputs.z is not known; keys here are x");
+            "inputs.z is unknown; known keys are x");
     refused(RunRequest.newBuilder().setOp("concat").putInputs("b", input(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -175,13 +175,13 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.data",
-            "f32[3] takes 12 bytes of data, got 8");
+            "f32[3] needs 12 bytes of data, got 8");
     refused(inline(data(1).toBuilder().setDtype("f33")))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unsupported-dtype",
             "inputs.x.inline.dtype",
-            "inputs.x.inline.dtype is \"f33\"; dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
+            "inputs.x.inline.dtype is \"f33\"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
                 + " i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4");
     refused(inline(data(1).toBuilder().setShape(0, -1)))
         .is(
@@ -194,7 +194,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.shape",
-            "inputs.x.inline.shape is [4611686018427387904], which is beyond 2^63 bytes");
+            "inputs.x.inline.shape is [4611686018427387904], which exceeds 2^63 bytes");
     refused(
             inline(
                 TensorData.newBuilder()
@@ -211,7 +211,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "attributes.tune",
-            "attributes.tune is not known; keys here are gate, factor, mode");
+            "attributes.tune is unknown; known keys are gate, factor, mode");
     refused(identity(1).putAttributes("mode", AttributeValue.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -229,7 +229,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "outputs.z",
-            "outputs.z is not known; keys here are y");
+            "outputs.z is unknown; known keys are y");
     refused(identity(1).putOutputs("y", OutputTarget.newBuilder().setDtype("f16").build()))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -285,14 +285,14 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.NOT_FOUND,
             "unknown-handle",
             "inputs.x.handle",
-            "inputs.x.handle is no handle; handles look like t_… and come from POST /tensors");
+            "inputs.x.handle is not a handle; handles look like t_… and come from POST /tensors");
     var other = "t_" + "0".repeat(32) + "_other";
     var misdirected = refused(identity().putInputs("x", resident(other)));
     misdirected.is(
         Status.Code.FAILED_PRECONDITION,
         "wrong-replica",
         "inputs.x.handle",
-        other + " is a tensor of the replica other; send the request there");
+        other + " belongs to replica other; send the request there");
     assertThat(misdirected.metadata()).containsEntry("replica", "other");
     var handle = put(1, 2);
     refused(
@@ -305,7 +305,7 @@ class OpsServiceTest extends GrpcTest {
             "outputs.y.into",
             "outputs.y.into is "
                 + handle
-                + ", which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor");
+                + ", which is also the input \"x\"; identity cannot run in place, so name another tensor");
     clock.advance(Duration.ofMinutes(61));
     refused(identity().putInputs("x", resident(handle)))
         .is(
@@ -314,7 +314,7 @@ class OpsServiceTest extends GrpcTest {
             "inputs.x.handle",
             "the lease of "
                 + handle
-                + " has ended and its contents are gone; create the tensor again");
+                + " has expired and its contents are freed; create the tensor again");
   }
 
   @Test
@@ -364,8 +364,7 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.INVALID_ARGUMENT,
         "missing-input",
         "steps[1].inputs.x",
-        "steps[1].inputs.x is \"nothing\", which is no input of the pipeline, no output of an"
-            + " earlier step, no handle and no name of a stored tensor");
+        "steps[1].inputs.x is \"nothing\", which is neither a pipeline input, nor an output of an earlier step, nor the handle or name of a stored tensor");
     assertThat(missing.metadata()).containsEntry("step", "1").containsEntry("op", "identity");
     var unknown =
         refusal(() ->
@@ -374,14 +373,14 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.NOT_FOUND,
         "unknown-op",
         "steps[1].op",
-        "there is no op \"sing\"; athanor.v1.Ops/List lists them");
+        "Unknown op \"sing\". athanor.v1.Ops/List lists all ops.");
     assertThat(unknown.metadata()).containsEntry("step", "1").doesNotContainKey("op");
     refusal(() -> ops().runPipeline(RunPipelineRequest.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "steps",
-            "there are 0 steps; a pipeline has 1 to 256");
+            "steps has 0 entries; a pipeline has 1 to 256");
     var many = RunPipelineRequest.newBuilder();
     for (int i = 0; i < 257; i++) {
       many.addSteps(PipelineStep.getDefaultInstance());
@@ -391,7 +390,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "steps",
-            "there are 257 steps; a pipeline has 1 to 256");
+            "steps has 257 entries; a pipeline has 1 to 256");
     // a text of the client is never repeated at length
     var tedious =
         refusal(() ->
@@ -417,7 +416,7 @@ class OpsServiceTest extends GrpcTest {
         Status.Code.INTERNAL,
         "internal",
         null,
-        "the service failed; its log says more under the id " + broken.metadata().get("id"));
+        "Internal error; see the log of the service for id " + broken.metadata().get("id"));
   }
 
   @Test
@@ -444,7 +443,8 @@ class OpsServiceTest extends GrpcTest {
     assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(full.reason()).isEqualTo("queue-full");
     assertThat(full.message())
-        .isEqualTo("2 jobs wait for the device already, as much work as may; try again");
+        .isEqualTo(
+            "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
     assertThat(full.mayRetry()).isTrue();
     calls.forEach(call -> call.cancel(true));
     await().until(() -> streams.waiting() == 0);

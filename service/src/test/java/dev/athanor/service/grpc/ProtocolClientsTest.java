@@ -174,7 +174,7 @@ class ProtocolClientsTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.parameters.binary_data_size",
-            "inputs.x.parameters.binary_data_size is 4, but FP32[2] takes 8 bytes");
+            "inputs.x.parameters.binary_data_size is 4, but FP32[2] needs 8 bytes");
     refusal(() ->
             infer(
                 new Message()
@@ -186,7 +186,7 @@ class ProtocolClientsTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
-            "inputs.x has a tensor_handle and data; it must have one of them");
+            "inputs.x has both a tensor_handle and data; give only one");
   }
 
   private static Message triton() {

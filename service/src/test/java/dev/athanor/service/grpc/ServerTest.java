@@ -145,14 +145,14 @@ class ServerTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "malformed-body",
             null,
-            "the message is not one of this method's");
+            "the message cannot be parsed as the request type of this method");
     // a string that is no UTF-8
     refusal(() -> call("athanor.v1.Ops/Run", new byte[] {10, 2, (byte) 0xC3, 0x28}))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "malformed-body",
             null,
-            "the message is not one of this method's");
+            "the message cannot be parsed as the request type of this method");
   }
 
   @Test
@@ -186,7 +186,7 @@ class ServerTest extends GrpcTest {
             Status.Code.RESOURCE_EXHAUSTED,
             "too-large",
             null,
-            "the message is larger, once decompressed, than one may be");
+            "the decompressed message exceeds the size limit");
     assertThat(ops().withCompression("gzip").run(zeros(3 << 20)).getOutputsCount()).isEqualTo(1);
   }
 

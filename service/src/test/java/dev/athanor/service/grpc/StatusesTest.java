@@ -98,6 +98,6 @@ class StatusesTest {
     assertThat(refusal.reason()).isEqualTo("internal");
     assertThat(refusal.message())
         .isEqualTo(
-            "the service failed; its log says more under the id " + refusal.metadata().get("id"));
+            "Internal error; see the log of the service for id " + refusal.metadata().get("id"));
   }
 }

@@ -120,25 +120,25 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.OUT_OF_RANGE,
             "range-not-satisfiable",
             "offset",
-            "offset 9 lies not in the tensor's 8 bytes");
+            "offset 9 is outside the tensor's 8 bytes");
     refusal(() -> get(from(tensor).setOffset(4).setLength(5)))
         .is(
             Status.Code.OUT_OF_RANGE,
             "range-not-satisfiable",
             "length",
-            "offset 4, length 5 lies not in the tensor's 8 bytes");
+            "offset 4, length 5 is outside the tensor's 8 bytes");
     refusal(() -> get(from(tensor).setOffset(1).setLength(Long.MAX_VALUE)))
         .is(
             Status.Code.OUT_OF_RANGE,
             "range-not-satisfiable",
             "length",
-            "offset 1, length 9223372036854775807 lies not in the tensor's 8 bytes");
+            "offset 1, length 9223372036854775807 is outside the tensor's 8 bytes");
     refusal(() -> get(from(tensor).setVersion(2)))
         .is(
             Status.Code.FAILED_PRECONDITION,
             "version-mismatch",
             "version",
-            "the tensor is at version 1, not 2; read it again");
+            "the tensor has version 1, not 2; read it again");
     refusal(() -> get(from(tensor).setChunkBytes(10)))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -158,25 +158,25 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got 4");
+            "f32[2] needs 8 bytes of data, got 4");
     refusal(() -> put(header("f32", 2), chunk(bytes(1, 2)), chunk(bytes(3))))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got more");
+            "f32[2] needs 8 bytes of data, got more");
     refusal(() -> put(header("f32", 2), chunk(bytes(1, 2, 3))))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got more");
+            "f32[2] needs 8 bytes of data, got more");
     refusal(() -> put(header("f32", 2)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "chunk",
-            "f32[2] takes 8 bytes of data, got 0");
+            "f32[2] needs 8 bytes of data, got 0");
     refusal(() -> put(new PutRequest[0]))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -194,19 +194,19 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "malformed-body",
             "chunk",
-            "every message but the first must be a chunk of bytes");
+            "every message after the header must be a chunk of bytes");
     refusal(() -> put(header("f32", 2), chunk(ByteString.EMPTY)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "malformed-body",
             "chunk",
-            "every message but the first must be a chunk of bytes");
+            "every message after the header must be a chunk of bytes");
     refusal(() -> put(header("u8", 2 << 20), chunk(random(CHUNK + 1))))
         .is(
             Status.Code.RESOURCE_EXHAUSTED,
             "too-large",
             "chunk",
-            "a chunk has 1048577 bytes; 1048576 are the most");
+            "a chunk has 1048577 bytes; the limit is 1048576 bytes");
     refusal(() -> put(header("bool", 2), chunk(ByteString.copyFrom(new byte[] {0, 7}))))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -261,7 +261,7 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.RESOURCE_EXHAUSTED,
             "too-large",
             "chunk",
-            "u8[33554433] takes 33554433 bytes; 33554432 are the most");
+            "u8[33554433] needs 33554433 bytes; the limit is 33554432 bytes");
     var first = start(header("u8", 33_554_432));
     var second = start(header("u8", 33_554_432));
     await().until(() -> store.bytes() == 67_108_864);
@@ -277,7 +277,7 @@ class TensorsServiceTest extends GrpcTest {
         Status.Code.DEADLINE_EXCEEDED,
         "deadline-exceeded",
         null,
-        "no message came for 2000 ms; the stream was given up");
+        "no message arrived for 2000 ms; the stream was canceled");
     await().until(() -> store.bytes() == 0);
     assertThat(device.openBuffers()).isZero();
   }
@@ -296,7 +296,7 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "shape-mismatch",
             "header",
-            "the tensor is f32[2], the header says f32[3]; they must be equal");
+            "the tensor has type f32[2], but the header has f32[3]; they must be equal");
     assertThat(contents(from(tensor))).isEqualTo(bytes(3, 4));
   }
 
@@ -357,7 +357,7 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "lease",
-            "lease is missing; it is what is renewed");
+            "lease is missing; give the new lease");
 
     tensors().delete(DeleteRequest.newBuilder().setScope("s").build());
     assertThat(refusal(() -> describe(a)).reason()).isEqualTo("unknown-handle");
@@ -370,7 +370,7 @@ class TensorsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "handle",
-            "neither handle nor scope is there; one of them says what to delete");
+            "handle and scope are missing; give one of them");
   }
 
   private Tensor describe(Tensor tensor) {
@@ -420,7 +420,7 @@ class TensorsServiceTest extends GrpcTest {
     assertThat(device.downloadedBytes() - before).isLessThan(8L << 20);
     Objects.requireNonNull(slow.call).request(100);
     assertThat(slow.ended.join())
-        .isEqualTo("the client took nothing for 2000 ms; the stream was given up");
+        .isEqualTo("the client read nothing for 2000 ms; the stream was canceled");
   }
 
   @Test

@@ -39,46 +39,46 @@ class CallsTest {
           Clock.systemUTC());
 
   private static Call call(
-      Map<String, Object> parameters, RequestContext terms, Output... outputs) {
+      Map<String, Object> parameters, RequestContext context, Output... outputs) {
     var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
     var request = new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
-    return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), terms);
+    return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), context);
   }
 
   @Test
   void parametersAreAttributesButForThoseThatNarrowTheTerms() {
-    var terms = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> true);
-    var call = call(Map.of("gate", true, "timeout", 500_000, "priority", 1L), terms);
+    var context = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> true);
+    var call = call(Map.of("gate", true, "timeout", 500_000, "priority", 1L), context);
     assertThat(call.attributes()).isEqualTo(Map.of("gate", true));
-    assertThat(call.terms().tenant()).isEqualTo(TENANT);
-    assertThat(call.terms().priority()).isEqualTo(1);
-    assertThat(call.terms().clientHasGone().getAsBoolean()).isTrue();
-    assertThat(call.terms().deadline().millis()).isEqualTo(500);
-    assertThat(call.terms().deadline().remainingNanos())
+    assertThat(call.context().tenant()).isEqualTo(TENANT);
+    assertThat(call.context().priority()).isEqualTo(1);
+    assertThat(call.context().clientHasGone().getAsBoolean()).isTrue();
+    assertThat(call.context().deadline().millis()).isEqualTo(500);
+    assertThat(call.context().deadline().remainingNanos())
         .isBetween(-TimeUnit.HOURS.toNanos(1), TimeUnit.MILLISECONDS.toNanos(500));
   }
 
   @Test
   void theNearestDeadlineHoldsAndZeroIsNone() {
-    var terms = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> false);
-    assertThat(millis(Map.of("timeout", 0, "deadline_ms", 0, "priority", 0), terms))
+    var context = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> false);
+    assertThat(millis(Map.of("timeout", 0, "deadline_ms", 0, "priority", 0), context))
         .isEqualTo(60_000);
-    assertThat(millis(Map.of("timeout", 90_000_000), terms)).isEqualTo(60_000);
-    assertThat(millis(Map.of("timeout", 1, "deadline_ms", 7), terms)).isEqualTo(1);
-    assertThat(millis(Map.of("timeout", 9_000, "deadline_ms", 7), terms)).isEqualTo(7);
-    assertThat(call(Map.of("priority", 0), terms).terms().priority()).isEqualTo(2);
+    assertThat(millis(Map.of("timeout", 90_000_000), context)).isEqualTo(60_000);
+    assertThat(millis(Map.of("timeout", 1, "deadline_ms", 7), context)).isEqualTo(1);
+    assertThat(millis(Map.of("timeout", 9_000, "deadline_ms", 7), context)).isEqualTo(7);
+    assertThat(call(Map.of("priority", 0), context).context().priority()).isEqualTo(2);
     var endless = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
-    assertThat(millis(Map.of("timeout", endless), terms)).isEqualTo(60_000);
-    assertThat(call(Map.of(), RequestContext.OWN).terms().deadline().isSet()).isFalse();
+    assertThat(millis(Map.of("timeout", endless), context)).isEqualTo(60_000);
+    assertThat(call(Map.of(), RequestContext.OWN).context().deadline().isSet()).isFalse();
   }
 
   @Test
   void aPriorityAboveTheNormalOneNeedsItsScope() {
-    var terms =
+    var context =
         new RequestContext(
             TENANT, 3, false, Deadline.none(), () -> false, RequestContext.OWN.memory());
     for (int priority : new int[] {1, 2}) {
-      assertThatThrownBy(() -> call(Map.of("priority", priority), terms))
+      assertThatThrownBy(() -> call(Map.of("priority", priority), context))
           .isInstanceOfSatisfying(
               Failure.class,
               failure -> {
@@ -86,28 +86,28 @@ class CallsTest {
                 assertThat(failure.field()).isEqualTo("parameters.priority");
               })
           .hasMessage(
-              "parameters.priority is %d; a priority above the normal 3 needs the scope priority, which the caller lacks",
+              "parameters.priority is %d; a priority higher than 3 requires the scope \"priority\", which the caller lacks",
               priority);
     }
     for (int priority : new int[] {0, 3, 4, 5}) {
-      assertThat(call(Map.of("priority", priority), terms).terms().priority())
+      assertThat(call(Map.of("priority", priority), context).context().priority())
           .isEqualTo(priority == 0 ? 3 : priority);
     }
   }
 
-  private static long millis(Map<String, Object> parameters, RequestContext terms) {
-    return call(parameters, terms).terms().deadline().millis();
+  private static long millis(Map<String, Object> parameters, RequestContext context) {
+    return call(parameters, context).context().deadline().millis();
   }
 
   @Test
   void outputsThatNobodyNamesAreForgottenIfOthersAreNamed() {
     var all = call(Map.of(), RequestContext.OWN);
     assertThat(all.outputs()).isEmpty();
-    assertThat(all.others())
+    assertThat(all.defaultTarget())
         .isEqualTo(new Call.Target(new Destination.Inline(Datatypes.NUMBERS), null));
     var one = call(Map.of(), RequestContext.OWN, new Output("y", new Destination.Keep()));
     assertThat(one.outputs()).containsOnlyKeys("y");
-    assertThat(one.others()).isNull();
+    assertThat(one.defaultTarget()).isNull();
   }
 
   @Test

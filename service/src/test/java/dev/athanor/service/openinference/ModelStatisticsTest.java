@@ -10,13 +10,13 @@ import org.junit.jupiter.api.Test;
 
 class ModelStatisticsTest {
 
-  private static Result result(int company, double kernelMicros) {
+  private static Result result(int batchSize, double kernelMicros) {
     return new Result(
         "fake:0",
         List.of(new Result.Step("silu", "silu_f32", kernelMicros)),
         Map.of(),
         new Result.Timing(0, 1, 2, kernelMicros, 3, 10 + kernelMicros),
-        company);
+        batchSize);
   }
 
   @Test

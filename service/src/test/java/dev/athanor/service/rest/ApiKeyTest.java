@@ -135,7 +135,7 @@ class ApiKeyTest extends RestTest {
             401,
             "unauthenticated",
             null,
-            "this needs an API key, as Authorization: Bearer … or X-API-Key")
+            "API key required; send it as Authorization: Bearer … or X-API-Key")
         .header("WWW-Authenticate", "Bearer realm=\"athanor\"")
         .header("X-Content-Type-Options", "nosniff")
         .header("Set-Cookie", nullValue());
@@ -162,7 +162,7 @@ class ApiKeyTest extends RestTest {
 
   @Test
   void wrongKeysAreRefused() {
-    var unknown = "the API key is not known here";
+    var unknown = "Unknown API key.";
     var own = ALICE.key();
     refused(given().header("X-API-Key", "x"), unknown);
     refused(given().header("X-API-Key", own + "x"), unknown);
@@ -173,11 +173,11 @@ class ApiKeyTest extends RestTest {
     refused(given().header("X-API-Key", key("alice", "admin").key()), unknown);
     // what the file has is no key
     refused(given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
-    var form = "Authorization must be there once, as Bearer and a token";
+    var form = "Authorization must be given once, as Bearer followed by a token";
     refused(given().header("Authorization", own), form);
     refused(given().header("Authorization", "Basic " + own), form);
     refused(given().header("Authorization", "Bearer " + own + " x"), form);
-    var one = "give one key, in Authorization or in X-API-Key";
+    var one = "give one API key, in Authorization or in X-API-Key";
     refused(as(ALICE).header("Authorization", "Bearer " + own), one);
     refused(as(ALICE).header("X-API-Key", BOB.key()), one);
   }
@@ -234,7 +234,7 @@ class ApiKeyTest extends RestTest {
           403,
           "forbidden",
           "X-Priority",
-          "X-Priority is %s; a priority above the normal 3 needs the scope priority, which the caller lacks"
+          "X-Priority is %s; a priority higher than 3 requires the scope \"priority\", which the caller lacks"
               .formatted(priority));
       as(URGENT, inputs)
           .header("X-Priority", priority)
@@ -252,7 +252,7 @@ class ApiKeyTest extends RestTest {
         403,
         "forbidden",
         "parameters.priority",
-        "parameters.priority is 1; a priority above the normal 3 needs the scope priority, which the caller lacks");
+        "parameters.priority is 1; a priority higher than 3 requires the scope \"priority\", which the caller lacks");
   }
 
   @Test
@@ -275,7 +275,7 @@ class ApiKeyTest extends RestTest {
         429,
         "quota-exceeded",
         null,
-        "a tensor of 80000 bytes more would exceed the quota: 0 of 65536 bytes and 0 of 3 tensors are taken; delete some or let their leases end");
+        "Quota exceeded by a tensor of 80000 bytes: 0 of 65536 bytes and 0 of 3 tensors are in use. Delete tensors or let their leases end.");
   }
 
   private Response raw(ApiKey.Made caller, byte[] body) {
@@ -450,7 +450,7 @@ class ApiKeyTest extends RestTest {
         400,
         "unknown-field",
         "name",
-        "there is no query parameter \"name\" here; none are known");
+        "Unknown query parameter \"name\"; this path has none");
   }
 
   @Test

@@ -31,7 +31,7 @@ class DrainTest extends RestTest {
             503,
             "draining",
             null,
-            "the service is shutting down and takes no new work")
+            "the service is shutting down and accepts no new work")
         .header("Retry-After", "5");
     given().contentType("application/json").body("{}").post("/tensors").then().statusCode(503);
     given().get("/tensors/" + x).then().statusCode(200);

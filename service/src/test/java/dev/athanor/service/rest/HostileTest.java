@@ -31,17 +31,17 @@ class HostileTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          {"dtype": "f32", "shape": [1000000000], "data": [1]} | invalid-tensor | data | f32[1000000000] takes 1000000000 numbers, got 1
-          {"dtype": "f32", "shape": [1000000000], "base64": "AAAA"} | invalid-tensor | base64 | f32[1000000000] takes 4000000000 bytes of data, got 3
+          {"dtype": "f32", "shape": [1000000000], "data": [1]} | invalid-tensor | data | f32[1000000000] needs 1000000000 numbers, got 1
+          {"dtype": "f32", "shape": [1000000000], "base64": "AAAA"} | invalid-tensor | base64 | f32[1000000000] needs 4000000000 bytes of data, got 3
           {"dtype": "f32", "shape": [-1], "data": [1]} | invalid-tensor | shape | shape is [-1]; every extent must be at least 1
           {"dtype": "f32", "shape": [0], "data": []} | invalid-tensor | shape | shape is [0]; every extent must be at least 1
-          {"dtype": "f32", "shape": [4294967296, 4294967296], "data": [1]} | invalid-tensor | shape | shape is [4294967296, 4294967296], which is beyond 2^63 bytes
-          {"dtype": "f64", "shape": [4611686018427387904, 2], "data": [1]} | invalid-tensor | shape | shape is [4611686018427387904, 2], which is beyond 2^63 bytes
+          {"dtype": "f32", "shape": [4294967296, 4294967296], "data": [1]} | invalid-tensor | shape | shape is [4294967296, 4294967296], which exceeds 2^63 bytes
+          {"dtype": "f64", "shape": [4611686018427387904, 2], "data": [1]} | invalid-tensor | shape | shape is [4611686018427387904, 2], which exceeds 2^63 bytes
           {"dtype": "f32", "shape": [99999999999999999999], "data": [1]} | invalid-tensor | shape[0] | shape[0] must be an integer of at least 1, got 99999999999999999999
           {"dtype": "f32", "shape": [1.0], "data": [1]} | invalid-tensor | shape[0] | shape[0] must be an integer of at least 1, got 1.0
           {"dtype": "f32", "shape": "2,3", "data": [1]} | invalid-tensor | shape | shape must be a list of integers, got a string
           {"dtype": "f32", "shape": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], "data": [1]} | invalid-tensor | shape | shape has more than 16 dimensions
-          {"dtype": "F32", "shape": [1], "data": [1]} | unsupported-dtype | dtype | dtype is "F32"; dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
+          {"dtype": "F32", "shape": [1], "data": [1]} | unsupported-dtype | dtype | dtype is "F32"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
           {"dtype": "f32", "shape": [1], "data": [1e39]} | invalid-tensor | data[0] | data[0] is 1e39, which does not fit f32
           {"dtype": "f64", "shape": [1], "data": [1e400]} | invalid-tensor | data[0] | data[0] is 1e400, which does not fit f64
           {"dtype": "f16", "shape": [1], "data": [65520]} | invalid-tensor | data[0] | data[0] is 65520, which does not fit f16
@@ -59,13 +59,13 @@ class HostileTest extends RestTest {
           {"dtype": "f32", "shape": [2, 2], "data": [[1, 2, 3, 4]]} | invalid-tensor | data | data is nested as [1, 4], but the shape is [2, 2]
           {"dtype": "f32", "shape": [1], "data": 1} | invalid-tensor | data | data must be a list of numbers
           {"dtype": "f32", "shape": [1], "data": {}} | invalid-tensor | data | data must be a list of numbers, got an object
-          {"dtype": "f32", "shape": [1], "base64": "!!!!"} | invalid-tensor | base64 | base64 is no base64 (RFC 4648, with padding)
+          {"dtype": "f32", "shape": [1], "base64": "!!!!"} | invalid-tensor | base64 | base64 is not valid base64 (RFC 4648, with padding)
           {"dtype": "bool", "shape": [1], "base64": "Ag=="} | invalid-tensor | base64 | byte 0 of a bool tensor is 2; it must be 0 or 1
-          {"dtype": "f32", "shape": [1]} | invalid-tensor | | the tensor must have either data or base64, or else a handle
+          {"dtype": "f32", "shape": [1]} | invalid-tensor | | the tensor must have data, base64 or a handle, and only one of them
           {"dtype": "f32", "data": [1]} | invalid-tensor | shape | the tensor has no shape
-          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle and more; a handle stands alone, or with a shape
+          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle together with dtype or data; a handle allows only a shape
           {"handle": "t_1"} | invalid-tensor | handle | this takes dtype, shape and data or base64; a handle has a tensor already
-          {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | there is more after the end of the JSON object
+          {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | unexpected text after the end of the JSON object
           [1] | malformed-body | | the body must be a JSON object, got a list
           """)
   void tensors(String body, String code, String field, String detail) {
@@ -78,19 +78,19 @@ class HostileTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          {"dtype": "f32", "dtype": "f32"}          | the key "dtype" is there twice
+          {"dtype": "f32", "dtype": "f32"}          | duplicate key "dtype"
           {"dtype": "f32", "shape": [1], "data": [1 | the text ends too early
           {"dtype": "f32", "shape": [1], "data": [NaN]} | NaN is not a JSON number; write "NaN", "Infinity" or "-Infinity" as a string
           {"dtype": "f32", "shape": [1], "data": [-Infinity]} | -Infinity is not a JSON number; write "NaN", "Infinity" or "-Infinity" as a string
           {"dtype": "f32" /* hi */}                 | unexpected character /; JSON has no comments
           {"dtype": "f32", "shape": [1], "data": [01]} | a number must not have leading zeros
-          {"dtype": "f32", "shape": [1], "data": [+1]} | unexpected character +; numbers take no plus sign
+          {"dtype": "f32", "shape": [1], "data": [+1]} | unexpected character +; numbers must not have a plus sign
           {"dtype": "f32", "shape": [1], "data": [1.]} | unexpected character ]
           {"dtype": nil}                            | unexpected token nil
           {"dtype" "f32"}                           | unexpected character "
           {"dtype": "\\q"}                            | a string has an unknown escape
           {"dtype": "	"}                            | a control character is not escaped
-          {'dtype': 1}                              | unexpected character '; strings take double quotes
+          {'dtype': 1}                              | unexpected character '; strings need double quotes
           """)
   void noJson(String body, String says) {
     var detail =
@@ -114,7 +114,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "steps[0].outputs.y",
-        "steps[0].outputs.y has the name \"?\"; a name has 1 to 128 printable characters and is no handle");
+        "steps[0].outputs.y has the name \"?\"; a name must have 1 to 128 printable characters and must not look like a handle");
   }
 
   @Test
@@ -196,7 +196,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "steps[0].outputs.y",
-        "steps[0].outputs.y has the name \"a?b\"; a name has 1 to 128 printable characters and is no handle");
+        "steps[0].outputs.y has the name \"a?b\"; a name must have 1 to 128 printable characters and must not look like a handle");
   }
 
   @Test
@@ -223,7 +223,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-tensor",
         "shape",
-        "shape is \"" + number + "\"; write extents with commas between them, such as 2,3");
+        "shape is \"" + number + "\"; it must be comma-separated extents, such as 2,3");
     problem(
         given().queryParam("limit", number).get("/tensors"),
         400,
@@ -251,7 +251,7 @@ class HostileTest extends RestTest {
         400,
         "unknown-field",
         "inputs.k0",
-        "inputs.k0 is not known; keys here are x");
+        "inputs.k0 is unknown; known keys are x");
   }
 
   @Test
@@ -326,7 +326,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "f32[1000000000] takes 4000000000 bytes of data, got 4");
+        "f32[1000000000] needs 4000000000 bytes of data, got 4");
     problem(
         given()
             .contentType("application/octet-stream")
@@ -335,7 +335,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-tensor",
         "shape",
-        "shape is \"1,,2\"; write extents with commas between them, such as 2,3");
+        "shape is \"1,,2\"; it must be comma-separated extents, such as 2,3");
     problem(
         given()
             .contentType("application/octet-stream")
@@ -353,7 +353,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "name",
-        "the query parameter name is given 2 times");
+        "the query parameter name is given 2 times; give it once");
   }
 
   @Test
@@ -363,7 +363,7 @@ class HostileTest extends RestTest {
     assertThat(answer)
         .startsWith("HTTP/1.1 413 ")
         .contains("urn:athanor:problem:too-large")
-        .contains("the body has 99999999999 bytes; 33554432 bytes are the most");
+        .contains("the body has 99999999999 bytes; the limit is 33554432 bytes");
   }
 
   @Test
@@ -375,7 +375,7 @@ class HostileTest extends RestTest {
                 + chunk.repeat(1025));
     assertThat(answer)
         .startsWith("HTTP/1.1 413 ")
-        .contains("the body has more; 33554432 bytes are the most");
+        .contains("the body has more bytes; the limit is 33554432 bytes");
   }
 
   @ParameterizedTest
@@ -421,7 +421,7 @@ class HostileTest extends RestTest {
         404,
         "unknown-op",
         null,
-        "there is no op \"a??[31m\"; GET /ops lists them");
+        "Unknown op \"a??[31m\". GET /ops lists all ops.");
   }
 
   @Test

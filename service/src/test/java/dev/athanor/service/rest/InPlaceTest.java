@@ -132,7 +132,7 @@ class InPlaceTest {
         409,
         "handle-in-use",
         "outputs.%s.into".formatted(output),
-        "outputs.%s.into is %s, which is the input \"%s\" as well; %s reads inputs after it begins to write, so name another tensor"
+        "outputs.%s.into is %s, which is also the input \"%s\"; %s cannot run in place, so name another tensor"
             .formatted(output, handle, input, op));
   }
 
@@ -147,7 +147,7 @@ class InPlaceTest {
         409,
         "handle-in-use",
         "outputs.y.into",
-        "outputs.y.into is %s, which is the input \"a\" as well, as f32[2, 2]; in place it must be f32[1, 2, 2] like the output"
+        "outputs.y.into is %s, which is also the input \"a\" of type f32[2, 2]; to run in place it must be f32[1, 2, 2] like the output"
             .formatted(handle));
     problem(
         json("{\"inputs\": {\"a\": {\"handle\": \"%1$s\", \"shape\": [4]}, \"b\": {\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
@@ -156,7 +156,7 @@ class InPlaceTest {
         400,
         "shape-mismatch",
         "outputs.y.into",
-        "outputs.y.into is f32[2, 2], but output \"y\" is f32[4]; they must be equal");
+        "outputs.y.into has type f32[2, 2], but output \"y\" has type f32[4]; they must be equal");
   }
 
   /** A pipeline writes such tensors when all of its steps have run. */

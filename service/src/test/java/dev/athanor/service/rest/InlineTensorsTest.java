@@ -136,8 +136,7 @@ class InlineTensorsTest extends RestTest {
             429,
             "out-of-host-memory",
             null,
-            "the tensors of other requests take 41943040 of the 50331648 bytes that there are for"
-                + " all; try again")
+            "Out of host memory: other requests use 41943040 of 50331648 bytes (athanor.run.inline-bytes). Retry after 1 s.")
         .header("Retry-After", equalTo("1"));
     // as numbers, to stay or to go
     var numbers =
@@ -160,8 +159,7 @@ class InlineTensorsTest extends RestTest {
         413,
         "too-large",
         null,
-        "the tensors that come and go with this request take more than 50331648 bytes, which is what"
-            + " there is for all requests; keep them on the device and send their handles");
+        "Inline tensors exceed the limit of 50331648 bytes (athanor.run.inline-bytes); upload them and pass handles");
     var kept = given().contentType(FILE).body(file(new byte[30 * MIB])).queryParam("y", "handle");
     var handle =
         kept.accept("application/json")

@@ -48,7 +48,7 @@ import org.springframework.test.context.TestPropertySource;
 class JwtTest extends RestTest {
 
   private static final String REFUSED =
-      "the token is not accepted; it must be signed by the issuer, for this audience, and be in time";
+      "Invalid token; it must be signed by the issuer, be for this audience, and not be expired";
 
   private static final RSAKey KEY = rsa("one");
   private static final RSAKey STRANGER = rsa("one"); // of the same name
@@ -183,7 +183,7 @@ class JwtTest extends RestTest {
             401,
             "unauthenticated",
             null,
-            "this needs a token, as Authorization: Bearer …")
+            "Token required; send it as Authorization: Bearer …")
         .header("WWW-Authenticate", "Bearer realm=\"athanor\"");
     given().header("X-API-Key", "x").get("/ops").then().statusCode(401);
     given().get("/readyz").then().statusCode(200);
@@ -200,9 +200,8 @@ class JwtTest extends RestTest {
     refused(token(claims -> claims.issuer("https://evil.example")), REFUSED);
     refused(token(claims -> claims.issuer(null)), REFUSED);
     refused(
-        token(claims -> claims.expirationTime(null)),
-        "the token has no exp; only those that expire are taken");
-    var nobody = "the token's claim org names no tenant";
+        token(claims -> claims.expirationTime(null)), "the token has no exp; tokens must expire");
+    var nobody = "the token's claim org does not name a tenant";
     refused(token(claims -> claims.claim("org", null)), nobody);
     refused(token(claims -> claims.claim("org", "a/b")), nobody);
     refused(token(claims -> claims.claim("org", List.of("lab"))), nobody);

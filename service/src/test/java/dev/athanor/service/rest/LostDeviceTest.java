@@ -13,8 +13,7 @@ import org.springframework.test.context.TestPropertySource;
 @TestPropertySource(properties = "athanor.replica=lost")
 class LostDeviceTest extends RestTest {
 
-  private static final String DETAIL =
-      "the device no longer answers, and the tensors it held are gone";
+  private static final String DETAIL = "the device is lost, and so are the tensors on it";
 
   @Test
   void itsTensorsAnswerThatItIsLost() {

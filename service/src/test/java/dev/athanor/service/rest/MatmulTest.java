@@ -117,13 +117,13 @@ class MatmulTest {
         .then()
         .statusCode(400)
         .body("field", equalTo("problem"))
-        .body("detail", startsWith("the query parameter problem is missing; it says"));
+        .body("detail", startsWith("the query parameter problem is missing; give"));
     given()
         .queryParam("problem", "x=f32[4]")
         .get("/ops/relax/ptx")
         .then()
         .statusCode(404)
-        .body("detail", equalTo("there is no op \"relax\"; GET /ops lists them"));
+        .body("detail", equalTo("Unknown op \"relax\". GET /ops lists all ops."));
   }
 
   @Test

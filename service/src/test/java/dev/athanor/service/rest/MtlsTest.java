@@ -199,7 +199,7 @@ class MtlsTest extends RestTest {
     assertThat(get(null, "/readyz").statusCode()).isEqualTo(200);
     var answer = get(null, "/ops");
     assertThat(answer.statusCode()).isEqualTo(401);
-    assertThat(answer.body()).contains("this needs a client certificate");
+    assertThat(answer.body()).contains("Client certificate required");
     assertThat(answer.headers().firstValue("WWW-Authenticate"))
         .hasValue("Certificate realm=\"athanor\"");
     assertThat(answer.headers().firstValue("Strict-Transport-Security")).isPresent();
@@ -211,7 +211,7 @@ class MtlsTest extends RestTest {
       var answer = get(name, "/ops");
       assertThat(answer.statusCode()).isEqualTo(401);
       assertThat(answer.body())
-          .contains("the client certificate's san-uri does not name one tenant");
+          .contains("the client certificate must name exactly one tenant in its san-uri");
     }
   }
 

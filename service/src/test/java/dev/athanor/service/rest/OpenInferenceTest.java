@@ -96,7 +96,7 @@ class OpenInferenceTest extends RestTest {
         400,
         "unknown-field",
         null,
-        "there are no query parameters here, got \"verbose=1\"");
+        "this path has no query parameters, got \"verbose=1\"");
   }
 
   @ParameterizedTest
@@ -135,7 +135,7 @@ class OpenInferenceTest extends RestTest {
         404,
         "unknown-op",
         null,
-        "there is no model \"nope\"; GET /v2/models lists them");
+        "Unknown model \"nope\". GET /v2/models lists all models.");
     problem(
         given().get("/v2/models/concat/versions/2" + of),
         404,
@@ -256,20 +256,20 @@ class OpenInferenceTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the body has 6 bytes; input \"x\" of datatype FP32 takes a multiple of 4");
+        "the body has 6 bytes; input \"x\" of datatype FP32 requires a multiple of 4 bytes");
     problem(
         infer("identity", ""),
         400,
         "invalid-tensor",
         "body",
-        "the body has 0 bytes; input \"x\" of datatype FP32 takes a multiple of 4");
+        "the body has 0 bytes; input \"x\" of datatype FP32 requires a multiple of 4 bytes");
     problem(
         infer("concat", "", f32Bytes(1)),
         400,
         "invalid-attribute",
         HEADER,
         HEADER
-            + " is 0, so the body is the data of a model with one input of one free extent; concat"
+            + " is 0, which requires a model with one input that has exactly one variable dimension; concat"
             + " has 2 inputs");
   }
 
@@ -320,9 +320,9 @@ class OpenInferenceTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor of its handle has [2]; both must have as many elements
-          "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor of its handle is FP32
-          "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has a tensor_handle and data; it must have one of them
+          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor has shape [2]; both must have the same number of elements
+          "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor has datatype FP32
+          "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has both a tensor_handle and data; give only one
           """)
   void aHandleThatIsLiedAbout(String lie, String code, String field, String detail) {
     var body =
@@ -350,7 +350,7 @@ class OpenInferenceTest extends RestTest {
         400,
         "invalid-tensor",
         "inputs.x.data",
-        "inputs.x.data: the protocol has no numbers for BF16; send its bytes, little-endian and row-major");
+        "inputs.x.data: BF16 cannot be sent as numbers; send raw bytes, little-endian and row-major");
     var json =
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"%s\","
             + "\"parameters\":{\"binary_data_size\":%d}}],\"outputs\":[{\"name\":\"y\","
@@ -369,7 +369,7 @@ class OpenInferenceTest extends RestTest {
         406,
         "not-acceptable",
         "outputs.y",
-        "output \"y\" is bf16, for which the form of the answer has no dtype; ask for another form or keep it as a handle");
+        "output \"y\" is bf16, which the response format cannot encode; accept another format or keep the output as a handle");
     assertThat(
             infer("identity", json.formatted("BF16", 4, "\"tensor_store\":true"), bf16)
                 .<String>path("outputs[0].datatype"))
@@ -409,13 +409,13 @@ class OpenInferenceTest extends RestTest {
         400,
         "malformed-body",
         "Content-Encoding",
-        "the body is not what Content-Encoding says, or it breaks off");
+        "the body does not match Content-Encoding or is incomplete");
     problem(
         packedInfer(encoding, json.length(), "plain text".getBytes(UTF_8)),
         400,
         "malformed-body",
         "Content-Encoding",
-        "the body is not what Content-Encoding says, or it breaks off");
+        "the body does not match Content-Encoding or is incomplete");
   }
 
   private static byte[] packed(String encoding, byte[] body) throws IOException {
@@ -455,7 +455,7 @@ class OpenInferenceTest extends RestTest {
         413,
         "too-large",
         null,
-        "the body has more; 33554432 bytes are the most");
+        "the body has more bytes; the limit is 33554432 bytes");
   }
 
   @ParameterizedTest
@@ -466,7 +466,7 @@ class OpenInferenceTest extends RestTest {
         415,
         "unsupported-media-type",
         "Content-Encoding",
-        "Content-Encoding is %s; it may be gzip, deflate or identity".formatted(encoding));
+        "Content-Encoding is %s; it must be gzip, deflate or identity".formatted(encoding));
   }
 
   @ParameterizedTest
@@ -507,7 +507,7 @@ class OpenInferenceTest extends RestTest {
         400,
         "invalid-attribute",
         HEADER,
-        HEADER + " is given 2 times");
+        HEADER + " is given 2 times; give it once");
   }
 
   /** The JSON, how many bytes follow it, and what is wrong. */
@@ -517,32 +517,32 @@ class OpenInferenceTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 9 | invalid-tensor | body | the body goes on after the bytes that the inputs' binary_data_size name
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 7 | invalid-tensor | inputs.x | f32[2] takes 8 bytes of data, got 7
-          {"inputs":[{"name":"x","shape":[3],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[3] takes 12 bytes
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[1] takes 4 bytes
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":7}}]} | 7 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 7, but FP32[2] takes 8 bytes
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 9 | invalid-tensor | body | the body is longer than the sum of all binary_data_size
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 7 | invalid-tensor | inputs.x | f32[2] needs 8 bytes of data, got 7
+          {"inputs":[{"name":"x","shape":[3],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[3] needs 12 bytes
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 8, but FP32[1] needs 4 bytes
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":7}}]} | 7 | invalid-tensor | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 7, but FP32[2] needs 8 bytes
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":-8}}]} | 8 | invalid-attribute | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is -8; it must be an integer of at least 0
           {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":99999999999999999999}}]} | 8 | invalid-attribute | inputs.x.parameters.binary_data_size | inputs.x.parameters.binary_data_size is 99999999999999999999; it must be an integer of at least 0
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","data":[1,2],"parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x | inputs.x has data and binary_data_size; it must have one of them
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32","data":[1,2],"parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x | inputs.x has both data and binary_data_size; give only one
           {"inputs":[{"name":"x","shape":[-1],"datatype":"FP32","parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.shape | inputs.x.shape is [-1]; every extent must be at least 1
           {"inputs":[{"name":"x","shape":[0],"datatype":"FP32","parameters":{"binary_data_size":0}}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is [0]; every extent must be at least 1
-          {"inputs":[{"name":"x","shape":[4611686018427387904,4],"datatype":"FP32","parameters":{"binary_data_size":0}}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is [4611686018427387904, 4], which is beyond 2^63 bytes
-          {"inputs":[{"name":"x","shape":[2147483648],"datatype":"FP32","parameters":{"binary_data_size":8589934592}}]} | 8 | too-large | inputs.x | f32[2147483648] takes 8589934592 bytes; 33554432 are the most
+          {"inputs":[{"name":"x","shape":[4611686018427387904,4],"datatype":"FP32","parameters":{"binary_data_size":0}}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is [4611686018427387904, 4], which exceeds 2^63 bytes
+          {"inputs":[{"name":"x","shape":[2147483648],"datatype":"FP32","parameters":{"binary_data_size":8589934592}}]} | 8 | too-large | inputs.x | f32[2147483648] needs 8589934592 bytes; the limit is 33554432 bytes
           {"inputs":[{"name":"x","shape":[2],"datatype":"BOOL","parameters":{"binary_data_size":2}}]} | 2 | invalid-tensor | inputs.x | byte 0 of a bool tensor is 120; it must be 0 or 1
-          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32"}]} | 0 | invalid-tensor | inputs.x | inputs.x has no data; it must have data, binary_data_size or tensor_handle
+          {"inputs":[{"name":"x","shape":[2],"datatype":"FP32"}]} | 0 | invalid-tensor | inputs.x | inputs.x has no data; give data, binary_data_size or tensor_handle
           {"inputs":[{"name":"x","shape":[2],"parameters":{"binary_data_size":8}}]} | 8 | invalid-tensor | inputs.x.datatype | inputs.x.datatype is missing
           {"inputs":[{"name":"x","datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs.x.shape | inputs.x.shape is missing
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"strides":[1]}]} | 0 | unknown-field | inputs.x.strides | inputs.x.strides is not known; keys here are name, shape, datatype, parameters, data
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]},{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs.x | inputs.x is there twice; each may be there once
-          {"inputs":[{"name":"z","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | unknown-field | inputs.z | inputs.z is not known; inputs are x
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"strides":[1]}]} | 0 | unknown-field | inputs.x.strides | inputs.x.strides is unknown; known keys are name, shape, datatype, parameters, data
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]},{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs.x | inputs.x is given twice; give it once
+          {"inputs":[{"name":"z","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | unknown-field | inputs.z | inputs.z is unknown; the inputs are x
           {"inputs":[{"shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs[0].name | inputs[0].name is missing
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"shared_memory_region":"r"}}]} | 0 | unknown-field | inputs.x.parameters.shared_memory_region | inputs.x.parameters.shared_memory_region is not supported. Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":7}}]} | 0 | invalid-attribute | inputs.x.parameters.tensor_handle | inputs.x.parameters.tensor_handle is 7; it must be a string such as "t_…"
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":"t_1","binary_data_size":4}}]} | 4 | invalid-tensor | inputs.x | inputs.x has a tensor_handle and data; it must have one of them
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":"t_1","binary_data_size":4}}]} | 4 | invalid-tensor | inputs.x | inputs.x has both a tensor_handle and data; give only one
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"deep":{"er":1}}}]} | 0 | invalid-attribute | inputs.x.parameters.deep | inputs.x.parameters.deep must be true, false, a number or a string
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]} | 0 | unknown-field | outputs.z | outputs.z is not known; outputs are y
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]} | 0 | invalid-tensor | outputs.y | outputs.y is there twice; each may be there once
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]} | 0 | unknown-field | outputs.z | outputs.z is unknown; the outputs are y
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]} | 0 | invalid-tensor | outputs.y | outputs.y is given twice; give it once
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{}]} | 0 | invalid-tensor | outputs[0].name | outputs[0].name is missing
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"classification":3}}]} | 0 | unknown-field | outputs.y.parameters.classification | outputs.y.parameters.classification is not supported. Read the output and rank it in the client.
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"shared_memory_region":"r","shared_memory_byte_size":4}}]} | 0 | unknown-field | outputs.y.parameters.shared_memory_region | outputs.y.parameters.shared_memory_region is not supported. Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.
@@ -551,9 +551,9 @@ class OpenInferenceTest extends RestTest {
           {"inputs":["x"]} | 0 | invalid-tensor | inputs[0] | inputs[0] must be an object, got a string
           {"inputs":[]} | 0 | missing-input | inputs.x | input "x" […] is missing; identity takes x
           {"id":42,"inputs":[]} | 0 | invalid-attribute | id | id must be a string, got a number
-          {"model":"x"} | 0 | unknown-field | model | model is not known; keys here are id, model_name, model_version, parameters, inputs, outputs
-          {"model_name":"concat"} | 0 | invalid-attribute | model_name | model_name is "concat"; it must be "identity", as in the path, or left out
-          {"model_version":"2"} | 0 | invalid-attribute | model_version | model_version is "2"; it must be "1", as in the path, or left out
+          {"model":"x"} | 0 | unknown-field | model | model is unknown; known keys are id, model_name, model_version, parameters, inputs, outputs
+          {"model_name":"concat"} | 0 | invalid-attribute | model_name | model_name is "concat"; it must be "identity" as in the path, or absent
+          {"model_version":"2"} | 0 | invalid-attribute | model_version | model_version is "2"; it must be "1" as in the path, or absent
           {"model_name":null} | 0 | invalid-attribute | model_name | model_name must be a string, got null
           """)
   void bodiesThatMeanNoGood(String json, int bytes, String code, String field, String detail) {
@@ -572,7 +572,7 @@ class OpenInferenceTest extends RestTest {
         400,
         "invalid-tensor",
         "inputs.x",
-        "inputs.x has binary_data_size, but the request has no Inference-Header-Content-Length to say where the bytes begin");
+        "inputs.x has binary_data_size, but the request lacks the header Inference-Header-Content-Length");
   }
 
   @Test
@@ -585,7 +585,7 @@ class OpenInferenceTest extends RestTest {
             .statusCode(400)
             .extract()
             .<String>path("error");
-    assertThat(detail).startsWith("inputs.x.datatype is \"BYTES\"; datatypes are FP64, FP32, ");
+    assertThat(detail).startsWith("inputs.x.datatype is \"BYTES\"; it must be one of FP64, FP32, ");
   }
 
   @Test
@@ -610,7 +610,7 @@ class OpenInferenceTest extends RestTest {
           """
           "mode": "c"             | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
           "gate": 1               | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
-          "nonsense": 7           | unknown-field     | parameters.nonsense | parameters.nonsense is not known; parameters here are gate, factor, mode, deadline_ms, priority, timeout
+          "nonsense": 7           | unknown-field     | parameters.nonsense | parameters.nonsense is unknown; known parameters are gate, factor, mode, deadline_ms, priority, timeout
           "sequence_id": true     | invalid-attribute | parameters.sequence_id | parameters.sequence_id is true; it must be an integer of at least 0
           "sequence_start": 1     | invalid-attribute | parameters.sequence_start | parameters.sequence_start is 1; it must be true or false
           "priority": 6           | invalid-attribute | parameters.priority | parameters.priority is 6; it must be an integer 0 to 5
@@ -652,20 +652,20 @@ class OpenInferenceTest extends RestTest {
         400,
         "invalid-attribute",
         "id",
-        "id has half of a surrogate pair, which is no character");
+        "id contains an unpaired surrogate, which is not a character");
     problem(
         inferJson("identity", "{\"id\": \"%s\", \"inputs\": [%s]}".formatted("a".repeat(1025), X)),
         400,
         "invalid-attribute",
         "id",
-        "id has 1025 characters; 1024 are the most");
+        "id has 1025 characters; the limit is 1024");
     // such a half in a name cannot be told again either
     problem(
         inferJson("identity", "{\"inputs\": [{\"name\": \"\\ud800\"}]}"),
         400,
         "unknown-field",
         "inputs.?",
-        "inputs.? is not known; inputs are x");
+        "inputs.? is unknown; the inputs are x");
   }
 
   @Test

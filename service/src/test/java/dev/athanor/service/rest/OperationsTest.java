@@ -91,7 +91,7 @@ class OperationsTest extends RestTest {
         400,
         "unknown-field",
         "id",
-        "there is no query parameter \"id\" here; none are known");
+        "Unknown query parameter \"id\"; this path has none");
   }
 
   @ParameterizedTest
@@ -135,7 +135,7 @@ class OperationsTest extends RestTest {
           406,
           "not-acceptable",
           "Accept",
-          "this path cannot answer in the form that Accept names");
+          "this path cannot produce any media type in Accept");
     }
   }
 }

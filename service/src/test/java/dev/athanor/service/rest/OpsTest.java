@@ -62,7 +62,7 @@ class OpsTest extends RestTest {
         404,
         "unknown-op",
         null,
-        "there is no op \"nope\"; GET /ops lists them");
+        "Unknown op \"nope\". GET /ops lists all ops.");
   }
 
   @Test
@@ -142,21 +142,21 @@ class OpsTest extends RestTest {
       textBlock =
           """
           identity | {}                                        | missing-input     | inputs.x             | input "x" […] is missing; identity takes x
-          identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is not known; keys here are x
-          identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is not known; keys here are inputs, attributes, outputs
-          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is not known; keys here are dtype, shape, data, base64, handle
-          identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is not known; keys here are y
-          identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is not known; keys here are as, into, dtype, encoding
+          identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is unknown; known keys are x
+          identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is unknown; known keys are inputs, attributes, outputs
+          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is unknown; known keys are dtype, shape, data, base64, handle
+          identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is unknown; known keys are y
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is unknown; known keys are as, into, dtype, encoding
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "x"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "x"; it must be inline or handle
           identity | {"inputs": {"x": X}, "outputs": {"y": {"dtype": "f16"}}} | unsupported-dtype | outputs.y.dtype | output "y" is f32, got f16
-          identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle, or left out, where into is given
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle or absent if into is given
           identity | {"inputs": {"x": X}, "attributes": {"gate": 1}} | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
           identity | {"inputs": {"x": X}, "attributes": {"factor": 1e400}} | invalid-attribute | attributes.factor | attribute "factor" must be a finite number, got Infinity
           identity | {"inputs": {"x": X}, "attributes": {"mode": "c"}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
           identity | {"inputs": {"x": X}, "attributes": {"mode": []}} | invalid-attribute | attributes.mode | attributes.mode must be true, false, a number or a string
-          identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is not known; keys here are gate, factor, mode
+          identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is unknown; known keys are gate, factor, mode
           identity | {"inputs": []}                            | invalid-tensor    | inputs               | inputs must be an object, got a list
-          identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is no handle; handles look like t_… and come from POST /tensors
+          identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is not a handle; handles look like t_… and come from POST /tensors
           concat   | {"inputs": {"a": {"dtype": "f32", "shape": [1, 1], "data": [1]}}} | shape-mismatch | inputs.a | a must have rank 1, got [1, 1]
           concat   | {"inputs": {"a": {"dtype": "f64", "shape": [1], "data": [1]}}} | unsupported-on-device | inputs.a | f64 needs sm_100, this is sm_80
           """)
@@ -181,7 +181,7 @@ class OpsTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.y.into",
-        "outputs.y.into is %s, which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor"
+        "outputs.y.into is %s, which is also the input \"x\"; identity cannot run in place, so name another tensor"
             .formatted(x));
     var longer = tensor(1, 2, 3);
     problem(
@@ -191,7 +191,7 @@ class OpsTest extends RestTest {
         400,
         "shape-mismatch",
         "outputs.y.into",
-        "outputs.y.into is f32[3], but output \"y\" is f32[2]; they must be equal");
+        "outputs.y.into has type f32[3], but output \"y\" has type f32[2]; they must be equal");
   }
 
   @Test
@@ -204,7 +204,7 @@ class OpsTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.zeros.into",
-        "outputs.zeros.into is %s, which another output of the same call goes to; name another tensor"
+        "outputs.zeros.into is %s, which another output of the same call already writes; name another tensor"
             .formatted(target));
   }
 
@@ -225,7 +225,7 @@ class OpsTest extends RestTest {
         400,
         "shape-mismatch",
         "inputs.x.shape",
-        "inputs.x.shape is [4, 2], but the tensor of its handle has [6]; both must have as many elements");
+        "inputs.x.shape is [4, 2], but the tensor has shape [6]; both must have the same number of elements");
     problem(
         json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [-6]}}}".formatted(x))
             .post("/ops/identity"),
@@ -242,19 +242,19 @@ class OpsTest extends RestTest {
         415,
         "unsupported-media-type",
         "Content-Type",
-        "Content-Type is application/octet-stream; it may be application/json, application/x-safetensors");
+        "Content-Type is application/octet-stream; it must be one of application/json, application/x-safetensors");
     problem(
         json("{}").accept("image/png").post("/ops/identity"),
         406,
         "not-acceptable",
         "Accept",
-        "Accept is image/png; it may be application/json, application/x-safetensors");
+        "Accept is image/png; it must be one of application/json, application/x-safetensors");
     problem(
         json("{}").header("Content-Encoding", "gzip").post("/ops/identity"),
         415,
         "unsupported-media-type",
         "Content-Encoding",
-        "Content-Encoding is gzip; bodies are taken as they are");
+        "Content-Encoding is gzip; compressed bodies are not supported here");
   }
 
   private CompletableFuture<Response> held(String deadline) {
@@ -325,7 +325,7 @@ class OpsTest extends RestTest {
             429,
             "queue-full",
             null,
-            "2 jobs wait for the device already, as much work as may; try again")
+            "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.")
         .header("Retry-After", "1");
     given()
         .get("/actuator/prometheus")
@@ -371,7 +371,7 @@ class OpsTest extends RestTest {
         .body("id", notNullValue())
         .body(
             "detail",
-            matchesPattern("the service failed; its log says more under the id [0-9a-f-]+"));
+            matchesPattern("Internal error; see the log of the service for id [0-9a-f-]+"));
     assertThat(device.openBuffers()).isEqualTo(buffers);
   }
 

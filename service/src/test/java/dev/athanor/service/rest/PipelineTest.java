@@ -88,7 +88,7 @@ class PipelineTest extends RestTest {
         400,
         "invalid-attribute",
         "outputs",
-        "no step names an output that is not read by another, so nothing would come back");
+        "the pipeline has no outputs; name an output in a step or request one in outputs");
   }
 
   @Test
@@ -149,17 +149,17 @@ class PipelineTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          {"op": "nope"}                                            | 404 | unknown-op        | steps[1].op         | there is no op "nope"; GET /ops lists them
-          {"inputs": {}}                                            | 404 | unknown-op        | steps[1].op         | steps[1] has no op; it says what runs
-          {"op": "identity", "input": {}}                           | 400 | unknown-field     | steps[1].input      | steps[1].input is not known; keys here are op, inputs, attributes, outputs
+          {"op": "nope"}                                            | 404 | unknown-op        | steps[1].op         | Unknown op "nope". GET /ops lists all ops.
+          {"inputs": {}}                                            | 404 | unknown-op        | steps[1].op         | steps[1].op is missing; it names the op to run
+          {"op": "identity", "input": {}}                           | 400 | unknown-field     | steps[1].input      | steps[1].input is unknown; known keys are op, inputs, attributes, outputs
           {"op": "identity"}                                        | 400 | missing-input     | steps[1].inputs.x   | input "x" […] is missing; identity takes x
           {"op": "identity", "inputs": {"q": "h"}}                  | 400 | unknown-field     | steps[1].inputs.q   | identity has no input "q"; its inputs are x
           {"op": "identity", "inputs": {"x": 1}}                    | 400 | invalid-tensor    | steps[1].inputs.x   | steps[1].inputs.x must be a string, got a number
-          {"op": "identity", "inputs": {"x": "late"}, "outputs": {"y": "late"}} | 400 | missing-input | steps[1].inputs.x | steps[1].inputs.x is "late", which is no input of the pipeline, no output of an earlier step, no handle and no name of a stored tensor
-          {"op": "identity", "inputs": {"x": "t_00000000000000000000000000000000_test"}} | 404 | unknown-handle | steps[1].inputs.x | there is no tensor t_00000000000000000000000000000000_test
+          {"op": "identity", "inputs": {"x": "late"}, "outputs": {"y": "late"}} | 400 | missing-input | steps[1].inputs.x | steps[1].inputs.x is "late", which is neither a pipeline input, nor an output of an earlier step, nor the handle or name of a stored tensor
+          {"op": "identity", "inputs": {"x": "t_00000000000000000000000000000000_test"}} | 404 | unknown-handle | steps[1].inputs.x | Unknown tensor t_00000000000000000000000000000000_test
           {"op": "identity", "inputs": {"x": "h"}, "outputs": {"z": "q"}} | 400 | unknown-field | steps[1].outputs.z | identity has no output "z"; its outputs are y
-          {"op": "identity", "inputs": {"x": "h"}, "outputs": {"y": "x"}} | 400 | invalid-attribute | steps[1].outputs.y | steps[1].outputs.y is "x", which names something else already; names are given once
-          {"op": "identity", "inputs": {"x": "h"}, "outputs": {"y": " "}} | 400 | invalid-attribute | steps[1].outputs.y | steps[1].outputs.y has the name " "; a name has 1 to 128 printable characters and is no handle
+          {"op": "identity", "inputs": {"x": "h"}, "outputs": {"y": "x"}} | 400 | invalid-attribute | steps[1].outputs.y | steps[1].outputs.y is "x", which is already defined; names must be unique within the pipeline
+          {"op": "identity", "inputs": {"x": "h"}, "outputs": {"y": " "}} | 400 | invalid-attribute | steps[1].outputs.y | steps[1].outputs.y has the name " "; a name must have 1 to 128 printable characters and must not look like a handle
           {"op": "identity", "inputs": {"x": "h"}, "attributes": {"no": 1}} | 400 | unknown-field | steps[1].attributes.no | identity has no attribute "no"; its attributes are gate, factor, mode
           {"op": "identity", "inputs": {"x": "h"}, "attributes": {"mode": "c"}} | 400 | invalid-attribute | steps[1].attributes.mode | attribute "mode" must be one of a, b, got "c"
           {"op": "concat", "inputs": {"a": "m"}}                    | 400 | shape-mismatch    | steps[1].inputs.a   | a must have rank 1, got [1, 1]
@@ -187,7 +187,7 @@ class PipelineTest extends RestTest {
         400,
         "invalid-attribute",
         "steps",
-        "there are 0 steps; a pipeline has 1 to 256");
+        "steps has 0 entries; a pipeline has 1 to 256");
     problem(
         run("{\"steps\": {}}"),
         400,
@@ -204,19 +204,19 @@ class PipelineTest extends RestTest {
         400,
         "invalid-attribute",
         "steps",
-        "steps has more than 256 members, which are the most");
+        "steps has more than 256 entries, which is the limit");
     problem(
         run(body("\"x\": X, \"idle\": X", "", identity("x", "h"))),
         400,
         "unknown-field",
         "inputs.idle",
-        "inputs.idle is read by no step; leave it out");
+        "inputs.idle is not read by any step; remove it");
     problem(
         run(body("\"x\": X", "\"x\": {}", identity("x", "h"))),
         400,
         "unknown-field",
         "outputs.x",
-        "outputs.x is nothing that a step gives; they give h");
+        "outputs.x is not an output of any step; step outputs are: h");
     problem(
         run(body("\"x\": X", "\"h\": {\"dtype\": \"f16\"}", identity("x", "h"))),
         400,
@@ -229,7 +229,7 @@ class PipelineTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.h.into",
-        "outputs.h.into is %s, which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor"
+        "outputs.h.into is %s, which is also the input \"x\"; identity cannot run in place, so name another tensor"
             .formatted(read));
     problem(
         given().contentType("text/plain").body("{}").post("/pipelines/run"),

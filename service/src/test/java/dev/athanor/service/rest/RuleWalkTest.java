@@ -74,7 +74,7 @@ class RuleWalkTest extends RestTest {
         404,
         "not-found",
         null,
-        "there is nothing at this path; GET /openapi.yaml describes what there is");
+        "No such endpoint. See GET /openapi.yaml.");
     given().patch("/ops").then().statusCode(405).header("Allow", "GET, HEAD, OPTIONS");
     given().get("/actuator/env").then().statusCode(404);
     given().get("/actuator/heapdump").then().statusCode(404);

@@ -107,7 +107,7 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the safetensors file has 0 tensors; here it must have one");
+        "the safetensors file has 0 tensors; it must have exactly one here");
     var two = new LinkedHashMap<String, HostTensor>();
     two.put("a", floats(1));
     two.put("b", floats(2));
@@ -116,7 +116,7 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the safetensors file has 2 tensors; here it must have one");
+        "the safetensors file has 2 tensors; it must have exactly one here");
   }
 
   @Test
@@ -193,8 +193,7 @@ class SafetensorsBodyTest extends RestTest {
         406,
         "not-acceptable",
         "outputs.zeros",
-        "output \"zeros\" is q4_0, for which the form of the answer has no dtype; ask for another form"
-            + " or keep it as a handle");
+        "output \"zeros\" is q4_0, which the response format cannot encode; accept another format or keep the output as a handle");
     given().get("/tensors").then().body("tensors.size()", equalTo(before));
   }
 
@@ -262,25 +261,25 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "unknown-field",
         "inputs.z",
-        "inputs.z is not known; keys here are x");
+        "inputs.z is unknown; known keys are x");
     problem(
         file("x", x).queryParam("z", "1").post("/ops/identity"),
         400,
         "unknown-field",
         "z",
-        "there is no query parameter \"z\" here; known are x, gate, factor, mode, y");
+        "Unknown query parameter \"z\"; known parameters are x, gate, factor, mode, y");
     problem(
         file("x", x).queryParam("x", tensor(1)).post("/ops/identity"),
         400,
         "invalid-tensor",
         "inputs.x",
-        "inputs.x is in the body, and a handle too as ?x=; it may be one of them");
+        "inputs.x is given in the body and as the query parameter x; give only one");
     problem(
         file("x", x).queryParam("y", "kept").post("/ops/identity"),
         400,
         "invalid-attribute",
         "outputs.y",
-        "y is \"kept\"; an output is inline, handle, or the handle t_… of a tensor to write to");
+        "y is \"kept\"; it must be inline, handle, or the handle t_… of a tensor to overwrite");
     problem(
         file("x", x).queryParam("gate", "maybe").post("/ops/identity"),
         400,
@@ -292,12 +291,12 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "unknown-field",
         "gate",
-        "there is no query parameter \"gate\" here; none are known");
+        "Unknown query parameter \"gate\"; this path has none");
     problem(
         given().contentType(TYPE).body(new byte[3]).post("/ops/identity"),
         400,
         "invalid-tensor",
         "body",
-        "the body is no safetensors file: it ends within its first 8 bytes");
+        "the body is not a safetensors file: it has fewer than 8 bytes");
   }
 }

@@ -104,13 +104,13 @@ class TensorsTest extends RestTest {
         404,
         "unknown-handle",
         "handle",
-        "there is no tensor " + created.path("handle"));
+        "Unknown tensor " + created.path("handle"));
     problem(
         given().delete("/tensors/" + UNKNOWN),
         404,
         "unknown-handle",
         "handle",
-        "there is no tensor " + UNKNOWN);
+        "Unknown tensor " + UNKNOWN);
   }
 
   @Test
@@ -152,7 +152,7 @@ class TensorsTest extends RestTest {
         406,
         "not-acceptable",
         "Accept",
-        "Accept is text/html; it may be application/octet-stream, application/x-npy,"
+        "Accept is text/html; it must be one of application/octet-stream, application/x-npy,"
             + " application/x-safetensors, application/json");
   }
 
@@ -185,7 +185,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the body is no npy file: it does not begin with \\x93NUMPY");
+        "the body is not an npy file: it does not begin with \\x93NUMPY");
     problem(
         given()
             .contentType("application/x-npy")
@@ -194,8 +194,7 @@ class TensorsTest extends RestTest {
         400,
         "unsupported-dtype",
         "body.dtype",
-        "the npy type is \"|O\"; f8, f4, f2, i8, i4, i2, i1, u1, u4, b1 are read, in either byte order;"
-            + " bf16 has no npy type");
+        "the npy type \"|O\" is not supported; supported are f8, f4, f2, i8, i4, i2, i1, u1, u4, b1, in either byte order; npy has no bf16");
     problem(
         given()
             .contentType("application/x-npy")
@@ -204,7 +203,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "f32[3] takes 12 bytes of data, got 8");
+        "f32[3] needs 12 bytes of data, got 8");
     problem(
         given()
             .contentType("application/x-npy")
@@ -213,7 +212,7 @@ class TensorsTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the npy header must have descr, fortran_order and shape and no more: {'descr':"
+        "the npy header must have exactly the keys descr, fortran_order and shape: {'descr':"
             + " __import__('os'), 'shape': (3,), }");
   }
 
@@ -329,7 +328,7 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "If-Match does not match version 1 of the tensor; read the tensor again");
+        "If-Match does not match the current version 1 of the tensor; read the tensor again");
     given()
         .contentType("application/octet-stream")
         .header("If-Match", "\"1-json\"")
@@ -374,7 +373,7 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "If-Match does not match version 31 of the tensor; read the tensor again");
+        "If-Match does not match the current version 31 of the tensor; read the tensor again");
   }
 
   @Test
@@ -398,19 +397,19 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "If-Match does not match version 2 of the tensor; read the tensor again");
+        "If-Match does not match the current version 2 of the tensor; read the tensor again");
     problem(
         json("{\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [1, 2]}").put(path + "/data"),
         400,
         "shape-mismatch",
         null,
-        "the tensor is f32[2], the new contents are f32[1, 2]; they must be equal");
+        "the tensor has type f32[2], but the new contents have type f32[1, 2]; they must be equal");
     problem(
         given().contentType("application/octet-stream").body(f32Bytes(1)).put(path + "/data"),
         400,
         "invalid-tensor",
         "body",
-        "f32[2] takes 8 bytes of data, got 4");
+        "f32[2] needs 8 bytes of data, got 4");
     given()
         .accept("application/json")
         .get(path + "/data")
@@ -440,7 +439,7 @@ class TensorsTest extends RestTest {
         410,
         "expired-handle",
         "handle",
-        "the lease of %s has ended and its contents are gone; create the tensor again"
+        "the lease of %s has expired and its contents are freed; create the tensor again"
             .formatted(used.substring(9)));
     given().get(kept).then().statusCode(200);
     clock.advance(Duration.ofMinutes(11));
@@ -460,7 +459,7 @@ class TensorsTest extends RestTest {
         400,
         "unknown-field",
         "ttl",
-        "ttl is not known; keys here are ttlSeconds");
+        "ttl is unknown; known keys are ttlSeconds");
   }
 
   @Test
@@ -496,7 +495,7 @@ class TensorsTest extends RestTest {
         400,
         "unknown-field",
         "page",
-        "there is no query parameter \"page\" here; known are limit, after, scope");
+        "Unknown query parameter \"page\"; known parameters are limit, after, scope");
     problem(
         given().delete("/tensors"),
         400,
@@ -508,7 +507,7 @@ class TensorsTest extends RestTest {
   @Test
   void anotherReplicaIsNamed() {
     var elsewhere = "t_00000000000000000000000000000000_other";
-    var detail = elsewhere + " is a tensor of the replica other; send the request there";
+    var detail = elsewhere + " belongs to replica other; send the request there";
     for (var answer :
         List.of(
             given().get("/tensors/" + elsewhere),
@@ -567,7 +566,7 @@ class TensorsTest extends RestTest {
         422,
         "idempotency-key-reused",
         "Idempotency-Key",
-        "this Idempotency-Key came with another request before; use a new key for a new tensor");
+        "this Idempotency-Key was used for a different request; use a new key for a new tensor");
     once("k2", "{}").then().statusCode(400);
     once("k2", body).then().statusCode(201);
     given().delete("/tensors/" + first).then().statusCode(204);
@@ -624,8 +623,7 @@ class TensorsTest extends RestTest {
             429,
             "quota-exceeded",
             null,
-            ("a tensor of 5242880 bytes more would exceed the quota: %d of %d bytes and %d of 50 tensors"
-                    + " are taken; delete some or let their leases end")
+            "Quota exceeded by a tensor of 5242880 bytes: %d of %d bytes and %d of 50 tensors are in use. Delete tensors or let their leases end."
                 .formatted(taken, quota, count + 2))
         .header("Retry-After", "10");
     given().queryParam("scope", "big").delete("/tensors").then().statusCode(204);

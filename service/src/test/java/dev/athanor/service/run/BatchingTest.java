@@ -82,18 +82,18 @@ class BatchingTest {
     device.close();
   }
 
-  private static RequestContext terms() {
+  private static RequestContext context() {
     return new RequestContext(Tenant.LOCAL, Deadline.none());
   }
 
   private String resident(HostTensor tensor) {
-    return rig.create(tensor, TensorOptions.NONE, terms()).handle();
+    return rig.create(tensor, TensorOptions.NONE, context()).handle();
   }
 
   /** Runs all at once behind a stream that is busy. */
   private List<Result> together(List<Call> calls) {
     var occupant = new Occupant();
-    var first = CompletableFuture.runAsync(() -> rig.pool.run(occupant, terms()), clients);
+    var first = CompletableFuture.runAsync(() -> rig.pool.run(occupant, context()), clients);
     await().until(() -> occupant.begun.getCount() == 0);
     var answers = new ArrayList<CompletableFuture<Result>>();
     for (var call : calls) {
@@ -139,7 +139,7 @@ class BatchingTest {
         .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     weights.forEach((name, handle) -> inputs.put(name, new Call.Input.Resident(handle)));
     var output = op.description().outputs().getFirst().name();
-    return new Call(op, inputs, problem.attributes().values(), Map.of(output, target), terms());
+    return new Call(op, inputs, problem.attributes().values(), Map.of(output, target), context());
   }
 
   @ParameterizedTest
@@ -172,8 +172,8 @@ class BatchingTest {
     var together = together(calls);
     assertThat(calls(name)).isEqualTo(8);
     assertThat(launches(name)).isEqualTo(5);
-    assertThat(alone).extracting(Result::company).containsOnly(1);
-    assertThat(together).extracting(Result::company).containsExactly(4, 0, 0, 0);
+    assertThat(alone).extracting(Result::batchSize).containsOnly(1);
+    assertThat(together).extracting(Result::batchSize).containsExactly(4, 0, 0, 0);
     for (int i = 0; i < calls.size(); i++) {
       assertThat(together.get(i).kernel()).isEqualTo(alone.get(i).kernel());
       assertThat(inline(together.get(i), output).mismatch(inline(alone.get(i), output)))
@@ -198,7 +198,7 @@ class BatchingTest {
     var inline = inline(results.getFirst(), "y");
     for (var result : results.subList(1, 3)) {
       var info = resident(result).info();
-      try (var reader = transfers.open(info.handle(), terms())) {
+      try (var reader = transfers.open(info.handle(), context())) {
         assertThat(reader.read(0, (int) info.type().bytes()).mismatch(inline)).isEqualTo(-1);
       }
     }

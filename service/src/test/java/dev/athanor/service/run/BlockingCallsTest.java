@@ -164,7 +164,7 @@ class BlockingCallsTest {
     var end = new CountDownLatch(1);
     device.hangUntil(end);
     var deletion = clients.submit(() -> rig.store.of(Tenant.LOCAL).delete(handle));
-    await().until(() -> rig.health.isAtWork(0));
+    await().until(() -> rig.health.isBusy(0));
     rig.pool.watch(Duration.ofHours(1));
     assertThat(rig.health.isLost()).isFalse();
     rig.pool.watch(Duration.ZERO);
@@ -180,12 +180,12 @@ class BlockingCallsTest {
     var running = clients.submit(() -> rig.runner.run(call(() -> {}, Map.of("gate", true))));
     await().until(() -> TestOps.Identity.AT_GATE.get() > atGate);
     rig.pool.close(Duration.ofMillis(1));
-    rig.places.close();
+    rig.runtimes.close();
     assertThat(device.isClosed()).isFalse();
     TestOps.Identity.GATE.release();
     await().until(running::isDone);
-    await().until(() -> !rig.health.isAtWork(0));
-    rig.places.close();
+    await().until(() -> !rig.health.isBusy(0));
+    rig.runtimes.close();
     assertThat(device.isClosed()).isTrue();
   }
 }

@@ -88,7 +88,7 @@ class CapturedPipelinesTest {
     }
   }
 
-  private static RequestContext terms() {
+  private static RequestContext context() {
     return new RequestContext(Tenant.LOCAL, Deadline.none());
   }
 
@@ -97,12 +97,12 @@ class CapturedPipelinesTest {
     return new RequestContext(Tenant.LOCAL, Deadline.in(600_000));
   }
 
-  private static String resident(Rig rig, HostTensor tensor, RequestContext terms) {
-    return rig.create(tensor, TensorOptions.NONE, terms).handle();
+  private static String resident(Rig rig, HostTensor tensor, RequestContext context) {
+    return rig.create(tensor, TensorOptions.NONE, context).handle();
   }
 
   private static String resident(Rig rig, double... elements) {
-    return resident(rig, floats(elements), terms());
+    return resident(rig, floats(elements), context());
   }
 
   private static HostTensor floats(double... elements) {
@@ -127,7 +127,7 @@ class CapturedPipelinesTest {
   private static double[] contents(Rig rig, Result result, String output) {
     var info =
         ((Result.Output.Resident) Objects.requireNonNull(result.outputs().get(output))).info();
-    try (var reader = rig.transfers.open(info.handle(), terms())) {
+    try (var reader = rig.transfers.open(info.handle(), context())) {
       return new HostTensor(info.type(), reader.read(0, (int) info.type().bytes())).toDoubles();
     }
   }
@@ -145,10 +145,10 @@ class CapturedPipelinesTest {
       assertThat(rig.runner.plan(matmul, product).workspaceBytes()).isPositive();
       var random = new SplittableRandom(5);
       var b = Objects.requireNonNull(Problem.parse(matmul, product).draw(random).get("b"));
-      var weights = resident(rig, b, terms());
+      var weights = resident(rig, b, context());
       var x = Problem.parse(norm, "x=f32[1,4096] gamma=f32[4096]");
-      var gamma = resident(rig, Objects.requireNonNull(x.draw(random).get("gamma")), terms());
-      var place = resident(rig, HostTensor.zeros(TensorType.of(DType.F32, 1, 8)), terms());
+      var gamma = resident(rig, Objects.requireNonNull(x.draw(random).get("gamma")), context());
+      var runtime = resident(rig, HostTensor.zeros(TensorType.of(DType.F32, 1, 8)), context());
       var silu = catalogue.find("silu").orElseThrow();
       var softmax = catalogue.find("softmax").orElseThrow();
       var steps =
@@ -161,7 +161,7 @@ class CapturedPipelinesTest {
       var outputs =
           Map.of(
               "z",
-              new Call.Target(new Destination.Into(place), null),
+              new Call.Target(new Destination.Into(runtime), null),
               "s",
               KEEP,
               "p",
@@ -172,7 +172,7 @@ class CapturedPipelinesTest {
         var bySteps = rig.runner.run(new Pipeline(inputs, steps, outputs, patient()));
         var z = contents(rig, bySteps, "z");
         assertThat(launches(rig)).isEqualTo(Math.max(i - 1, 0));
-        var result = rig.runner.run(new Pipeline(inputs, steps, outputs, terms()));
+        var result = rig.runner.run(new Pipeline(inputs, steps, outputs, context()));
         assertThat(launches(rig)).isEqualTo(i);
         assertThat(inline(result, "p")).isEqualTo(inline(bySteps, "p"));
         assertThat(contents(rig, result, "s")).isEqualTo(contents(rig, bySteps, "s"));
@@ -188,10 +188,10 @@ class CapturedPipelinesTest {
                   Map.of("in", new Input.Inline(Objects.requireNonNull(x.draw(random).get("x")))),
                   steps,
                   Map.of("p", KEEP, "z", Call.Target.INLINE, "s", Call.Target.INLINE),
-                  terms()));
+                  context()));
       assertThat(launches(rig)).isEqualTo(4);
       assertThat(DoubleStream.of(contents(rig, result, "p")).sum()).isCloseTo(1, within(1e-5));
-      rig.places.first().forgetPlans();
+      rig.runtimes.first().forgetPlans();
       assertThat(emulator.memory().used()).isEqualTo(rig.store.bytes());
     }
   }
@@ -200,18 +200,18 @@ class CapturedPipelinesTest {
 
   /** {@code y = x ++ b}, from an input and a resident tensor. */
   private static Pipeline join(
-      double[] x, String b, Map<String, ?> attributes, RequestContext terms) {
+      double[] x, String b, Map<String, ?> attributes, RequestContext context) {
     return new Pipeline(
         Map.of("x", new Input.Inline(floats(x))),
         List.of(
             new Pipeline.Step(IDENTITY, Map.of("x", "x"), attributes, Map.of("y", "h")),
             step(CONCAT, Map.of("a", "h", "b", b), Map.of("c", "y"))),
         Map.of(),
-        terms);
+        context);
   }
 
   private static Pipeline join(double[] x, String b) {
-    return join(x, b, Map.of(), terms());
+    return join(x, b, Map.of(), context());
   }
 
   private static Pipeline joinedTheOtherWay(double[] x, String b) {
@@ -221,7 +221,7 @@ class CapturedPipelinesTest {
             step(IDENTITY, Map.of("x", "x"), Map.of("y", "h")),
             step(CONCAT, Map.of("a", b, "b", "h"), Map.of("c", "y"))),
         Map.of(),
-        terms());
+        context());
   }
 
   private static void runs(Rig rig, Pipeline pipeline, boolean asGraph, double... expected) {
@@ -244,7 +244,7 @@ class CapturedPipelinesTest {
       runs(rig, join(new double[] {3, 4}, b), true, 3, 4, 7, 8);
       runs(rig, join(longer, b), again, 1, 2, 3, 7, 8);
       runs(rig, join(x, c), again, 1, 2, 7.5, 8.5);
-      runs(rig, join(x, b, Map.of("factor", 2), terms()), again, 1, 2, 7, 8);
+      runs(rig, join(x, b, Map.of("factor", 2), context()), again, 1, 2, 7, 8);
       runs(rig, join(x, sameOfAnother, Map.of(), other), again, 1, 2, 9, 10);
       runs(rig, joinedTheOtherWay(x, b), again, 7, 8, 1, 2);
       runs(rig, join(x, b, Map.of(), patient()), false, 1, 2, 7, 8);
@@ -261,9 +261,9 @@ class CapturedPipelinesTest {
             step(IDENTITY, Map.of("x", "x"), Map.of("y", "h")),
             step(IDENTITY, Map.of("x", "h"), Map.of("y", "y")));
     for (var tenant : List.of("a", "b")) {
-      var terms = new RequestContext(new Tenant(tenant), Deadline.none());
+      var context = new RequestContext(new Tenant(tenant), Deadline.none());
       var pipeline =
-          new Pipeline(Map.of("x", new Input.Inline(floats(1, 2))), steps, Map.of(), terms);
+          new Pipeline(Map.of("x", new Input.Inline(floats(1, 2))), steps, Map.of(), context);
       runs(rig, pipeline, false, 1, 2);
       runs(rig, pipeline, true, 1, 2);
     }
@@ -278,7 +278,7 @@ class CapturedPipelinesTest {
             Map.of("x", new Input.Inline(floats(1, 2))),
             List.of(step(IDENTITY, Map.of("x", "x"), Map.of("y", "y"))),
             Map.of(),
-            terms());
+            context());
     IntStream.range(0, 3).forEach(_ -> runs(rig, pipeline, false, 1, 2));
   }
 
@@ -331,7 +331,7 @@ class CapturedPipelinesTest {
     var b = resident(rig, 7, 8);
     long before = device.memory().used();
     graphOf(rig, b);
-    rig.places.first().forgetPlans();
+    rig.runtimes.first().forgetPlans();
     assertThat(device.openGraphs()).isZero();
     assertThat(device.memory().used()).isEqualTo(before);
     graphOf(rig, b);
@@ -347,7 +347,7 @@ class CapturedPipelinesTest {
     }
     assertThat(device.openGraphs()).isEqualTo(1);
     assertThat(device.memory().used()).isGreaterThan(8 * MIB);
-    resident(rig, HostTensor.zeros(TensorType.of(DType.U8, 60L << 20)), terms());
+    resident(rig, HostTensor.zeros(TensorType.of(DType.U8, 60L << 20)), context());
     assertThat(device.openGraphs()).isZero();
     assertThat(device.memory().used()).isEqualTo(rig.store.bytes());
   }
@@ -364,7 +364,7 @@ class CapturedPipelinesTest {
                 step(IDENTITY, Map.of("x", "x"), Map.of("y", "h")),
                 step(IDENTITY, Map.of("x", "h"), Map.of("y", "y"))),
             Map.of("y", KEEP),
-            terms());
+            context());
     for (int i = 0; i < 3; i++) {
       var result = rig.runner.run(pipeline);
       var output = (Result.Output.Resident) Objects.requireNonNull(result.outputs().get("y"));
@@ -379,7 +379,7 @@ class CapturedPipelinesTest {
   @Test
   void aGraphForWhichThereIsNoRoomIsNotMade() {
     var rig = open(1, 16);
-    var b = resident(rig, HostTensor.zeros(TensorType.of(DType.U8, 1)), terms());
+    var b = resident(rig, HostTensor.zeros(TensorType.of(DType.U8, 1)), context());
     var x = HostTensor.zeros(TensorType.of(DType.U8, 16L << 20));
     x.data().set(ValueLayout.JAVA_BYTE, 3, (byte) 3);
     long before = device.memory().used();
@@ -391,7 +391,7 @@ class CapturedPipelinesTest {
                 step(CONCAT, Map.of("a", "h", "b", b), Map.of("c", "c")),
                 step(CONCAT, Map.of("a", "c", "b", b), Map.of("c", "y"))),
             Map.of(),
-            terms());
+            context());
     for (int i = 0; i < 3; i++) {
       var result = rig.runner.run(pipeline);
       var y = ((Result.Output.Inline) Objects.requireNonNull(result.outputs().get("y"))).tensor();
@@ -407,13 +407,14 @@ class CapturedPipelinesTest {
     var b = resident(rig, 7, 8);
     var gated = Map.of("gate", true);
     TestOps.Identity.GATE.release();
-    runs(rig, join(new double[] {1, 2}, b, gated, terms()), false, 1, 2, 7, 8);
+    runs(rig, join(new double[] {1, 2}, b, gated, context()), false, 1, 2, 7, 8);
     int before = TestOps.Identity.AT_GATE.get();
     var results = new ArrayList<CompletableFuture<Result>>();
     for (int i = 0; i < 2; i++) {
       double[] x = {i, i};
       int arrived = before + i;
-      results.add(CompletableFuture.supplyAsync(() -> rig.runner.run(join(x, b, gated, terms()))));
+      results.add(
+          CompletableFuture.supplyAsync(() -> rig.runner.run(join(x, b, gated, context()))));
       await().until(() -> TestOps.Identity.AT_GATE.get() > arrived);
     }
     TestOps.Identity.GATE.release(2); // the first is captured there, the second runs
@@ -422,7 +423,7 @@ class CapturedPipelinesTest {
     }
     assertThat(launches(rig)).isEqualTo(1);
     assertThat(device.openGraphs()).isEqualTo(1);
-    runs(rig, join(new double[] {5, 6}, b, gated, terms()), true, 5, 6, 7, 8);
+    runs(rig, join(new double[] {5, 6}, b, gated, context()), true, 5, 6, 7, 8);
   }
 
   @Test
@@ -432,10 +433,10 @@ class CapturedPipelinesTest {
     try {
       var rig = open(1, 16);
       var b = resident(rig, 7, 8);
-      var place = resident(rig, 0, 0, 0, 0);
-      var into = new Call.Target(new Destination.Into(place), null);
+      var runtime = resident(rig, 0, 0, 0, 0);
+      var into = new Call.Target(new Destination.Into(runtime), null);
       var to = join(new double[] {1, 2}, b);
-      var pipeline = new Pipeline(to.inputs(), to.steps(), Map.of("y", into), terms());
+      var pipeline = new Pipeline(to.inputs(), to.steps(), Map.of("y", into), context());
       int buffers = device.openBuffers();
       int failed = 0;
       while (true) {
@@ -449,7 +450,7 @@ class CapturedPipelinesTest {
         }
         assertThat(failure.code()).isEqualTo(Code.INTERNAL);
         if (device.openGraphs() > 0) { // it was done, and its output being copied
-          rig.places.first().forgetPlans();
+          rig.runtimes.first().forgetPlans();
         }
         assertThat(device.openBuffers()).as("operation %d", failed).isEqualTo(buffers);
         failed++;

@@ -105,7 +105,7 @@ class FailedRequestsTest {
     }
 
     private String create(TensorType type, @Nullable Duration lease) {
-      return rig.create(numbers(type), new TensorOptions(null, null, lease, null), terms())
+      return rig.create(numbers(type), new TensorOptions(null, null, lease, null), context())
           .handle();
     }
 
@@ -129,13 +129,14 @@ class FailedRequestsTest {
 
     double[] contents(String handle) {
       var info = rig.store.of(Tenant.LOCAL).describe(handle);
-      try (var reader = rig.transfers.open(handle, terms())) {
+      try (var reader = rig.transfers.open(handle, context())) {
         return new HostTensor(info.type(), reader.read(0, (int) info.type().bytes())).toDoubles();
       }
     }
 
-    void call(Op op, Map<String, Input> inputs, Map<String, Target> outputs, RequestContext terms) {
-      rig.runner.run(new Call(op, inputs, Map.of(), outputs, terms));
+    void call(
+        Op op, Map<String, Input> inputs, Map<String, Target> outputs, RequestContext context) {
+      rig.runner.run(new Call(op, inputs, Map.of(), outputs, context));
     }
 
     @Override
@@ -145,7 +146,7 @@ class FailedRequestsTest {
     }
   }
 
-  private static RequestContext terms() {
+  private static RequestContext context() {
     return new RequestContext(Tenant.LOCAL, Deadline.none());
   }
 
@@ -157,7 +158,7 @@ class FailedRequestsTest {
     return tensor;
   }
 
-  private static HostTensor others() {
+  private static HostTensor defaultTarget() {
     return HostTensor.of(FOUR, 9, 9, 9, 9);
   }
 
@@ -191,7 +192,7 @@ class FailedRequestsTest {
     return new Wrong(
         name,
         code,
-        (scene, terms) -> scene.call(op, inputs.apply(scene), outputs.apply(scene), terms));
+        (scene, context) -> scene.call(op, inputs.apply(scene), outputs.apply(scene), context));
   }
 
   static List<Wrong> wrong() {
@@ -238,10 +239,10 @@ class FailedRequestsTest {
         new Wrong(
             "attribute",
             Code.UNKNOWN_FIELD,
-            (s, terms) ->
+            (s, context) ->
                 s.rig.runner.run(
                     new Call(
-                        IDENTITY, Map.of("x", resident(s.x)), Map.of("d", 1), Map.of(), terms))),
+                        IDENTITY, Map.of("x", resident(s.x)), Map.of("d", 1), Map.of(), context))),
         call(
             "another tenant's",
             Code.UNKNOWN_HANDLE,
@@ -299,7 +300,7 @@ class FailedRequestsTest {
         new Wrong(
             "second step",
             Code.SHAPE_MISMATCH,
-            (s, terms) ->
+            (s, context) ->
                 s.rig.runner.run(
                     new Pipeline(
                         Map.of("in", inline(numbers(TensorType.of(DType.F32, 2, 2)))),
@@ -309,33 +310,34 @@ class FailedRequestsTest {
                             new Pipeline.Step(
                                 CONCAT, Map.of("a", "h", "b", s.x), Map.of(), Map.of("c", "c"))),
                         Map.of(),
-                        terms))),
+                        context))),
         new Wrong(
             "pipeline's quota",
             Code.QUOTA_EXCEEDED,
-            (s, terms) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", KEEP), terms))),
+            (s, context) ->
+                s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", KEEP), context))),
         new Wrong(
             "creation's quota",
             Code.QUOTA_EXCEEDED,
-            (s, terms) ->
+            (s, context) ->
                 s.rig.create(
-                    HostTensor.zeros(TensorType.of(DType.F32, 40)), TensorOptions.NONE, terms)),
+                    HostTensor.zeros(TensorType.of(DType.F32, 40)), TensorOptions.NONE, context)),
         new Wrong(
             "replacement's type",
             Code.SHAPE_MISMATCH,
-            (s, terms) -> s.rig.replace(s.square, one, _ -> true, terms)),
+            (s, context) -> s.rig.replace(s.square, one, _ -> true, context)),
         new Wrong(
             "replacement's version",
             Code.VERSION_MISMATCH,
-            (s, terms) -> s.rig.replace(s.y, one, _ -> false, terms)),
+            (s, context) -> s.rig.replace(s.y, one, _ -> false, context)),
         new Wrong(
             "replacement of another tenant's",
             Code.UNKNOWN_HANDLE,
-            (s, terms) -> s.rig.replace(s.foreign, one, _ -> true, terms)),
+            (s, context) -> s.rig.replace(s.foreign, one, _ -> true, context)),
         new Wrong(
             "reading what expired",
             Code.EXPIRED_HANDLE,
-            (s, terms) -> s.rig.transfers.open(s.gone, terms).close()));
+            (s, context) -> s.rig.transfers.open(s.gone, context).close()));
   }
 
   @ParameterizedTest
@@ -343,14 +345,14 @@ class FailedRequestsTest {
   void whatIsWrongLeavesNothing(Wrong wrong) {
     try (var scene = new Scene()) {
       var before = scene.state();
-      assertThat(failure(scene, wrong.request, terms())).isEqualTo(wrong.code);
+      assertThat(failure(scene, wrong.request, context())).isEqualTo(wrong.code);
       assertThat(scene.state()).isEqualTo(before);
     }
   }
 
   // -- what is right and fails on its way
 
-  private static Pipeline pipeline(Scene s, Map<String, Target> outputs, RequestContext terms) {
+  private static Pipeline pipeline(Scene s, Map<String, Target> outputs, RequestContext context) {
     return new Pipeline(
         Map.of("in", inline(numbers(FOUR))),
         List.of(
@@ -358,23 +360,24 @@ class FailedRequestsTest {
             new Pipeline.Step(
                 CONCAT, Map.of("a", "h", "b", s.x), Map.of(), Map.of("c", "c", "zeros", "zeros"))),
         outputs,
-        terms);
+        context);
   }
 
   /** Requests that succeed where nothing is in their way; those that write write {@code y}. */
   enum Request {
-    INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of(), t)),
+    INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of(), t)),
     KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
-    INTO((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of("y", into(s.y)), t)),
+    INTO((s, t) ->
+        s.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of("y", into(s.y)), t)),
     MIXED((s, t) ->
         s.call(
             CONCAT,
-            Map.of("a", inline(others()), "b", resident(s.x)),
+            Map.of("a", inline(defaultTarget()), "b", resident(s.x)),
             Map.of("c", KEEP, "zeros", into(s.y)),
             t)),
     PIPELINE((s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
-    CREATION((s, t) -> s.rig.create(others(), TensorOptions.NONE, t)),
-    REPLACEMENT((s, t) -> s.rig.replace(s.y, others(), _ -> true, t)),
+    CREATION((s, t) -> s.rig.create(defaultTarget(), TensorOptions.NONE, t)),
+    REPLACEMENT((s, t) -> s.rig.replace(s.y, defaultTarget(), _ -> true, t)),
     READING((s, t) -> {
       try (var reader = s.rig.transfers.open(s.y, t)) {
         reader.read(0, 8);
@@ -394,9 +397,9 @@ class FailedRequestsTest {
   }
 
   private static @Nullable Code failure(
-      Scene scene, BiConsumer<Scene, RequestContext> request, RequestContext terms) {
+      Scene scene, BiConsumer<Scene, RequestContext> request, RequestContext context) {
     try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
-      var within = Rig.in(memory, terms);
+      var within = Rig.in(memory, context);
       var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, within));
       return failure == null ? null : failure.code();
     }
@@ -404,19 +407,19 @@ class FailedRequestsTest {
 
   /** Deadlines change when tensors that are there are written. */
   private static List<RequestContext> bothTerms() {
-    return List.of(terms(), new RequestContext(Tenant.LOCAL, Deadline.in(60_000)));
+    return List.of(context(), new RequestContext(Tenant.LOCAL, Deadline.in(60_000)));
   }
 
   @ParameterizedTest
   @EnumSource
   void everyAllocationMayBeRefused(Request request) {
-    for (var terms : bothTerms()) {
+    for (var context : bothTerms()) {
       int refused = 0;
       while (true) {
         try (var scene = new Scene()) {
           var before = scene.state();
           scene.device.allowAllocations(refused);
-          var failure = failure(scene, request.action, terms);
+          var failure = failure(scene, request.action, context);
           if (failure == null) {
             break;
           }
@@ -433,10 +436,10 @@ class FailedRequestsTest {
   @ParameterizedTest
   @EnumSource
   void everyOperationMayFail(Request request) {
-    for (var terms : bothTerms()) {
+    for (var context : bothTerms()) {
       for (boolean lost : new boolean[] {false, true}) {
         int failed = 0;
-        while (failsAt(failed, request, terms, lost)) {
+        while (failsAt(failed, request, context, lost)) {
           failed++;
         }
         assertThat(failed).isPositive();
@@ -459,17 +462,17 @@ class FailedRequestsTest {
       scene.device.failAfter(0, fault(lost));
       scene.rig.store.of(Tenant.LOCAL).delete(scene.x);
       assertThat(scene.rig.health.isLost()).isTrue();
-      assertThat(failure(scene, Request.CREATION.action, terms())).isEqualTo(Code.DEVICE_LOST);
+      assertThat(failure(scene, Request.CREATION.action, context())).isEqualTo(Code.DEVICE_LOST);
     }
   }
 
   private static boolean failsAt(
-      int operation, Request request, RequestContext terms, boolean lost) {
+      int operation, Request request, RequestContext context, boolean lost) {
     var scene = new Scene();
     try (var _ = scene.rig) {
       var before = scene.state();
       scene.device.failAfter(operation, fault(lost));
-      var failure = failure(scene, request.action, terms);
+      var failure = failure(scene, request.action, context);
       if (failure == null) {
         return false;
       }
@@ -516,7 +519,7 @@ class FailedRequestsTest {
       assertThat(scene.state()).as("late from the beginning").isEqualTo(before);
 
       var occupant = new Occupant();
-      var first = CompletableFuture.runAsync(() -> scene.rig.pool.run(occupant, terms()));
+      var first = CompletableFuture.runAsync(() -> scene.rig.pool.run(occupant, context()));
       occupant.begun.await();
       assertThat(failure(scene, request.action, late(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
       assertThat(scene.state()).as("late in the queue").isEqualTo(before);
@@ -524,10 +527,10 @@ class FailedRequestsTest {
       assertThat(scene.state()).as("dropped from the queue").isEqualTo(before);
 
       var second =
-          CompletableFuture.runAsync(
-              () -> scene.call(IDENTITY, Map.of("x", inline(others())), Map.of(), terms()));
+          CompletableFuture.runAsync(() ->
+              scene.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of(), context()));
       await().pollInterval(Duration.ofMillis(2)).until(() -> scene.rig.pool.waiting() == 1);
-      assertThat(failure(scene, request.action, terms())).isEqualTo(Code.QUEUE_FULL);
+      assertThat(failure(scene, request.action, context())).isEqualTo(Code.QUEUE_FULL);
       assertThat(scene.state()).as("no room in the queue").isEqualTo(before);
       occupant.end.countDown();
       first.join();
@@ -535,7 +538,7 @@ class FailedRequestsTest {
       assertThat(scene.state()).isEqualTo(before);
 
       scene.rig.pool.drain();
-      assertThat(failure(scene, request.action, terms())).isEqualTo(Code.DRAINING);
+      assertThat(failure(scene, request.action, context())).isEqualTo(Code.DRAINING);
       assertThat(scene.state()).as("drained").isEqualTo(before);
     }
   }
@@ -564,7 +567,7 @@ class FailedRequestsTest {
       try (var scene = new Scene()) {
         var before = scene.state();
         int arrived = TestOps.Identity.AT_GATE.get();
-        var terms =
+        var context =
             leaving == Leaving.LATE
                 ? late(60)
                 : new RequestContext(
@@ -582,10 +585,10 @@ class FailedRequestsTest {
           var call =
               new Call(
                   IDENTITY,
-                  Map.of("x", inline(others())),
+                  Map.of("x", inline(defaultTarget())),
                   Map.of("gate", true),
                   outputs,
-                  Rig.in(memory, terms));
+                  Rig.in(memory, context));
           var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
           assertThat(failure.code())
               .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);

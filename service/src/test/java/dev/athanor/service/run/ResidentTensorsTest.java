@@ -218,7 +218,7 @@ class ResidentTensorsTest {
       int at = random.nextInt(SLOTS);
       var slot = slots.get(at);
       var tenant = slot == null ? TENANTS.get(random.nextInt(2)) : slot.tenant;
-      var terms =
+      var context =
           switch (random.nextInt(12)) {
             case 0 -> new RequestContext(tenant, Deadline.in(1));
             case 1 -> new RequestContext(tenant, Deadline.in(60_000));
@@ -229,17 +229,17 @@ class ResidentTensorsTest {
       int what = random.nextInt(100);
       try {
         if (slot == null) {
-          create(at, terms);
+          create(at, context);
         } else if (what < 25) {
-          read(slot, terms, random);
+          read(slot, context, random);
         } else if (what < 45) {
-          run(slot, terms);
+          run(slot, context);
         } else if (what < 60) {
-          put(slot, terms, random.nextBoolean());
+          put(slot, context, random.nextBoolean());
         } else if (what < 75 && other != null) {
-          into(slot, other, terms);
+          into(slot, other, context);
         } else if (what < 83) {
-          keep(slot, terms);
+          keep(slot, context);
         } else if (what < 97) {
           delete(at, slot);
         } else {
@@ -254,19 +254,19 @@ class ResidentTensorsTest {
       }
     }
 
-    private void create(int at, RequestContext terms) {
+    private void create(int at, RequestContext context) {
       long stamp = stamps.incrementAndGet();
-      var info = rig.create(all(stamp), TensorOptions.NONE, terms);
+      var info = rig.create(all(stamp), TensorOptions.NONE, context);
       saw(info, stamp, 0);
-      if (!slots.compareAndSet(at, null, new Slot(terms.tenant(), info.handle()))) {
-        rig.store.of(terms.tenant()).delete(info.handle()); // another client was first
+      if (!slots.compareAndSet(at, null, new Slot(context.tenant(), info.handle()))) {
+        rig.store.of(context.tenant()).delete(info.handle()); // another client was first
       }
       did("create");
     }
 
-    private void read(Slot slot, RequestContext terms, Random random) {
+    private void read(Slot slot, RequestContext context, Random random) {
       long before = known(slot);
-      try (var reader = rig.transfers.open(slot.handle, terms)) {
+      try (var reader = rig.transfers.open(slot.handle, context)) {
         int piece = 8 * (LONGS / (1 + random.nextInt(4)));
         var whole = MemorySegment.ofArray(new byte[(int) TYPE.bytes()]);
         for (long offset = 0; offset < TYPE.bytes(); offset += piece) {
@@ -278,26 +278,26 @@ class ResidentTensorsTest {
       did("read");
     }
 
-    private Result run(Slot slot, Map<String, Target> outputs, RequestContext terms) {
+    private Result run(Slot slot, Map<String, Target> outputs, RequestContext context) {
       var inputs = Map.<String, Input>of("x", new Input.Resident(slot.handle));
-      return rig.runner.run(new Call(IDENTITY, inputs, Map.of(), outputs, terms));
+      return rig.runner.run(new Call(IDENTITY, inputs, Map.of(), outputs, context));
     }
 
     private static Result.Output output(Result result) {
       return Objects.requireNonNull(result.outputs().get("y"));
     }
 
-    private void run(Slot slot, RequestContext terms) {
-      var output = (Result.Output.Inline) output(run(slot, Map.of(), terms));
+    private void run(Slot slot, RequestContext context) {
+      var output = (Result.Output.Inline) output(run(slot, Map.of(), context));
       assertThat(stamp(output.tensor().data())).isBetween(1L, stamps.get());
       did("run");
     }
 
-    private void put(Slot slot, RequestContext terms, boolean guarded) {
+    private void put(Slot slot, RequestContext context, boolean guarded) {
       long before = known(slot);
       long stamp = stamps.incrementAndGet();
       var info =
-          rig.replace(slot.handle, all(stamp), version -> !guarded || version == before, terms);
+          rig.replace(slot.handle, all(stamp), version -> !guarded || version == before, context);
       if (guarded) {
         assertThat(info.version()).isEqualTo(before + 1);
       }
@@ -305,18 +305,18 @@ class ResidentTensorsTest {
       did("put");
     }
 
-    private void into(Slot source, Slot target, RequestContext terms) {
+    private void into(Slot source, Slot target, RequestContext context) {
       long before = known(target);
       var into = Map.of("y", new Target(new Destination.Into(target.handle), null));
-      var output = (Result.Output.Resident) output(run(source, into, terms));
+      var output = (Result.Output.Resident) output(run(source, into, context));
       assertThat(output.info().version()).isGreaterThan(before);
       highest.merge(target.handle, output.info().version(), Math::max);
       did("into");
     }
 
-    private void keep(Slot slot, RequestContext terms) {
+    private void keep(Slot slot, RequestContext context) {
       var kept = Map.of("y", new Target(new Destination.Keep(), null));
-      var info = ((Result.Output.Resident) output(run(slot, kept, terms))).info();
+      var info = ((Result.Output.Resident) output(run(slot, kept, context))).info();
       try (var reader =
           rig.transfers.open(info.handle(), new RequestContext(slot.tenant, Deadline.none()))) {
         saw(info, stamp(reader.read(0, (int) TYPE.bytes())), 1);

@@ -43,7 +43,7 @@ public final class Rig implements AutoCloseable {
   final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private final int graphs;
   public final DeviceHealth health;
-  public final DeviceRuntimes places;
+  public final DeviceRuntimes runtimes;
   public final RunSettings settings;
   final DeviceMemory memory;
   public final TensorStore store;
@@ -107,15 +107,15 @@ public final class Rig implements AutoCloseable {
                   new MetricsSettings(false)),
               settings));
     }
-    places = new DeviceRuntimes(all);
-    memory = places.first().memory();
+    runtimes = new DeviceRuntimes(all);
+    memory = runtimes.first().memory();
     store = new TensorStore(new Handles(""), tensors, clock);
-    places.onShortage(store::makeRoom);
+    runtimes.onShortage(store::makeRoom);
     pool = new StreamPool(List.copyOf(devices), health, settings);
-    placement = new Placement(places, store, pool);
+    placement = new Placement(runtimes, store, pool);
     runner = runner(true);
     transfers = new Transfers(placement, store, pool);
-    inline = new InlineMemory(places, settings, QuotaSettings.NONE);
+    inline = new InlineMemory(runtimes, settings, QuotaSettings.NONE);
   }
 
   static RunSettings settings(
@@ -141,14 +141,14 @@ public final class Rig implements AutoCloseable {
   /** Another runner on the same streams. */
   OpRunner runner(boolean batchInvariant) {
     return new OpRunner(
-        places, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant, graphs));
+        runtimes, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant, graphs));
   }
 
   /** Makes a tensor resident. */
-  TensorInfo create(HostTensor tensor, TensorOptions options, RequestContext terms) {
-    var charge = store.of(terms.tenant()).charge(tensor.type().bytes());
+  TensorInfo create(HostTensor tensor, TensorOptions options, RequestContext context) {
+    var charge = store.of(context.tenant()).charge(tensor.type().bytes());
     try {
-      return transfers.create(Elements.of(tensor), charge, options, terms);
+      return transfers.create(Elements.of(tensor), charge, options, context);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -156,33 +156,33 @@ public final class Rig implements AutoCloseable {
 
   /** Replaces the contents of a tensor. */
   TensorInfo replace(
-      String handle, HostTensor contents, LongPredicate matches, RequestContext terms) {
+      String handle, HostTensor contents, LongPredicate matches, RequestContext context) {
     try {
-      return transfers.replace(handle, Elements.of(contents), matches, terms);
+      return transfers.replace(handle, Elements.of(contents), matches, context);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
   /** Terms of a request with memory of its own. */
-  public static RequestContext in(RequestMemory memory, RequestContext terms) {
+  public static RequestContext in(RequestMemory memory, RequestContext context) {
     return new RequestContext(
-        terms.tenant(),
-        terms.priority(),
-        terms.mayPrioritize(),
-        terms.deadline(),
-        terms.clientHasGone(),
+        context.tenant(),
+        context.priority(),
+        context.mayPrioritize(),
+        context.deadline(),
+        context.clientHasGone(),
         memory);
   }
 
   @Override
   public void close() {
     pool.close();
-    places
+    runtimes
         .all()
-        .forEach(place -> {
-          place.forgetPlans();
-          place.memory().close();
+        .forEach(runtime -> {
+          runtime.forgetPlans();
+          runtime.memory().close();
         });
   }
 }

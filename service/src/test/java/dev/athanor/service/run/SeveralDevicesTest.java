@@ -67,21 +67,21 @@ class SeveralDevicesTest {
     assertThat(second.wasFreedDirty() && !rig.health.isLost(1)).isFalse();
   }
 
-  private static RequestContext terms(String tenant) {
+  private static RequestContext context(String tenant) {
     return new RequestContext(new Tenant(tenant), Deadline.none());
   }
 
-  private static RequestContext terms() {
-    return terms("a");
+  private static RequestContext context() {
+    return context("a");
   }
 
   private TensorInfo create(@Nullable String device, double... elements) {
     return create(
-        terms(), device, HostTensor.of(TensorType.of(DType.F32, elements.length), elements));
+        context(), device, HostTensor.of(TensorType.of(DType.F32, elements.length), elements));
   }
 
-  private TensorInfo create(RequestContext terms, @Nullable String device, HostTensor tensor) {
-    return rig.create(tensor, new TensorOptions(null, null, null, device), terms);
+  private TensorInfo create(RequestContext context, @Nullable String device, HostTensor tensor) {
+    return rig.create(tensor, new TensorOptions(null, null, null, device), context);
   }
 
   private static Call concat(String a, String b, Target c) {
@@ -91,11 +91,11 @@ class SeveralDevicesTest {
         Map.of(),
         Map.of("c", c),
         null,
-        terms());
+        context());
   }
 
   private static Call identity(Input x, Target y) {
-    return new Call(new TestOps.Identity(), Map.of("x", x), Map.of(), Map.of("y", y), terms());
+    return new Call(new TestOps.Identity(), Map.of("x", x), Map.of(), Map.of("y", y), context());
   }
 
   private static Target into(TensorInfo tensor) {
@@ -123,8 +123,8 @@ class SeveralDevicesTest {
     var one = create("fake:1", 1, 2);
     assertThat(one.device()).isEqualTo("fake:1");
     assertThat(create(null, 3).device()).isEqualTo("fake:1");
-    var others = create(terms("b"), null, HostTensor.of(TensorType.of(DType.F32, 1), 1));
-    assertThat(others.device()).as("with more room").isEqualTo("fake:0");
+    var defaultTarget = create(context("b"), null, HostTensor.of(TensorType.of(DType.F32, 1), 1));
+    assertThat(defaultTarget.device()).as("with more room").isEqualTo("fake:0");
     rig.store.of(new Tenant("a")).deleteScope("none");
     assertThat(first.openBuffers()).isEqualTo(1);
     assertThat(second.openBuffers()).isEqualTo(2);
@@ -133,11 +133,11 @@ class SeveralDevicesTest {
   @Test
   void aTensorThatFindsNoRoomGoesToTheNextDevice() {
     var large = HostTensor.zeros(TensorType.of(DType.U8, 40 * MIB));
-    assertThat(create(terms(), null, large).device()).isEqualTo("fake:0");
-    assertThat(create(terms(), null, large).device()).isEqualTo("fake:1");
-    assertThatThrownBy(() -> create(terms(), null, large))
+    assertThat(create(context(), null, large).device()).isEqualTo("fake:0");
+    assertThat(create(context(), null, large).device()).isEqualTo("fake:1");
+    assertThatThrownBy(() -> create(context(), null, large))
         .isInstanceOf(Failure.OutOfDeviceMemory.class);
-    assertThatThrownBy(() -> create(terms(), "fake:1", large))
+    assertThatThrownBy(() -> create(context(), "fake:1", large))
         .isInstanceOf(Failure.OutOfDeviceMemory.class);
     assertThat(rig.store.count()).as("what is refused is charged no longer").isEqualTo(2);
   }
@@ -151,7 +151,7 @@ class SeveralDevicesTest {
               assertThat(e.code()).isEqualTo(Code.INVALID_ATTRIBUTE);
               assertThat(e.field()).isEqualTo("device");
             })
-        .hasMessage("device must be one of fake:0, fake:1");
+        .hasMessage("device is \"cuda:7\"; it must be one of fake:0, fake:1");
     assertThat(rig.store.count()).isZero();
   }
 
@@ -200,18 +200,18 @@ class SeveralDevicesTest {
             Map.of("a", inline(1, 2)),
             Map.of(),
             Map.of("c", into(c), "zeros", into(zeros)),
-            terms());
+            context());
     assertThatThrownBy(() -> rig.runner.run(call))
         .isInstanceOfSatisfying(
             Failure.Refused.class, e -> assertThat(e.code()).isEqualTo(Code.UNSUPPORTED_ON_DEVICE))
         .hasMessage(
-            "the tensors that outputs go into lie on fake:0, fake:1; all must lie on one device");
+            "the target tensors of outputs reside on fake:0, fake:1; they must all reside on one device");
   }
 
   @Test
   void whatComesWithTheRequestGoesToTheDeviceThatIsDoneFirst() throws Exception {
     var occupant = new Occupant();
-    var busy = clients.submit(() -> rig.pool.run(occupant, terms()));
+    var busy = clients.submit(() -> rig.pool.run(occupant, context()));
     occupant.begun.await();
     var result = rig.runner.run(identity(inline(1), Target.INLINE));
     assertThat(result.device()).isEqualTo("fake:1");
@@ -236,7 +236,7 @@ class SeveralDevicesTest {
                     Map.of(),
                     Map.of("c", "all"))),
             Map.of(),
-            terms());
+            context());
     var result = rig.runner.run(pipeline);
     assertThat(result.device()).isEqualTo("fake:1");
     assertThat(inline(result, "all")).containsExactly(1, 2, 3);
@@ -264,13 +264,13 @@ class SeveralDevicesTest {
     assertThat(tensors.list(10, null, null).tensors())
         .containsExactly(tensors.describe(b.handle()));
     assertThatThrownBy(() -> tensors.describe(a.handle()))
-        .hasMessage("the device no longer answers, and the tensors it held are gone");
+        .hasMessage("the device is lost, and so are the tensors on it");
     var rest = rig.runner.run(identity(new Input.Resident(b.handle()), KEEP));
     assertThat(rest.device()).isEqualTo("fake:1");
     assertThat(rig.runner.run(identity(inline(1), Target.INLINE)).device()).isEqualTo("fake:1");
     assertThat(create(null, 5).device()).isEqualTo("fake:1");
     assertThatThrownBy(() -> rig.runner.run(concat(a.handle(), b.handle(), Target.INLINE)))
-        .hasMessage("the device no longer answers, and the tensors it held are gone");
+        .hasMessage("the device is lost, and so are the tensors on it");
     second.failWith(new DeviceException.Lost("so did the other"));
     assertThatThrownBy(() -> create(null, 6)).isInstanceOf(Failure.Busy.class);
     assertThatThrownBy(rig.health::admit).isInstanceOf(Failure.Busy.class);

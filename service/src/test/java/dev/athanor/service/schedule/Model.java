@@ -290,7 +290,7 @@ final class Model {
 
   /** Why a ticket that comes now must be refused; null if it must not. */
   private @Nullable Reason refusal(Ticket ticket) {
-    long refused = ticket.goesOn() ? endAt() : refuseAt();
+    long refused = ticket.isContinuation() ? endAt() : refuseAt();
     if (drained || now >= refused) {
       return Reason.DRAINING;
     }
@@ -305,7 +305,7 @@ final class Model {
         queue.size() < policy.queue().tickets()
             && cost(queue) + ticket.cost() <= policy.queue().cost().toNanos()
             && bytes(queue) + ticket.hostBytes() <= policy.queue().hostBytes();
-    return fits || ticket.goesOn() || idle(ticket) ? null : Reason.QUEUE_FULL;
+    return fits || ticket.isContinuation() || idle(ticket) ? null : Reason.QUEUE_FULL;
   }
 
   /** Those whose deadline has just passed are out of a newcomer's way. */
@@ -365,7 +365,7 @@ final class Model {
     var queue = queued().toList();
     var load = scheduler.load();
     assertThat(load).isEqualTo(new Scheduler.Load(queue.size(), cost(queue), bytes(queue), busy()));
-    var fresh = queue.stream().filter(item -> !item.ticket.goesOn()).toList();
+    var fresh = queue.stream().filter(item -> !item.ticket.isContinuation()).toList();
     assertThat(fresh.size()).isLessThanOrEqualTo(policy.queue().tickets());
     assertThat(cost(fresh)).isLessThanOrEqualTo(policy.queue().cost().toNanos());
     assertThat(bytes(fresh)).isLessThanOrEqualTo(policy.queue().hostBytes());

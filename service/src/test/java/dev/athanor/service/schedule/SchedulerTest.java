@@ -673,19 +673,19 @@ class SchedulerTest {
       delimiter = '|',
       textBlock =
           """
-          submit 1 device=2  | there is no device 2; the last is 1
-          submit 1 band=4    | there is no band 4; the last is 3
-          submit 7           | ticket 7 is under way already; an id is for one ticket
+          submit 1 device=2  | unknown device 2; the last is 1
+          submit 1 band=4    | unknown band 4; the last is 3
+          submit 7           | ticket 7 already exists; ids must be unique
           submit 1 device=-1 | a ticket's device must be at least 0, got -1
           submit 1 cost=0    | a ticket's cost must be at least 1, got 0
           submit 1 batch=k:0 | a ticket's rows must be at least 1, got 0
-          ready 2/0          | there is no device 2; the last is 1
-          ready 0/1          | there is no stream 1; the last is 0
-          ready 0/0          | stream 0 of device 0 is at work and cannot become ready
-          ready 1/0          | stream 0 of device 1 is idle already and cannot become ready
-          finished 1/0 5     | stream 0 of device 1 has no launch that could end
-          faulted 1/0        | stream 0 of device 1 has no launch that could end
-          lost 2             | there is no device 2; the last is 1
+          ready 2/0          | unknown device 2; the last is 1
+          ready 0/1          | unknown stream 1; the last is 0
+          ready 0/0          | stream 0 of device 0 is already busy and cannot become ready
+          ready 1/0          | stream 0 of device 1 is already idle and cannot become ready
+          finished 1/0 5     | stream 0 of device 1 has no running launch
+          faulted 1/0        | stream 0 of device 1 has no running launch
+          lost 2             | unknown device 2; the last is 1
           """)
   void impossibleEvents(String event, String sentence) {
     assertThatThrownBy(() ->

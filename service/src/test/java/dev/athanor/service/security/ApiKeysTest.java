@@ -69,20 +69,22 @@ class ApiKeysTest {
       delimiter = '|',
       textBlock =
           """
-          0a1b2c3d lab ops:run                   | it has 3 fields; NAME TENANT SCOPES sha256:HASH are four
-          0a1b2c3d lab ops:run, metrics HASH     | it has 5 fields; NAME TENANT SCOPES sha256:HASH are four
-          alice lab ops:run HASH                 | a name has 8 hexadecimal digits
-          0a1b2c3d a/b ops:run HASH              | a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
-          0a1b2c3d lab ops:walk HASH             | the scopes must be some of ops:run,tensors:read,tensors:write,metrics,priority,admin, with commas between them
-          0a1b2c3d lab ops:run ath_secret        | a hash is sha256: and 64 hexadecimal digits
-          0a1b2c3d lab ops:run HASHf             | a hash is sha256: and 64 hexadecimal digits
-          00000000 lab ops:run HASH              | its name was there before
+          0a1b2c3d lab ops:run                   | 3 fields; a key has four: NAME TENANT SCOPES sha256:HASH
+          0a1b2c3d lab ops:run, metrics HASH     | 5 fields; a key has four: NAME TENANT SCOPES sha256:HASH
+          alice lab ops:run HASH                 | a name must have 8 hexadecimal digits
+          0a1b2c3d a/b ops:run HASH              | a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores
+          0a1b2c3d lab ops:walk HASH             | scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
+          0a1b2c3d lab ops:run ath_secret        | a hash must be sha256: followed by 64 hexadecimal digits
+          0a1b2c3d lab ops:run HASHf             | a hash must be sha256: followed by 64 hexadecimal digits
+          00000000 lab ops:run HASH              | duplicate name
           """)
   void aBrokenFileSaysWhereAndNotWhat(String line, String sentence) throws IOException {
     var file = file("00000000 lab admin " + HASH, "", line.replace("HASH", HASH));
     assertThatThrownBy(() -> new ApiKeys(file))
         .isInstanceOf(SecurityMisconfigured.class)
-        .hasMessage("athanor.security.api-keys.file is %s, line 3: %s".formatted(file, sentence))
+        .hasMessage(
+            "athanor.security.api-keys.file is %s, which is invalid at line 3: %s"
+                .formatted(file, sentence))
         .hasNoCause();
   }
 
@@ -92,7 +94,7 @@ class ApiKeysTest {
     assertThatThrownBy(() -> new ApiKeys(file))
         .isInstanceOf(SecurityMisconfigured.class)
         .hasMessage(
-            "athanor.security.api-keys.file is %s, which cannot be read; \"athanor api-key create\" makes keys"
+            "athanor.security.api-keys.file is %s, which cannot be read; create keys with \"athanor api-key create\""
                 .formatted(file));
   }
 
@@ -106,7 +108,7 @@ class ApiKeysTest {
     keys.refresh();
     keys.refresh();
     assertThat(keys.identify(with(first.key())).tenant().name()).isEqualTo("lab");
-    assertThat(output).containsOnlyOnce("cannot be read; the 1 API keys of before stay");
+    assertThat(output).containsOnlyOnce("cannot be read; the previous 1 API keys stay valid");
 
     file(second.line(), first.line() + " x");
     keys.refresh();
@@ -114,8 +116,8 @@ class ApiKeysTest {
     assertThat(keys.identify(with(first.key())).tenant().name()).isEqualTo("lab");
     assertThatThrownBy(() -> keys.identify(with(second.key())))
         .isInstanceOf(Failure.class)
-        .hasMessage("the API key is not known here");
-    assertThat(output).containsOnlyOnce("is broken, line 2: it has 5 fields");
+        .hasMessage("Unknown API key.");
+    assertThat(output).containsOnlyOnce("is invalid at line 2: 5 fields");
 
     file(second.line());
     keys.refresh();

@@ -50,7 +50,7 @@ class ListenersTest {
         .isInstanceOf(SecurityMisconfigured.class)
         .hasMessage(
             sentence
-                + ", and athanor.security.mode is none: anyone could call; set the mode to api-key,"
+                + ", and athanor.security.mode is none, so anyone could call; set the mode to api-key,"
                 + " jwt or mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated");
   }
 

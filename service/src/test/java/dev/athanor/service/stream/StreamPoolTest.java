@@ -137,23 +137,23 @@ class StreamPoolTest {
     }
   }
 
-  private static RequestContext terms(Deadline deadline, AtomicBoolean gone) {
+  private static RequestContext context(Deadline deadline, AtomicBoolean gone) {
     return new RequestContext(Tenant.LOCAL, Ticket.MIDDLE, deadline, gone::get);
   }
 
-  private CompletableFuture<String> start(Held job, RequestContext terms) {
+  private CompletableFuture<String> start(Held job, RequestContext context) {
     return CompletableFuture.supplyAsync(
         () -> {
-          pool.run(job, terms);
+          pool.run(job, context);
           return job.name;
         },
         clients);
   }
 
   /** A job that is on the stream. */
-  private Held running(RequestContext terms, List<CompletableFuture<String>> answers) {
+  private Held running(RequestContext context, List<CompletableFuture<String>> answers) {
     var job = new Held("first");
-    answers.add(start(job, terms));
+    answers.add(start(job, context));
     await().until(() -> job.begun.getCount() == 0);
     return job;
   }
@@ -171,7 +171,7 @@ class StreamPoolTest {
   }
 
   private boolean isRefusedAsDraining() {
-    var answer = start(new Held("more"), terms(Deadline.in(20), new AtomicBoolean()));
+    var answer = start(new Held("more"), context(Deadline.in(20), new AtomicBoolean()));
     return failure(answer).code() == Code.DRAINING;
   }
 
@@ -187,7 +187,7 @@ class StreamPoolTest {
   void whatWaitsTooLongIsNeverRun() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
-    var late = start(new Held("late"), terms(Deadline.in(50), new AtomicBoolean()));
+    var late = start(new Held("late"), context(Deadline.in(50), new AtomicBoolean()));
     assertThat(failure(late))
         .hasMessage("the call did not finish within its deadline of 50 ms; no result was stored");
     assertThat(log).containsExactly("close late");
@@ -198,7 +198,7 @@ class StreamPoolTest {
   @Test
   void whatRunsTooLongIsLeftToFinishAndDropped() {
     var answers = new ArrayList<CompletableFuture<String>>();
-    var first = running(terms(Deadline.in(50), new AtomicBoolean()), answers);
+    var first = running(context(Deadline.in(50), new AtomicBoolean()), answers);
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
     assertThat(log).isEmpty();
     first.gate.countDown();
@@ -209,11 +209,11 @@ class StreamPoolTest {
   void nothingIsDoneForClientsThatHaveGone() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var gone = new AtomicBoolean();
-    var first = running(terms(Deadline.none(), gone), answers);
-    var second = start(new Held("second"), terms(Deadline.none(), gone));
+    var first = running(context(Deadline.none(), gone), answers);
+    var second = start(new Held("second"), context(Deadline.none(), gone));
     await().until(() -> pool.waiting() == 1);
     gone.set(true);
-    assertThat(failure(second)).hasMessage("the client has gone; nothing was stored");
+    assertThat(failure(second)).hasMessage("the client disconnected; nothing was stored");
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.CANCELLED);
     assertThat(log).containsExactly("close second");
     first.gate.countDown();
@@ -254,7 +254,8 @@ class StreamPoolTest {
     var refused = (Failure.Busy) failure(start(more, RequestContext.OWN));
     assertThat(refused.code()).isEqualTo(Code.QUEUE_FULL);
     assertThat(refused)
-        .hasMessage("1 jobs wait for the device already, as much work as may; try again");
+        .hasMessage(
+            "Queue full: 1 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
     assertThat(refused.retryAfter()).isPositive();
     first.gate.countDown();
     answers.forEach(CompletableFuture::join);
@@ -334,10 +335,10 @@ class StreamPoolTest {
   @Test
   void aLaunchThatNeverEndsIsGivenUpWithItsDevice() {
     var answers = new ArrayList<CompletableFuture<String>>();
-    var stuck = running(terms(Deadline.none(), new AtomicBoolean()), answers);
-    var late = start(new Held("late"), terms(Deadline.in(20), new AtomicBoolean()));
+    var stuck = running(context(Deadline.none(), new AtomicBoolean()), answers);
+    var late = start(new Held("late"), context(Deadline.in(20), new AtomicBoolean()));
     assertThat(failure(late).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
-    var next = start(new Held("next"), terms(Deadline.none(), new AtomicBoolean()));
+    var next = start(new Held("next"), context(Deadline.none(), new AtomicBoolean()));
     await().until(() -> pool.waiting() == 1);
     pool.watch(Duration.ofHours(1));
     assertThat(health.isLost()).isFalse();
@@ -360,7 +361,7 @@ class StreamPoolTest {
     first.fault = new DeviceException.KernelFault("k", List.of("thread 7"));
     var late = new Held("late");
     late.failsToClose = true;
-    assertThat(failure(start(late, terms(Deadline.in(20), new AtomicBoolean()))).code())
+    assertThat(failure(start(late, context(Deadline.in(20), new AtomicBoolean()))).code())
         .isEqualTo(Code.DEADLINE_EXCEEDED);
     first.gate.countDown();
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.INTERNAL);
@@ -368,7 +369,7 @@ class StreamPoolTest {
       var next = new Held("next");
       next.failsToClose = true;
       next.gate.countDown();
-      var answer = start(next, terms(Deadline.in(20_000), new AtomicBoolean()));
+      var answer = start(next, context(Deadline.in(20_000), new AtomicBoolean()));
       assertThat(answer.join()).as("what was committed").isEqualTo("next");
     }
     assertThat(health.isLost()).isFalse();

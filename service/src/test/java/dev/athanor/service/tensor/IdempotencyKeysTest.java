@@ -61,7 +61,7 @@ class IdempotencyKeysTest {
     Thread.currentThread().interrupt();
     assertThatExceptionOfType(Failure.Refused.class)
         .isThrownBy(() -> once(Deadline.none(), new Creation("t_2", "body")))
-        .withMessage("the client has gone; nothing was stored");
+        .withMessage("the client disconnected; nothing was stored");
     assertThat(Thread.interrupted()).isTrue();
     body.complete(new Creation("t_1", "body"));
     assertThat(first.join()).isEqualTo("t_1");

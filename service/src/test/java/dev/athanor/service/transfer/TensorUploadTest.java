@@ -140,15 +140,15 @@ class TensorUploadTest {
     return Elements.of(TYPE, client, 1 << 30, "body");
   }
 
-  private TensorInfo create(Client client, RequestContext terms) throws IOException {
-    var charge = rig.store.of(terms.tenant()).charge(TYPE.bytes());
-    return rig.transfers.create(elements(client), charge, TensorOptions.NONE, terms);
+  private TensorInfo create(Client client, RequestContext context) throws IOException {
+    var charge = rig.store.of(context.tenant()).charge(TYPE.bytes());
+    return rig.transfers.create(elements(client), charge, TensorOptions.NONE, context);
   }
 
   private TensorInfo replace(
-      String handle, Client client, LongPredicate matches, RequestContext terms)
+      String handle, Client client, LongPredicate matches, RequestContext context)
       throws IOException {
-    return rig.transfers.replace(handle, elements(client), matches, terms);
+    return rig.transfers.replace(handle, elements(client), matches, context);
   }
 
   private byte[] read(String handle) {
@@ -303,11 +303,11 @@ class TensorUploadTest {
     REPLACEMENT
   }
 
-  private void bring(Kind kind, String handle, Client client, RequestContext terms)
+  private void bring(Kind kind, String handle, Client client, RequestContext context)
       throws IOException {
     switch (kind) {
-      case CREATION -> create(client, terms);
-      case REPLACEMENT -> replace(handle, client, _ -> true, terms);
+      case CREATION -> create(client, context);
+      case REPLACEMENT -> replace(handle, client, _ -> true, context);
     }
   }
 
@@ -340,7 +340,7 @@ class TensorUploadTest {
       var client = new Client(new byte[(int) TYPE.bytes() + more]);
       assertThatThrownBy(() -> bring(kind, handle, client, TERMS))
           .hasMessage(
-              "u8[2098152] takes 2098152 bytes of data, got %s"
+              "u8[2098152] needs 2098152 bytes of data, got %s"
                   .formatted(more < 0 ? "2098151" : "more"));
       assertThat(state()).isEqualTo(before);
     }
@@ -381,8 +381,8 @@ class TensorUploadTest {
       var deadline = Deadline.in(300);
       var client =
           new Client(bytes(2), at, () -> await().until(() -> deadline.remainingNanos() < 0));
-      var terms = new RequestContext(Tenant.LOCAL, deadline);
-      assertThatThrownBy(() -> bring(kind, handle, client, terms))
+      var context = new RequestContext(Tenant.LOCAL, deadline);
+      assertThatThrownBy(() -> bring(kind, handle, client, context))
           .isInstanceOf(Failure.TooLate.class);
       await().untilAsserted(() -> assertThat(state()).isEqualTo(before));
     }
@@ -428,8 +428,7 @@ class TensorUploadTest {
       assertThat(failure.code()).isEqualTo(Code.HANDLE_IN_USE);
       assertThat(failure)
           .hasMessage(
-              "the tensor was overwritten while it was read, and there was no memory for a copy of"
-                  + " the old version; read it again");
+              "the tensor was overwritten while it was read, and memory or quota did not suffice to preserve the old version; read it again");
     }
     assertThat(read(handle)).isEqualTo(bytes(2));
     assertThat(rig.store.bytes()).isEqualTo(TYPE.bytes());
@@ -438,11 +437,11 @@ class TensorUploadTest {
 
   // -- who waits for a tensor
 
-  private CompletableFuture<Void> replaceLater(String handle, RequestContext terms) {
+  private CompletableFuture<Void> replaceLater(String handle, RequestContext context) {
     return CompletableFuture.runAsync(
         () -> {
           try {
-            replace(handle, new Client(bytes(2)), _ -> true, terms);
+            replace(handle, new Client(bytes(2)), _ -> true, context);
           } catch (IOException e) {
             throw new UncheckedIOException(e);
           }

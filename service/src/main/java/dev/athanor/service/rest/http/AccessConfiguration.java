@@ -48,14 +48,14 @@ import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.security.web.header.writers.StaticHeadersWriter;
 
 /**
- * {@link Callers} and {@link Rules} on HTTP. Credentials are looked at only where the rule wants
- * them, before any of the body is read. There are no sessions and no cookies, so a page of another
- * site has nothing to ride on, and no CSRF tokens are needed.
+ * Authentication and authorization of HTTP requests with {@link Callers} and {@link Rules}.
+ * Credentials are checked only if the rule requires them, and before the body is read. The service
+ * uses neither sessions nor cookies, so it needs no CSRF tokens.
  */
 @Configuration(proxyBeanMethods = false)
 class AccessConfiguration {
 
-  /** The attribute that keeps what was found for a request. */
+  /** The request attribute that caches the matching rule. */
   private static final String MATCH = Match.class.getName();
 
   private static final String CERTIFICATES = "jakarta.servlet.request.X509Certificate";
@@ -78,7 +78,7 @@ class AccessConfiguration {
                 .access((authentication, context) ->
                     new AuthorizationDecision(admits(context.getRequest(), authentication.get()))))
         .addFilterBefore(authentication(manager), AnonymousAuthenticationFilter.class)
-        .addFilterAfter(AccessConfiguration::withoutBody, AuthorizationFilter.class)
+        .addFilterAfter(AccessConfiguration::rejectBody, AuthorizationFilter.class)
         .exceptionHandling(handling ->
             handling
                 .authenticationEntryPoint(
@@ -96,7 +96,7 @@ class AccessConfiguration {
 
   private static void headers(HeadersConfigurer<HttpSecurity> headers) {
     headers
-        // answers are one tenant's, even those to X-API-Key, of which shared caches know nothing
+        // responses belong to one tenant, and shared caches do not know X-API-Key
         .cacheControl(cache -> cache.disable())
         .addHeaderWriter(new StaticHeadersWriter(HttpHeaders.CACHE_CONTROL, "private, no-cache"))
         .contentSecurityPolicy(
@@ -106,20 +106,20 @@ class AccessConfiguration {
             new ObjectPostProcessor<HeaderWriterFilter>() {
               @Override
               public <F extends HeaderWriterFilter> F postProcess(F filter) {
-                // else every write of an answer would be watched for the moment of its commitment
+                // otherwise the filter would intercept every write to detect the commit
                 filter.setShouldWriteHeadersEagerly(true);
                 return filter;
               }
             });
   }
 
-  /** None of what every filter of the chain does: that would cost more than the filters. */
+  /** Disables observations per filter, which would cost more than the filters. */
   @Bean
   SecurityObservationSettings observations() {
     return SecurityObservationSettings.noObservations();
   }
 
-  /** Methods are left to the rules, which answer 405 for those that a path does not take. */
+  /** Allows all HTTP methods, since the rules answer 405 for unsupported ones. */
   @Bean
   HttpFirewall firewall() {
     var firewall = new StrictHttpFirewall();
@@ -127,30 +127,31 @@ class AccessConfiguration {
     return firewall;
   }
 
-  /** What the firewall takes for a trick, such as {@code //}, {@code ;} or {@code %2e}. */
+  /** Rejects suspicious paths, such as those with {@code //}, {@code ;} or {@code %2e}. */
   @Bean
   RequestRejectedHandler rejected() {
     return (request, response, _) -> Problems.write(request, response, Problems.of(400));
   }
 
-  /** A bean, so that Spring Boot makes up no user and password. */
+  /** Defines the authentication manager, so that Spring Boot does not create a default user. */
   @Bean
   AuthenticationManager authenticationManager() {
     return authentication -> {
       try {
-        return new Known(callers.identify(((Unknown) authentication).brought));
+        return new Authenticated(callers.identify(((Unauthenticated) authentication).credentials));
       } catch (Failure e) {
-        throw new NotKnown(e);
+        throw new AuthenticationFailed(e);
       }
     };
   }
 
   private AuthenticationFilter authentication(AuthenticationManager manager) {
-    var filter = new AuthenticationFilter(manager, request -> new Unknown(credentials(request)));
+    var filter =
+        new AuthenticationFilter(manager, request -> new Unauthenticated(credentials(request)));
     filter.setRequestMatcher(
         request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
     filter.setSuccessHandler((request, _, authentication) -> {
-      request.setAttribute(Requests.CALLER, ((Known) authentication).caller);
+      request.setAttribute(Requests.CALLER, ((Authenticated) authentication).caller);
       Connections.enlargeBuffers();
     });
     filter.setFailureHandler(this::unauthenticated);
@@ -158,10 +159,10 @@ class AccessConfiguration {
   }
 
   /**
-   * Refuses bodies where none is of use. Actuator would parse those of probes, whoever sends them,
-   * of any size and at any pace.
+   * Rejects bodies of {@code GET} and {@code HEAD} requests. Actuator would otherwise parse them
+   * for unauthenticated probes, at any size and rate.
    */
-  private static void withoutBody(
+  private static void rejectBody(
       ServletRequest request, ServletResponse response, FilterChain chain)
       throws IOException, ServletException {
     var http = (HttpServletRequest) request;
@@ -172,15 +173,16 @@ class AccessConfiguration {
       Problems.write(
           http,
           (HttpServletResponse) response,
-          new Failure.Refused(Code.MALFORMED_BODY, "%s takes no body".formatted(http.getMethod())));
+          new Failure.Refused(
+              Code.MALFORMED_BODY, "%s requests must not have a body".formatted(http.getMethod())));
     } else {
       chain.doFilter(request, response);
     }
   }
 
   private Match match(HttpServletRequest request) {
-    if (request.getAttribute(MATCH) instanceof Match known) {
-      return known;
+    if (request.getAttribute(MATCH) instanceof Match cached) {
+      return cached;
     }
     var match = rules.route(request.getMethod(), request.getRequestURI());
     request.setAttribute(MATCH, match);
@@ -189,7 +191,9 @@ class AccessConfiguration {
 
   private boolean admits(HttpServletRequest request, @Nullable Authentication authentication) {
     return match(request) instanceof Match.Ruled(Rule rule)
-        && (rule.open() || (authentication instanceof Known known && rule.admits(known.caller)));
+        && (rule.open()
+            || (authentication instanceof Authenticated authenticated
+                && rule.admits(authenticated.caller)));
   }
 
   private static Credentials credentials(HttpServletRequest request) {
@@ -204,8 +208,8 @@ class AccessConfiguration {
   private void unauthenticated(
       HttpServletRequest request, HttpServletResponse response, AuthenticationException e)
       throws IOException {
-    if (e instanceof NotKnown known && known.failure.code() != Code.UNAUTHENTICATED) {
-      Problems.write(request, response, known.failure);
+    if (e instanceof AuthenticationFailed failed && failed.failure.code() != Code.UNAUTHENTICATED) {
+      Problems.write(request, response, failed.failure);
       return;
     }
     boolean tried = !credentials(request).isEmpty();
@@ -215,9 +219,9 @@ class AccessConfiguration {
     Problems.write(
         request,
         response,
-        e instanceof NotKnown known
-            ? known.failure
-            : new Failure.Refused(Code.UNAUTHENTICATED, "this needs credentials"));
+        e instanceof AuthenticationFailed failed
+            ? failed.failure
+            : new Failure.Refused(Code.UNAUTHENTICATED, "Authentication required"));
   }
 
   private void denied(HttpServletRequest request, HttpServletResponse response) throws IOException {
@@ -244,13 +248,13 @@ class AccessConfiguration {
     }
   }
 
-  /** What a request brought, before anybody has looked at it. */
-  private static final class Unknown extends AbstractAuthenticationToken {
-    private final transient Credentials brought;
+  /** The credentials of a request before authentication. */
+  private static final class Unauthenticated extends AbstractAuthenticationToken {
+    private final transient Credentials credentials;
 
-    Unknown(Credentials brought) {
+    Unauthenticated(Credentials credentials) {
       super(AuthorityUtils.NO_AUTHORITIES);
-      this.brought = brought;
+      this.credentials = credentials;
     }
 
     @Override
@@ -264,11 +268,11 @@ class AccessConfiguration {
     }
   }
 
-  /** Who sent the request. */
-  private static final class Known extends AbstractAuthenticationToken {
+  /** An authenticated caller. */
+  private static final class Authenticated extends AbstractAuthenticationToken {
     private final transient Caller caller;
 
-    Known(Caller caller) {
+    Authenticated(Caller caller) {
       super(AuthorityUtils.NO_AUTHORITIES);
       this.caller = caller;
       setAuthenticated(true);
@@ -286,10 +290,10 @@ class AccessConfiguration {
   }
 
   /** Carries a failure through Spring Security. */
-  private static final class NotKnown extends AuthenticationException {
+  private static final class AuthenticationFailed extends AuthenticationException {
     private final transient Failure failure;
 
-    NotKnown(Failure failure) {
+    AuthenticationFailed(Failure failure) {
       super(String.valueOf(failure.getMessage()), failure);
       this.failure = failure;
     }

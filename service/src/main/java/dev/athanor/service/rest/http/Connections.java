@@ -11,21 +11,23 @@ import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
 /**
- * Configures the connections of REST, and tells about the connection of the request at hand what
- * servlets do not learn: whether its client has hung up (one that closes its half counts as gone),
- * and whether its body was read.
+ * Configures REST connections, and exposes state of the current request's connection that servlets
+ * cannot see: whether the client has disconnected (a half-closed connection counts as
+ * disconnected), and whether the body was read.
  */
 @Component
 public class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
 
   private static final String MAX_CONNECTIONS = "server.tomcat.max-connections";
 
-  /** A busy connection takes about a quarter of this, in the heap and outside of it. */
+  /**
+   * Heap reserved per connection; a busy connection uses about a quarter of it, on and off heap.
+   */
   private static final long HEAP_PER_CONNECTION = 1 << 20;
 
-  private static final int MOST_CONNECTIONS = 4096;
+  private static final int MAX_CONNECTIONS_LIMIT = 4096;
 
-  private static final Duration LONGEST_SILENCE = Duration.ofMinutes(1);
+  private static final Duration DEFAULT_READ_TIMEOUT = Duration.ofMinutes(1);
 
   private final Environment environment;
   private final long maxBodyBytes;
@@ -47,14 +49,14 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
     });
   }
 
-  /** How many connections a heap of this many bytes has room for. */
+  /** Returns the maximum number of connections for a heap size. */
   static int maxConnections(long heapBytes) {
-    return Math.clamp(heapBytes / HEAP_PER_CONNECTION, 64, MOST_CONNECTIONS);
+    return Math.clamp(heapBytes / HEAP_PER_CONNECTION, 64, MAX_CONNECTIONS_LIMIT);
   }
 
   /**
-   * Whether the client of this thread's request has gone; to be asked once the body was read, by
-   * one thread at a time, until the answer is begun.
+   * Returns a check whether the client of this thread's request has disconnected. Valid after the
+   * body was read and before the response begins, for one thread at a time.
    */
   public static BooleanSupplier clientHasGone() {
     var current = HttpProcessor.currentOrNull();
@@ -65,20 +67,20 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
     return () -> hasGone(socket);
   }
 
-  /** How long the client of this thread's request may send nothing. */
+  /** Returns the read timeout of this thread's request. */
   static Duration silence() {
     var current = HttpProcessor.currentOrNull();
     long millis = current == null ? 0 : current.socket().getReadTimeout();
-    return millis > 0 ? Duration.ofMillis(millis) : LONGEST_SILENCE;
+    return millis > 0 ? Duration.ofMillis(millis) : DEFAULT_READ_TIMEOUT;
   }
 
-  /** Whether this thread's request has no body, or none of it is left to read. */
+  /** Whether the body of this thread's request is absent or fully read. */
   static boolean isBodyRead() {
     var current = HttpProcessor.currentOrNull();
     return current == null || current.isBodyRead();
   }
 
-  /** Waits no more for the body of this thread's request; its connection is closed. */
+  /** Stops reading the body of this thread's request and closes its connection afterwards. */
   public static void abandonBody() {
     var current = HttpProcessor.currentOrNull();
     if (current != null) {
@@ -87,8 +89,8 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
   }
 
   /**
-   * Closes the connection of this thread's request in the middle of its answer, if some of it was
-   * sent. A response counts as committed, too, when the container is about to answer itself.
+   * Aborts the response of this thread's request by closing the connection, if part of it was sent.
+   * A response that the container is about to send also counts as committed.
    */
   public static void breakOffAnswer() {
     var current = HttpProcessor.currentOrNull();
@@ -97,7 +99,7 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
     }
   }
 
-  /** Gives this thread's request buffers of a size for tensors, for as long as it takes. */
+  /** Switches this thread's request to large buffers until it ends. */
   static void enlargeBuffers() {
     var current = HttpProcessor.currentOrNull();
     if (current != null) {
@@ -113,7 +115,7 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
       var next = ByteBuffer.allocate(1);
       int count = socket.read(false, next);
       if (count > 0) {
-        socket.unRead(next.flip()); // of the next request, which may come early
+        socket.unRead(next.flip()); // a byte of a pipelined request
       }
       return count < 0;
     } catch (IOException e) {

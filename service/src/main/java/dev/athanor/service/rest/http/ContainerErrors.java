@@ -14,7 +14,7 @@ import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.core.Ordered;
 import org.springframework.stereotype.Component;
 
-/** Requests that Tomcat refuses before any application sees them get a problem too, not a page. */
+/** Answers requests that Tomcat rejects by itself with a problem instead of an HTML page. */
 @Component
 class ContainerErrors
     implements WebServerFactoryCustomizer<TomcatServletWebServerFactory>, Ordered {
@@ -33,7 +33,7 @@ class ContainerErrors
     return LOWEST_PRECEDENCE;
   }
 
-  /** Tomcat makes one by its name. */
+  /** The error valve, which Tomcat instantiates by name. */
   public static final class ProblemValve extends ErrorReportValve {
 
     private static final Logger LOG = LoggerFactory.getLogger(ProblemValve.class);
@@ -49,7 +49,7 @@ class ContainerErrors
         Problems.write(request, response, failure);
         response.finishResponse();
       } catch (IOException e) {
-        LOG.debug("the client has gone", e);
+        LOG.debug("Client disconnected", e);
       }
     }
   }

@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
-/** Unpacks gzip (RFC 1952), and refuses what follows the last member, which the JDK's ignores. */
+/** Decompresses gzip (RFC 1952). Unlike the JDK's stream, it rejects data after the last member. */
 final class Gunzip extends GZIPInputStream {
 
   private static final int BYTES_AT_ONCE = 8192;
@@ -14,13 +14,13 @@ final class Gunzip extends GZIPInputStream {
 
   private final Counted packed;
 
-  /** How much was taken when the inflater got its input. */
+  /** The number of bytes read when the inflater was last filled. */
   private long filled;
 
   /**
-   * Begins to unpack.
+   * Starts decompressing.
    *
-   * @throws ZipException when it is not gzip
+   * @throws ZipException if the data is not gzip
    */
   Gunzip(InputStream packed) throws IOException {
     this(new Counted(packed));
@@ -43,7 +43,7 @@ final class Gunzip extends GZIPInputStream {
     if (count < 0) {
       long end = filled - inf.getRemaining() + TRAILER;
       if (packed.count > end || packed.read() >= 0) {
-        throw new ZipException("bytes follow the last member");
+        throw new ZipException("data after the last gzip member");
       }
     }
     return count;

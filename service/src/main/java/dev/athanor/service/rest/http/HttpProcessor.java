@@ -11,15 +11,15 @@ import org.apache.tomcat.util.net.SocketEvent;
 import org.apache.tomcat.util.net.SocketWrapperBase;
 import org.jspecify.annotations.Nullable;
 
-/** One connection's requests, one after the other. Processors are reused. */
+/** Processes the requests of a connection, one at a time. Processors are pooled. */
 final class HttpProcessor extends Http11Processor {
 
   private static final ThreadLocal<HttpProcessor> CURRENT = new ThreadLocal<>();
 
   private final HttpProtocol protocol;
-  private final Adapter answering;
+  private final Adapter completingAdapter;
 
-  /** The connection whose headers have come in part, and since when. */
+  /** The connection with incomplete headers, and when they began to arrive. */
   private @Nullable SocketWrapperBase<?> partial;
 
   private long since;
@@ -28,10 +28,10 @@ final class HttpProcessor extends Http11Processor {
   HttpProcessor(HttpProtocol protocol) {
     super(protocol, protocol.getAdapter());
     this.protocol = protocol;
-    answering = new Answering(protocol.getAdapter());
+    completingAdapter = new CompletingAdapter(protocol.getAdapter());
   }
 
-  /** The processor of this thread's request; null outside of requests. */
+  /** Returns the processor of this thread's request; null outside of requests. */
   static @Nullable HttpProcessor currentOrNull() {
     return CURRENT.get();
   }
@@ -39,8 +39,8 @@ final class HttpProcessor extends Http11Processor {
   @Override
   public SocketState service(SocketWrapperBase<?> socket) throws IOException {
     boolean more = socket.equals(partial);
-    long longest = protocol.headerNanos();
-    if (more && longest > 0 && System.nanoTime() - since > longest) {
+    long timeout = protocol.headerNanos();
+    if (more && timeout > 0 && System.nanoTime() - since > timeout) {
       partial = null;
       return SocketState.CLOSED;
     }
@@ -57,8 +57,8 @@ final class HttpProcessor extends Http11Processor {
   }
 
   /**
-   * Refuses requests whose end two parties could see at different places (RFC 9112, 6.1), and
-   * HTTP/0.9, whose answers have no status.
+   * Rejects requests with ambiguous length, which allow request smuggling (RFC 9112, section 6.1),
+   * and HTTP/0.9, which has no status.
    */
   void checkHeaders() {
     var headers = request.getMimeHeaders();
@@ -79,12 +79,12 @@ final class HttpProcessor extends Http11Processor {
     return isRequestBodyFullyRead();
   }
 
-  /** Waits for no more bytes of this request's body. */
+  /** Stops reading this request's body. */
   void abandonBody() {
     abandoned = true;
   }
 
-  /** Leaves an answer that was begun without its end, so that the client sees it is incomplete. */
+  /** Aborts a response that has begun, so that the client sees that it is incomplete. */
   void breakOffAnswer() {
     if (response.isCommitted()) {
       setSwallowResponse();
@@ -104,13 +104,13 @@ final class HttpProcessor extends Http11Processor {
     }
   }
 
-  /** The answer is complete; without this Tomcat would read on at whatever pace bytes come. */
-  private void answered() {
+  /** Bounds the reading of an unread body after the response; Tomcat would read it at any pace. */
+  private void finish() {
     if (!isAsync() && getErrorState().isIoAllowed() && !isRequestBodyFullyRead()) {
-      // a client that still waits for leave to send its body has sent none of it
-      boolean unasked = !request.hasExpectation() || request.getBytesRead() > 0;
-      boolean waits = unasked && !abandoned && !getErrorState().isError();
-      if (!unasked || !protocol.unreadBodies().readOff(request, getSocketWrapper(), waits)) {
+      // a client that still waits for 100 Continue has not sent its body
+      boolean sentBody = !request.hasExpectation() || request.getBytesRead() > 0;
+      boolean waits = sentBody && !abandoned && !getErrorState().isError();
+      if (!sentBody || !protocol.unreadBodies().discard(request, getSocketWrapper(), waits)) {
         disableSwallowRequest();
         setErrorState(ErrorState.CLOSE_CLEAN, null);
       }
@@ -120,14 +120,14 @@ final class HttpProcessor extends Http11Processor {
 
   @Override
   public Adapter getAdapter() {
-    return answering;
+    return completingAdapter;
   }
 
-  /** Tomcat's adapter to servlets, with what follows an answer. */
-  private final class Answering implements Adapter {
+  /** Wraps Tomcat's servlet adapter to act after each response. */
+  private final class CompletingAdapter implements Adapter {
     private final Adapter servlets;
 
-    Answering(Adapter servlets) {
+    CompletingAdapter(Adapter servlets) {
       this.servlets = servlets;
     }
 
@@ -135,7 +135,7 @@ final class HttpProcessor extends Http11Processor {
     public void service(Request request, Response response) throws Exception {
       abandoned = false;
       servlets.service(request, response);
-      answered();
+      finish();
     }
 
     @Override

@@ -8,9 +8,9 @@ import org.apache.tomcat.util.net.NioEndpoint;
 import org.apache.tomcat.util.net.SocketBufferHandler;
 
 /**
- * HTTP/1.1 that callers without credentials cannot exhaust: connections have small buffers until
- * their caller is known, wait less where there are many of them, and are closed when a refused body
- * does not end. Tomcat creates one by its name.
+ * HTTP/1.1 hardened against unauthenticated callers. Connections have small buffers until the
+ * caller is authenticated, shorter timeouts under load, and are closed if a rejected body does not
+ * end. Tomcat instantiates it by name.
  */
 public final class HttpProtocol extends Http11NioProtocol {
 
@@ -18,25 +18,25 @@ public final class HttpProtocol extends Http11NioProtocol {
 
   public HttpProtocol() {
     super(new Endpoint());
-    getEndpoint().getSocketProperties().setDirectBuffer(true); // the heap's are copied once more
-    // a client that asks before sending a body is told to send it when the body is read
+    getEndpoint().getSocketProperties().setDirectBuffer(true); // heap buffers need an extra copy
+    // send 100 Continue only when the body is read
     setContinueResponseTiming("onRead");
-    setDisableUploadTimeout(false); // a body has its own timeout, see below
+    setDisableUploadTimeout(false); // bodies have their own timeout, see below
   }
 
-  /** Bodies that are refused before they are read. */
+  /** Returns the limits for bodies that are rejected before they are read. */
   UnreadBodies unreadBodies() {
     return unreadBodies;
   }
 
-  /** How long all headers of a request may take, in nanoseconds. */
+  /** Returns the timeout for all headers of a request, in nanoseconds. */
   long headerNanos() {
     return TimeUnit.MILLISECONDS.toNanos(getConnectionTimeout());
   }
 
   /**
-   * How long a body may pause, in milliseconds. Tomcat asks as soon as it has parsed the headers,
-   * and before it acts on them.
+   * Returns the read timeout of a body in milliseconds. Tomcat calls this after it has parsed the
+   * headers and before it acts on them, so the headers are checked here.
    */
   @Override
   public int getConnectionUploadTimeout() {
@@ -54,7 +54,7 @@ public final class HttpProtocol extends Http11NioProtocol {
 
   private static final class Endpoint extends NioEndpoint {
 
-    /** How long an idle connection, or one without all headers, is kept where there are many. */
+    /** Timeout under load for idle connections and incomplete headers. */
     private static final int CROWDED_MILLIS = 2000;
 
     private final SocketBuffers.Pool pool = new SocketBuffers.Pool();
@@ -63,7 +63,9 @@ public final class HttpProtocol extends Http11NioProtocol {
       return super.getConnectionTimeout();
     }
 
-    /** Less than configured while more than half of the connections are taken. */
+    /**
+     * Returns a shorter timeout than configured while more than half of the connections are in use.
+     */
     @Override
     public int getConnectionTimeout() {
       int configured = configuredTimeout();

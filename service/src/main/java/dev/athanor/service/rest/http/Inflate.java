@@ -5,7 +5,7 @@ import java.io.InputStream;
 import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
 
-/** Unpacks zlib (RFC 1950), and refuses what follows its end, which the JDK's ignores. */
+/** Decompresses zlib (RFC 1950). Unlike the JDK's stream, it rejects trailing data. */
 final class Inflate extends InflaterInputStream {
 
   Inflate(InputStream packed) {
@@ -16,7 +16,7 @@ final class Inflate extends InflaterInputStream {
   public int read(byte[] target, int offset, int length) throws IOException {
     int count = super.read(target, offset, length);
     if (count < 0 && (inf.getRemaining() > 0 || in.read() >= 0)) {
-      throw new ZipException("bytes follow the end");
+      throw new ZipException("data after the end of the zlib stream");
     }
     return count;
   }

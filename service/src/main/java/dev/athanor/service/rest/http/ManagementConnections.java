@@ -12,9 +12,8 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
 /**
- * The connections of management, where it has a port of its own: like those of REST, but few, and
- * with threads that requests for ops cannot take, so that probes are answered whatever REST is
- * doing.
+ * Configures the connections of a separate management port: fewer connections, and dedicated
+ * threads, so that probes are answered even while REST is overloaded.
  */
 @ManagementContextConfiguration(value = ManagementContextType.CHILD, proxyBeanMethods = false)
 @Conditional(ManagementConnections.OfItsOwn.class)
@@ -45,7 +44,7 @@ class ManagementConnections {
         });
   }
 
-  /** Holds in the context of management, whose parent is that of REST, which scans this too. */
+  /** Matches only in the management context, whose parent is the REST context. */
   static final class OfItsOwn implements Condition {
     @Override
     public boolean matches(ConditionContext context, AnnotatedTypeMetadata metadata) {

@@ -10,26 +10,26 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The body of an answer whose bytes lie in memory that all requests share until the client has
- * taken them. The container bounds how long a client takes nothing; this bounds how slowly it may
- * take.
+ * A response body with a minimum transfer rate. Its bytes occupy shared memory until the client has
+ * received them. The container limits how long a client may stall; this class limits how slowly it
+ * may read.
  */
 public final class PacedOutput extends ServletOutputStream {
 
-  /** The lowest rate at which a client may take an answer, in bytes a second. */
-  static final long LOWEST_RATE = 64 << 10;
+  /** Minimum rate at which a client must read, in bytes per second. */
+  static final long MIN_BYTES_PER_SECOND = 64 << 10;
 
-  /** So much is written between two looks at the clock. */
+  /** Bytes written between two checks of the clock. */
   private static final int SLICE = 1 << 16;
 
   private final ServletOutputStream out;
   private final long silence;
   private final LongSupplier clock;
   private long waited;
-  private long taken;
+  private long written;
 
   /**
-   * @param silence how long a client may take nothing
+   * @param silence how long a client may stall
    * @param clock in nanoseconds
    */
   PacedOutput(ServletOutputStream out, Duration silence, LongSupplier clock) {
@@ -38,7 +38,7 @@ public final class PacedOutput extends ServletOutputStream {
     this.clock = clock;
   }
 
-  /** The body of this thread's answer. */
+  /** Returns the body of this thread's response. */
   public static PacedOutput of(HttpServletResponse response) throws IOException {
     return new PacedOutput(response.getOutputStream(), Connections.silence(), System::nanoTime);
   }
@@ -62,18 +62,18 @@ public final class PacedOutput extends ServletOutputStream {
       long began = clock.getAsLong();
       out.write(bytes);
       bytes.limit(end);
-      took(length, clock.getAsLong() - began);
+      account(length, clock.getAsLong() - began);
     }
   }
 
-  private void took(int bytes, long nanos) throws IOException {
-    taken += bytes;
+  private void account(int bytes, long nanos) throws IOException {
+    written += bytes;
     waited += nanos;
-    long due = TimeUnit.SECONDS.toNanos(taken) / LOWEST_RATE;
+    long due = TimeUnit.SECONDS.toNanos(written) / MIN_BYTES_PER_SECOND;
     if (waited > silence + due) {
       throw new IOException(
-          "The client took %d bytes in %d s, less than %d bytes a second; the connection is closed."
-              .formatted(taken, TimeUnit.NANOSECONDS.toSeconds(waited), LOWEST_RATE));
+          "The client read %d bytes in %d s, which is below the minimum of %d bytes per second; the connection is closed."
+              .formatted(written, TimeUnit.NANOSECONDS.toSeconds(waited), MIN_BYTES_PER_SECOND));
     }
   }
 

@@ -13,10 +13,10 @@ import java.util.List;
 import org.springframework.http.HttpStatus;
 import tools.jackson.core.JsonGenerator;
 
-/** The one place where failures become answers: RFC 9457 problems. */
+/** Converts failures into RFC 9457 problem responses. */
 public final class Problems {
 
-  /** The request attribute that holds the op's name where there is one. */
+  /** The request attribute with the name of the op, if any. */
   public static final String OP = Problems.class.getName() + ".op";
 
   private Problems() {}
@@ -46,7 +46,7 @@ public final class Problems {
       case UNSUPPORTED_ON_DEVICE, IDEMPOTENCY_KEY_REUSED -> HttpStatus.UNPROCESSABLE_CONTENT;
       case QUEUE_FULL, QUOTA_EXCEEDED, OUT_OF_HOST_MEMORY -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
-      // nobody is there to read it
+      // the client has disconnected, so the status is never read
       case DRAINING, IDENTITY_PROVIDER_UNAVAILABLE, REPLICA_UNAVAILABLE, DEVICE_LOST, CANCELLED ->
           HttpStatus.SERVICE_UNAVAILABLE;
       case DEADLINE_EXCEEDED -> HttpStatus.GATEWAY_TIMEOUT;
@@ -59,7 +59,7 @@ public final class Problems {
     return Character.toUpperCase(words.charAt(0)) + words.substring(1);
   }
 
-  /** Answers a request with a failure. */
+  /** Sends a failure as the response. */
   public static void write(
       HttpServletRequest request, HttpServletResponse response, Failure failure)
       throws IOException {
@@ -121,7 +121,8 @@ public final class Problems {
       response.setHeader("Connection", "close");
     }
     response.setContentLength(text.size());
-    text.writeTo(response.getOutputStream()); // which stays open: with it the body would be closed
+    text.writeTo(
+        response.getOutputStream()); // not closed, since that would also close the request body
   }
 
   private static void retryAfter(HttpServletResponse response, Duration delay) {
@@ -135,36 +136,30 @@ public final class Problems {
     out.writeEndArray();
   }
 
-  /** Whether the refusal holds for whatever the client would send on the same connection. */
+  /** Whether the same error would apply to everything else on this connection. */
   private static boolean closes(int status) {
     return status == 401 || status == 403 || status == 413 || status == 415;
   }
 
-  /** A failure for an answer that the container or Spring chose by its status alone. */
+  /** Returns the failure for a status that the container or Spring has chosen. */
   public static Failure of(int status) {
     return switch (status) {
-      case 404 ->
-          new Failure.Refused(
-              Code.NOT_FOUND,
-              "there is nothing at this path; GET /openapi.yaml describes what there is");
+      case 404 -> new Failure.Refused(Code.NOT_FOUND, "No such endpoint. See GET /openapi.yaml.");
       case 405 ->
           new Failure.Refused(
               Code.METHOD_NOT_ALLOWED,
-              "this path does not take this method; the header Allow names those it takes");
+              "Method not allowed; the header Allow lists the methods of this path");
       case 406 ->
           new Failure.Refused(
-              Code.NOT_ACCEPTABLE,
-              "Accept",
-              "this path cannot answer in the form that Accept names");
+              Code.NOT_ACCEPTABLE, "Accept", "this path cannot produce any media type in Accept");
       case 408 ->
-          new Failure.Refused(
-              Code.DEADLINE_EXCEEDED, "the body stopped arriving, and the request was given up");
+          new Failure.Refused(Code.DEADLINE_EXCEEDED, "Timeout while reading the request body");
       case 413 -> new Failure.Refused(Code.TOO_LARGE, "the request is too large");
       case 415 ->
           new Failure.Refused(
               Code.UNSUPPORTED_MEDIA_TYPE,
               "Content-Type",
-              "this path does not take a body of this Content-Type");
+              "this path does not support this Content-Type");
       default -> new Failure.Refused(Code.MALFORMED_BODY, "the request is malformed");
     };
   }

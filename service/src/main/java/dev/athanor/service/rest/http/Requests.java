@@ -27,7 +27,10 @@ import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
 
-/** What all requests have in common: deadline, query parameters, a body of bounded size. */
+/**
+ * Reads the common parts of requests: caller, context, query parameters, and bodies of limited
+ * size.
+ */
 public final class Requests {
 
   /** The attribute with the {@link Caller} of a request, if it is authenticated. */
@@ -35,13 +38,16 @@ public final class Requests {
 
   private static final String PRIORITY = "X-Priority";
 
-  /** The protocol's: how many bytes of JSON come before the bytes of tensors. */
+  /**
+   * The header with the length of the JSON part that precedes raw tensors (Open Inference
+   * Protocol).
+   */
   public static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
 
   private Requests() {}
 
   /**
-   * The deadline in {@code X-Deadline-Ms}.
+   * Returns the deadline from {@code X-Deadline-Ms}.
    *
    * @throws Failure.Refused with {@code invalid-attribute} unless it is a positive integer
    */
@@ -52,12 +58,12 @@ public final class Requests {
         : Deadline.in(number("X-Deadline-Ms", text, 1, Long.MAX_VALUE));
   }
 
-  /** Whether the caller has shown who it is, by the rules of the security mode. */
+  /** Whether the caller is authenticated. */
   public static boolean isCallerKnown(HttpServletRequest request) {
     return request.getAttribute(CALLER) instanceof Caller;
   }
 
-  /** Whose request it is. */
+  /** Returns the tenant of a request. */
   public static Tenant tenant(HttpServletRequest request) {
     return caller(request).tenant();
   }
@@ -67,18 +73,18 @@ public final class Requests {
   }
 
   /**
-   * On which terms it is to be served.
+   * Returns the context of a request without inline tensors.
    *
-   * @throws Failure.Refused with {@code invalid-attribute} when X-Deadline-Ms is no positive
-   *     integer or X-Priority none of 1, the first, to 5; with {@code forbidden} when X-Priority
-   *     asks for more than the caller may
+   * @throws Failure.Refused with {@code invalid-attribute} if X-Deadline-Ms is not a positive
+   *     integer or X-Priority is not 1 to 5; with {@code forbidden} if the caller may not request
+   *     that priority
    */
-  public static RequestContext terms(HttpServletRequest request) {
-    return terms(request, RequestMemory.HEAP);
+  public static RequestContext context(HttpServletRequest request) {
+    return context(request, RequestMemory.HEAP);
   }
 
-  /** The same for a request that tensors come and go with. */
-  public static RequestContext terms(HttpServletRequest request, RequestMemory memory) {
+  /** Returns the context of a request with inline tensors. */
+  public static RequestContext context(HttpServletRequest request, RequestMemory memory) {
     var caller = caller(request);
     var usual =
         new RequestContext(
@@ -96,7 +102,7 @@ public final class Requests {
   }
 
   /**
-   * Checks that a request has no query parameters but these, each at most once.
+   * Checks that a request has only known query parameters, each at most once.
    *
    * @throws Failure.Refused with {@code unknown-field} or {@code invalid-attribute}
    */
@@ -108,25 +114,25 @@ public final class Requests {
             throw new Failure.Refused(
                 Code.UNKNOWN_FIELD,
                 Tensors.excerpt(name),
-                "there is no query parameter \"%s\" here; %s"
+                "Unknown query parameter \"%s\"; %s"
                     .formatted(
                         Tensors.excerpt(name),
                         known.isEmpty()
-                            ? "none are known"
-                            : "known are " + String.join(", ", known)));
+                            ? "this path has none"
+                            : "known parameters are " + String.join(", ", known)));
           }
           if (values.length > 1) {
             throw new Failure.Refused(
                 Code.INVALID_ATTRIBUTE,
                 name,
-                "the query parameter %s is given %d times".formatted(name, values.length));
+                "the query parameter %s is given %d times; give it once"
+                    .formatted(name, values.length));
           }
         });
   }
 
   /**
-   * Checks that a request has no query parameters; the body, whatever its media type, is not read
-   * for them.
+   * Checks that a request has no query parameters, without parsing the body as a form.
    *
    * @throws Failure.Refused with {@code unknown-field}
    */
@@ -135,15 +141,15 @@ public final class Requests {
     if (query != null && !query.isEmpty()) {
       throw new Failure.Refused(
           Code.UNKNOWN_FIELD,
-          "there are no query parameters here, got \"%s\"".formatted(Tensors.excerpt(query)));
+          "this path has no query parameters, got \"%s\"".formatted(Tensors.excerpt(query)));
     }
   }
 
   /**
-   * How many bytes of JSON come before the bytes of tensors; null when the header is missing.
+   * Returns the length of the JSON part that precedes raw tensors; null if the header is absent.
    *
-   * @throws Failure.Refused with {@code invalid-attribute} when it is no number, there are two of
-   *     them, or it is more than the body may have
+   * @throws Failure.Refused with {@code invalid-attribute} if it is not a number, is given twice,
+   *     or exceeds the body limit
    */
   public static @Nullable Long inferenceHeader(HttpServletRequest request, long limit) {
     var given = Collections.list(request.getHeaders(INFERENCE_HEADER));
@@ -154,44 +160,45 @@ public final class Requests {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           INFERENCE_HEADER,
-          "%s is given %d times".formatted(INFERENCE_HEADER, given.size()));
+          "%s is given %d times; give it once".formatted(INFERENCE_HEADER, given.size()));
     }
     return number(INFERENCE_HEADER, given.getFirst(), 0, Math.min(limit, Integer.MAX_VALUE - 16));
   }
 
-  /** A number among the query parameters. */
+  /** Returns an integer query parameter. */
   public static long number(
-      HttpServletRequest request, String name, long least, long greatest, long otherwise) {
+      HttpServletRequest request, String name, long min, long max, long defaultValue) {
     var text = request.getParameter(name);
-    return text == null ? otherwise : number(name, text, least, greatest);
+    return text == null ? defaultValue : number(name, text, min, max);
   }
 
-  private static long number(String name, String text, long least, long greatest) {
+  private static long number(String name, String text, long min, long max) {
     var value = Tensors.integer(text);
-    if (value.isPresent() && value.getAsLong() >= least && value.getAsLong() <= greatest) {
+    if (value.isPresent() && value.getAsLong() >= min && value.getAsLong() <= max) {
       return value.getAsLong();
     }
-    var range = greatest == Long.MAX_VALUE ? "of at least " + least : least + " to " + greatest;
+    var range = max == Long.MAX_VALUE ? "of at least " + min : min + " to " + max;
     throw new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         name,
         "%s is \"%s\"; it must be an integer %s".formatted(name, Tensors.excerpt(text), range));
   }
 
-  /** The lease in {@code ?ttlSeconds=}; null when the client says nothing. */
+  /** Returns the lease from {@code ?ttlSeconds=}; null if absent. */
   public static @Nullable Duration lease(HttpServletRequest request) {
     long seconds = number(request, "ttlSeconds", 0, Tensors.LONGEST_LEASE_SECONDS, -1);
     return seconds < 0 ? null : Duration.ofSeconds(seconds);
   }
 
-  /** A name or a scope among the query parameters; null when the client says nothing. */
+  /** Returns a name or scope from the query parameters; null if absent. */
   public static @Nullable String label(HttpServletRequest request, String name) {
     var text = request.getParameter(name);
     return text == null ? null : Tensors.label(text, name);
   }
 
   /**
-   * The body, which fails once it is longer than allowed; at once where its length is announced.
+   * Returns the body. Reading fails once it exceeds the limit, or immediately if Content-Length
+   * does.
    *
    * @throws Failure.Refused with {@code too-large} or {@code unsupported-media-type}
    */
@@ -201,15 +208,15 @@ public final class Requests {
       throw new Failure.Refused(
           Code.UNSUPPORTED_MEDIA_TYPE,
           "Content-Encoding",
-          "Content-Encoding is %s; bodies are taken as they are"
+          "Content-Encoding is %s; compressed bodies are not supported here"
               .formatted(Tensors.excerpt(encoding)));
     }
     return packed(request, limit);
   }
 
   /**
-   * The body, unpacked if it was packed by gzip or deflate (RFC 9110, 8.4.1). It fails once either
-   * form is longer than allowed.
+   * Returns the body, decompressed from gzip or deflate (RFC 9110, section 8.4.1). Reading fails
+   * once either form exceeds the limit.
    *
    * @throws Failure.Refused with {@code too-large}, {@code unsupported-media-type} or {@code
    *     malformed-body}
@@ -226,7 +233,7 @@ public final class Requests {
             throw new Failure.Refused(
                 Code.UNSUPPORTED_MEDIA_TYPE,
                 "Content-Encoding",
-                "Content-Encoding is %s; it may be gzip, deflate or identity"
+                "Content-Encoding is %s; it must be gzip, deflate or identity"
                     .formatted(Tensors.excerpt(encoding)));
       };
     } catch (ZipException | EOFException e) {
@@ -240,7 +247,7 @@ public final class Requests {
   }
 
   /**
-   * The body as it comes, whatever its encoding, which fails once it is longer than allowed.
+   * Returns the body without decoding it. Reading fails once it exceeds the limit.
    *
    * @throws Failure.Refused with {@code too-large}
    */
@@ -253,7 +260,7 @@ public final class Requests {
 
   private static Failure tooLarge(long limit, String got) {
     return new Failure.Refused(
-        Code.TOO_LARGE, "the body has %s; %d bytes are the most".formatted(got, limit));
+        Code.TOO_LARGE, "the body has %s; the limit is %d bytes".formatted(got, limit));
   }
 
   private static class Limited extends ByteSource {
@@ -271,7 +278,7 @@ public final class Requests {
     @Override
     public int read(byte[] target, int offset, int length) throws IOException {
       if (length == 0) {
-        return 0; // for which the container would wait until there is something
+        return 0; // the container would block until data arrives
       }
       long began = System.nanoTime();
       int n = in.read(target, offset, length);
@@ -288,7 +295,7 @@ public final class Requests {
       int start = target.position();
       int end = target.limit();
       int n = container.read(target);
-      // which leaves what was read between position and limit
+      // the container leaves the read data between position and limit
       target.limit(end).position(start + Math.max(n, 0));
       count(Math.max(n, 0), began);
       return n;
@@ -296,18 +303,18 @@ public final class Requests {
 
     private void count(int n, long began) {
       try {
-        pace.came(n, System.nanoTime() - began);
+        pace.received(n, System.nanoTime() - began);
       } catch (Failure e) {
         Connections.abandonBody();
         throw e;
       }
       left -= n;
       if (left < 0) {
-        throw tooLarge(limit, "more");
+        throw tooLarge(limit, "more bytes");
       }
     }
 
-    /** Which the unpacking asks, to find out whether another part follows. */
+    /** Called during decompression to detect another gzip member. */
     @Override
     public int available() throws IOException {
       return in.available();
@@ -319,7 +326,7 @@ public final class Requests {
 
     @Override
     public void close() {
-      // The container owns the stream; what is left of it is the container's to discard.
+      // The container owns the stream and discards the rest of it.
     }
   }
 
@@ -338,7 +345,7 @@ public final class Requests {
       }
     }
 
-    /** Frees the memory that unpacking took. */
+    /** Frees the memory of the inflater. */
     @Override
     public void close() {
       try {
@@ -352,7 +359,7 @@ public final class Requests {
       return new Failure.Refused(
           Code.MALFORMED_BODY,
           "Content-Encoding",
-          "the body is not what Content-Encoding says, or it breaks off");
+          "the body does not match Content-Encoding or is incomplete");
     }
   }
 }

@@ -7,26 +7,26 @@ import org.apache.tomcat.util.net.SocketBufferHandler;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The buffers of a connection: small ones, and large ones for the duration of a request that may
- * carry tensors. An idle connection, or one whose caller is unknown, holds only the small ones.
+ * The buffers of a connection: small by default, large while it serves a request that may carry
+ * tensors. Idle and unauthenticated connections hold only small buffers.
  */
 final class SocketBuffers extends SocketBufferHandler {
 
-  /** With Tomcat's own 8 KiB, each 8 KiB of a tensor is a system call. */
+  /** Size of a large buffer in bytes. Tomcat's 8 KiB would need a system call per 8 KiB. */
   private static final int LARGE = 1 << 16;
 
-  /** Large buffers that no request uses: 8 MiB at most. */
+  /** Pool of unused large buffers, at most 8 MiB. */
   static final class Pool {
-    private static final int MOST = 64;
+    private static final int CAPACITY = 64;
 
-    private final BlockingQueue<SocketBufferHandler> idle = new ArrayBlockingQueue<>(MOST);
+    private final BlockingQueue<SocketBufferHandler> idle = new ArrayBlockingQueue<>(CAPACITY);
 
     private SocketBufferHandler take() {
       var pooled = idle.poll();
       return pooled == null ? new SocketBufferHandler(LARGE, LARGE, true) : pooled;
     }
 
-    private void giveBack(SocketBufferHandler large) {
+    private void release(SocketBufferHandler large) {
       large.reset();
       if (!idle.offer(large)) {
         large.free();
@@ -44,12 +44,12 @@ final class SocketBuffers extends SocketBufferHandler {
     this.pool = pool;
   }
 
-  private SocketBufferHandler now() {
+  private SocketBufferHandler current() {
     var taken = large;
     return taken == null ? small : taken;
   }
 
-  /** Changes to large buffers, unless part of an answer lies in the small ones. */
+  /** Switches to large buffers, unless the small ones hold response data. */
   void enlarge() {
     if (large == null && small.isWriteBufferEmpty()) {
       var taken = pool.take();
@@ -58,7 +58,9 @@ final class SocketBuffers extends SocketBufferHandler {
     }
   }
 
-  /** Gives the large buffers back, unless they hold bytes that the small ones have no room for. */
+  /**
+   * Switches back to small buffers, unless their capacity does not suffice for the buffered data.
+   */
   void shrink() {
     var taken = large;
     if (taken != null && taken.isWriteBufferEmpty()) {
@@ -66,7 +68,7 @@ final class SocketBuffers extends SocketBufferHandler {
       if (taken.getReadBuffer().remaining() <= small.getReadBuffer().capacity()) {
         move(taken, small);
         large = null;
-        pool.giveBack(taken);
+        pool.release(taken);
       }
     }
   }
@@ -79,8 +81,8 @@ final class SocketBuffers extends SocketBufferHandler {
   }
 
   /**
-   * Called when a connection is closed, too, before the small buffers go to another one. A thread
-   * may still use the large ones then, so they are left to the garbage collector.
+   * Resets the buffers. Also called when a connection closes, before another one reuses the small
+   * buffers. A thread may still use the large ones, so they are left to the garbage collector.
    */
   @Override
   public void reset() {
@@ -96,56 +98,56 @@ final class SocketBuffers extends SocketBufferHandler {
 
   @Override
   public void expand(int newSize) {
-    now().expand(newSize);
+    current().expand(newSize);
   }
 
   @Override
   public void configureReadBufferForWrite() {
-    now().configureReadBufferForWrite();
+    current().configureReadBufferForWrite();
   }
 
   @Override
   public void configureReadBufferForRead() {
-    now().configureReadBufferForRead();
+    current().configureReadBufferForRead();
   }
 
   @Override
   public ByteBuffer getReadBuffer() {
-    return now().getReadBuffer();
+    return current().getReadBuffer();
   }
 
   @Override
   public boolean isReadBufferEmpty() {
-    return now().isReadBufferEmpty();
+    return current().isReadBufferEmpty();
   }
 
   @Override
   public void unReadReadBuffer(ByteBuffer returnedData) {
-    now().unReadReadBuffer(returnedData);
+    current().unReadReadBuffer(returnedData);
   }
 
   @Override
   public void configureWriteBufferForWrite() {
-    now().configureWriteBufferForWrite();
+    current().configureWriteBufferForWrite();
   }
 
   @Override
   public void configureWriteBufferForRead() {
-    now().configureWriteBufferForRead();
+    current().configureWriteBufferForRead();
   }
 
   @Override
   public boolean isWriteBufferWritable() {
-    return now().isWriteBufferWritable();
+    return current().isWriteBufferWritable();
   }
 
   @Override
   public ByteBuffer getWriteBuffer() {
-    return now().getWriteBuffer();
+    return current().getWriteBuffer();
   }
 
   @Override
   public boolean isWriteBufferEmpty() {
-    return now().isWriteBufferEmpty();
+    return current().isWriteBufferEmpty();
   }
 }

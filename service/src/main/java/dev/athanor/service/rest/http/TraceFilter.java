@@ -11,9 +11,9 @@ import org.springframework.core.annotation.Order;
 import org.springframework.stereotype.Component;
 import org.springframework.web.filter.OncePerRequestFilter;
 
-/** Tells clients the trace that their request belongs to. */
+/** Adds the trace of the request to the response. */
 @Component
-@Order(Ordered.HIGHEST_PRECEDENCE + 2) // inside of Spring Boot's filter that begins the span
+@Order(Ordered.HIGHEST_PRECEDENCE + 2) // after Spring Boot's filter, which starts the span
 class TraceFilter extends OncePerRequestFilter {
 
   @Override

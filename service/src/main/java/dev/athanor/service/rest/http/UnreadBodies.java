@@ -14,16 +14,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads off what is left of request bodies after their answer, within limits of time, bytes and
- * number: a client that sends its whole body before it reads would find the connection reset
- * instead of the answer. Beyond the limits the connection is closed.
+ * Discards the rest of request bodies after the response, within limits on time, bytes and
+ * concurrency. Otherwise, a client that sends its whole body before it reads would see a connection
+ * reset instead of the response. Beyond the limits, the connection is closed.
  */
 final class UnreadBodies {
 
-  /** How long one body is read off, unless no client may be silent so long. */
-  private static final Duration PATIENCE = Duration.ofSeconds(5);
+  /** Maximum time to discard one body, if the read timeout is not shorter. */
+  private static final Duration MAX_DISCARD_TIME = Duration.ofSeconds(5);
 
-  /** One connection in so many may wait for the rest of a body at the same time. */
+  /** At most one in this many connections may wait for the rest of a body concurrently. */
   private static final int SHARE = 8;
 
   private static final Logger LOG = LoggerFactory.getLogger(UnreadBodies.class);
@@ -33,30 +33,30 @@ final class UnreadBodies {
   private volatile long maxBytes = Long.MAX_VALUE;
 
   /**
-   * @param maxConnections how many connections there may be
+   * @param maxConnections maximum number of connections
    */
   UnreadBodies(IntSupplier maxConnections) {
     this.maxConnections = maxConnections;
   }
 
   /**
-   * @param bytes how much of one body is read off at most
+   * @param bytes maximum number of bytes to discard per body
    */
   void setMaxBytes(long bytes) {
     maxBytes = bytes;
   }
 
   /**
-   * Reads the rest of a body.
+   * Discards the rest of a body.
    *
-   * @param waits whether to wait for what has not arrived, if few others do
-   * @return whether the body has ended, so that the connection can serve another request
+   * @param waits whether to wait for data that has not arrived, if few other connections do
+   * @return whether the body has ended, so that the connection can be reused
    */
-  boolean readOff(Request request, SocketWrapperBase<?> socket, boolean waits) {
-    boolean patient = waits && waiting.incrementAndGet() <= maxConnections.getAsInt() / SHARE;
+  boolean discard(Request request, SocketWrapperBase<?> socket, boolean waits) {
+    boolean mayWait = waits && waiting.incrementAndGet() <= maxConnections.getAsInt() / SHARE;
     int usual = (int) socket.getReadTimeout();
     try {
-      long end = System.nanoTime() + (patient ? patience(usual) : 0);
+      long end = System.nanoTime() + (mayWait ? waitNanos(usual) : 0);
       var discarded = new Discarded();
       long left = maxBytes;
       while (left > 0) {
@@ -71,7 +71,7 @@ final class UnreadBodies {
         }
       }
     } catch (IOException e) {
-      LOG.debug("The rest of a refused body did not arrive: {}", e.toString());
+      LOG.debug("Discarding an unread body failed: {}", e.toString());
     } finally {
       socket.setReadTimeout(usual);
       if (waits) {
@@ -81,12 +81,12 @@ final class UnreadBodies {
     return false;
   }
 
-  private static long patience(int silenceMillis) {
+  private static long waitNanos(int silenceMillis) {
     long silence = TimeUnit.MILLISECONDS.toNanos(silenceMillis);
-    return silence > 0 ? Math.min(silence, PATIENCE.toNanos()) : PATIENCE.toNanos();
+    return silence > 0 ? Math.min(silence, MAX_DISCARD_TIME.toNanos()) : MAX_DISCARD_TIME.toNanos();
   }
 
-  /** Takes the buffers that Tomcat hands over, and keeps none of their bytes. */
+  /** Receives buffers from Tomcat and ignores their contents. */
   private static final class Discarded implements ApplicationBufferHandler {
     private @Nullable ByteBuffer buffer;
 

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpRange;
 
 /**
- * A range of the bytes of a body (RFC 9110, 14).
+ * A byte range of a body (RFC 9110, section 14).
  *
  * @param first the position of the first byte
  * @param last the position of the last byte

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 import org.springframework.http.InvalidMediaTypeException;
 import org.springframework.http.MediaType;
 
-/** The formats that tensors travel in. */
+/** The media types of request and response bodies. */
 public enum Media {
   OCTET_STREAM("application/octet-stream"),
   NPY("application/x-npy"),
@@ -33,7 +33,7 @@ public enum Media {
   }
 
   /**
-   * The format of a request's body.
+   * Returns the media type of a request body.
    *
    * @throws Failure.Refused with {@code unsupported-media-type}
    */
@@ -62,7 +62,7 @@ public enum Media {
   }
 
   /**
-   * The format that the client likes best, the first of equals.
+   * Returns the offered media type that the client prefers; of equally preferred types, the first.
    *
    * @throws Failure.Refused with {@code not-acceptable}
    */
@@ -83,7 +83,7 @@ public enum Media {
     return best;
   }
 
-  /** Whether the client likes a format better than JSON, as browsers do {@code text/html}. */
+  /** Whether the client prefers a media type over JSON, as browsers prefer {@code text/html}. */
   public static boolean prefers(HttpServletRequest request, MediaType type) {
     var header = String.join(", ", Collections.list(request.getHeaders("Accept")));
     if (header.isBlank()) {
@@ -101,7 +101,7 @@ public enum Media {
     }
   }
 
-  /** The weight of the range that names the type most closely (RFC 9110, 12.5.1). */
+  /** Returns the weight of the most specific range that matches (RFC 9110, section 12.5.1). */
   private static double quality(List<MediaType> accepted, MediaType type) {
     double quality = 0;
     int closeness = -1;
@@ -123,7 +123,7 @@ public enum Media {
   }
 
   private static String choices(Media... media) {
-    return (media.length == 1 ? "it must be " : "it may be ")
+    return (media.length == 1 ? "it must be " : "it must be one of ")
         + Arrays.stream(media).map(Media::text).collect(Collectors.joining(", "));
   }
 }

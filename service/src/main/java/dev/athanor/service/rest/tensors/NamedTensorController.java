@@ -64,7 +64,7 @@ class NamedTensorController {
     var media = Media.ofBody(request, TensorBodies.FORMATS);
     Media.ofAnswer(request, Media.JSON);
     TensorBodies.checkQuery(request, media, List.of("replicas", "ttlSeconds", "scope", "device"));
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     var lease = Requests.lease(request);
     var options =
         new TensorOptions(

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
 
-/** Descriptions of resident tensors. */
+/** Writes descriptions of resident tensors. */
 final class TensorAnswers {
 
   private TensorAnswers() {}
@@ -54,7 +54,7 @@ final class TensorAnswers {
     }
   }
 
-  /** Answers with a description. */
+  /** Sends a description as JSON. */
   static void send(HttpServletResponse response, int status, TensorInfo info) throws IOException {
     response.setStatus(status);
     headers(response, info);
@@ -64,7 +64,7 @@ final class TensorAnswers {
     }
   }
 
-  /** Answers with the description of a stored tensor, and the replicas that could not be asked. */
+  /** Sends the description of a stored tensor and the replicas that did not respond. */
   static void sendStored(
       HttpServletResponse response, int status, TensorInfo info, List<String> unreachable)
       throws IOException {
@@ -79,7 +79,7 @@ final class TensorAnswers {
     }
   }
 
-  /** Answers with the handle alone, on a line of its own: for shells. */
+  /** Sends only the handle as a line of text, for shell scripts. */
   static void sendHandle(HttpServletResponse response, int status, TensorInfo info)
       throws IOException {
     response.setStatus(status);
@@ -94,7 +94,7 @@ final class TensorAnswers {
   }
 
   /**
-   * Sets the headers of {@code HEAD} and of every answer with a tensor's contents.
+   * Sets the headers that describe a tensor.
    *
    * @param media the format of the contents
    */

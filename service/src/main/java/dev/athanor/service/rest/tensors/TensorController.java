@@ -41,14 +41,14 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * Resident tensors but for reading their contents, which is {@link TensorDataController}'s, and
- * storing them by name, which is {@link NamedTensorController}'s.
+ * Endpoints for resident tensors. {@link TensorDataController} reads their contents, {@link
+ * NamedTensorController} stores them by name.
  */
 @RestController
 class TensorController {
 
   private static final int PAGE = 100;
-  private static final int LARGEST_PAGE = 1000;
+  private static final int MAX_PAGE = 1000;
 
   private final TensorStore store;
   private final TensorBodies bodies;
@@ -86,7 +86,7 @@ class TensorController {
       Media.ofAnswer(request, Media.JSON);
     }
     TensorBodies.checkQuery(request, media, List.of("ttlSeconds", "name", "scope", "device"));
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     var options =
         new TensorOptions(
             Requests.label(request, "name"),
@@ -159,7 +159,7 @@ class TensorController {
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of("limit", "after", "scope"));
-    int limit = (int) Requests.number(request, "limit", 1, LARGEST_PAGE, PAGE);
+    int limit = (int) Requests.number(request, "limit", 1, MAX_PAGE, PAGE);
     var page =
         tensors(request)
             .list(limit, request.getParameter("after"), Requests.label(request, "scope"));
@@ -253,7 +253,7 @@ class TensorController {
     var media = Media.ofBody(request, TensorBodies.FORMATS);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
     var body = Requests.body(request, settings.maxBodyBytes());

@@ -25,11 +25,11 @@ import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The contents of resident tensors, read piece by piece. */
+/** Endpoints that read the contents of resident tensors, in pieces. */
 @RestController
 class TensorDataController {
 
-  /** What a tensor is called in a file of its own. */
+  /** The name of the tensor in a safetensors file. */
   private static final String IN_SAFETENSORS = "tensor";
 
   private final TensorStore store;
@@ -42,7 +42,7 @@ class TensorDataController {
     this.health = health;
   }
 
-  /** Size, dtype and shape; the device is not touched. */
+  /** Returns size, dtype and shape without accessing the device. */
   @RequestMapping(path = "/tensors/{handle}/data", method = RequestMethod.HEAD)
   void head(
       @PathVariable("handle") String handle,
@@ -56,7 +56,7 @@ class TensorDataController {
       case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
       case NPY, SAFETENSORS ->
           response.setContentLengthLong(header(info.type(), media).length + info.type().bytes());
-      case JSON -> {} // its length is known only once it is written
+      case JSON -> {} // the length is not known in advance
     }
   }
 
@@ -68,7 +68,7 @@ class TensorDataController {
       throws IOException {
     Requests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
-    var terms = Requests.terms(request);
+    var terms = Requests.context(request);
     var info = store.of(terms.tenant()).describe(handle);
     if (ETags.has(request.getHeader("If-None-Match"), info.version(), media)) {
       TensorAnswers.headers(response, info, media);
@@ -78,7 +78,7 @@ class TensorDataController {
     }
     health.admit();
     try (var reader = transfers.open(handle, terms)) {
-      // what the reader holds is what the headers speak of
+      // the headers describe the version that the reader holds
       var held = reader.info();
       var ifMatch = request.getHeader("If-Match");
       if (!ETags.allows(ifMatch, held.version())) {
@@ -146,7 +146,7 @@ class TensorDataController {
     }
     try (var pieces = reader.pieces(0, info.type().bytes())) {
       headers(response, info, Media.JSON);
-      // closed at the end only: an answer that breaks off must not look complete
+      // closed only on success: an aborted response must not look complete
       var out = Json.write(PacedOutput.of(response));
       out.writeStartObject();
       TensorWriter.writeType(out, info.type());
@@ -176,7 +176,7 @@ class TensorDataController {
     }
   }
 
-  /** What comes before the elements. */
+  /** Returns the file header that precedes the elements. */
   private static byte[] header(TensorType type, Media media) {
     boolean npy = media == Media.NPY;
     var header =

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 
 class PacedOutputTest {
 
-  private static final long RATE = PacedOutput.LOWEST_RATE;
+  private static final long RATE = PacedOutput.MIN_BYTES_PER_SECOND;
 
   private final AtomicLong clock = new AtomicLong();
   private final ByteArrayOutputStream taken = new ByteArrayOutputStream();
@@ -70,8 +70,7 @@ class PacedOutputTest {
     assertThatThrownBy(() -> out.write(bytes))
         .isInstanceOf(IOException.class)
         .hasMessage(
-            "The client took 1376256 bytes in 41 s, less than 65536 bytes a second; the connection is"
-                + " closed.");
+            "The client read 1376256 bytes in 41 s, which is below the minimum of 65536 bytes per second; the connection is closed.");
     assertThat(bytes.hasRemaining()).isTrue();
   }
 }

@@ -12,13 +12,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
 import org.springframework.mock.env.MockEnvironment;
 
-class ListeningTest {
+class GrpcServerDefaultsTest {
 
   private final MockEnvironment environment = new MockEnvironment();
   private final GrpcServerProperties properties = new GrpcServerProperties();
 
-  private GrpcServerProperties listening() {
-    new Listening(environment, name -> name + ", followed")
+  private GrpcServerProperties grpcServerDefaults() {
+    new GrpcServerDefaults(environment, name -> name + ", followed")
         .postProcessAfterInitialization(properties, "properties");
     return properties;
   }
@@ -28,7 +28,7 @@ class ListeningTest {
   void theAddressIsTheOneThatIsSet(String address) throws UnknownHostException {
     var wanted = InetAddress.getByName(address);
     properties.setAddress(wanted);
-    var set = listening().getAddress();
+    var set = grpcServerDefaults().getAddress();
     assertThat(set).isEqualTo(wanted);
     // as Spring hands it on
     var host =
@@ -40,7 +40,7 @@ class ListeningTest {
   void theCertificateOfRestIsThatOfGrpc() {
     environment.setProperty("server.ssl.bundle", "web");
     environment.setProperty("server.ssl.client-auth", "want");
-    assertThat(listening().getSsl().getBundle()).isEqualTo("web, followed");
+    assertThat(grpcServerDefaults().getSsl().getBundle()).isEqualTo("web, followed");
     assertThat(properties.getSsl().getClientAuth()).isEqualTo(ClientAuth.OPTIONAL);
   }
 
@@ -48,15 +48,15 @@ class ListeningTest {
   void whatIsSaidOfGrpcWins() {
     environment.setProperty("server.ssl.bundle", "web");
     properties.getSsl().setBundle("other");
-    assertThat(listening().getSsl().getBundle()).isEqualTo("other, followed");
+    assertThat(grpcServerDefaults().getSsl().getBundle()).isEqualTo("other, followed");
     properties.getSsl().setBundle(null);
     properties.getSsl().setEnabled(false);
-    assertThat(listening().getSsl().getBundle()).isNull();
+    assertThat(grpcServerDefaults().getSsl().getBundle()).isNull();
   }
 
   @Test
   void withoutCertificatesNothingChanges() {
-    assertThat(listening().getSsl().getBundle()).isNull();
+    assertThat(grpcServerDefaults().getSsl().getBundle()).isNull();
     assertThat(properties.getAddress()).isNull();
   }
 }

@@ -10,22 +10,23 @@ import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
 import org.springframework.core.env.Environment;
 
 /**
- * Has gRPC listen as REST does: with the same certificate, where the settings of gRPC say nothing
- * of one, so that no key travels in the open because one of two settings was forgotten, and with
- * those that replace it; and on the very address that is set, which Spring would look a name up for
- * and could not take as IPv6.
+ * Aligns the gRPC server with REST. Unless gRPC has its own TLS settings, it uses the certificate
+ * of REST, including reloads, so that a forgotten setting does not leave gRPC unencrypted. It also
+ * binds to the exact configured address, for which Spring would do a reverse lookup that fails for
+ * IPv6.
  */
-final class Listening implements BeanPostProcessor {
+final class GrpcServerDefaults implements BeanPostProcessor {
 
   private final Environment environment;
-  private final UnaryOperator<String> following;
+  private final UnaryOperator<String> registerReloadable;
 
   /**
-   * @param following makes a bundle that is always as another is now; both are told by their names
+   * @param registerReloadable registers a bundle that follows updates of the named bundle, and
+   *     returns its name
    */
-  Listening(Environment environment, UnaryOperator<String> following) {
+  GrpcServerDefaults(Environment environment, UnaryOperator<String> registerReloadable) {
     this.environment = environment;
-    this.following = following;
+    this.registerReloadable = registerReloadable;
   }
 
   @Override
@@ -46,15 +47,15 @@ final class Listening implements BeanPostProcessor {
             });
       }
       if (ssl.getBundle() != null && !Boolean.FALSE.equals(ssl.getEnabled())) {
-        ssl.setBundle(following.apply(ssl.getBundle()));
+        ssl.setBundle(registerReloadable.apply(ssl.getBundle()));
       }
     }
     return bean;
   }
 
   /**
-   * The same address, with itself as its name, as a URI has it: IPv6 in brackets, of which the
-   * method takes one pair off.
+   * Returns the address with its literal as host name, as in a URI. IPv6 needs two pairs of
+   * brackets, since {@code getByAddress} removes one.
    */
   private static InetAddress named(InetAddress address) {
     var text = address.getHostAddress();
@@ -62,7 +63,7 @@ final class Listening implements BeanPostProcessor {
       return InetAddress.getByAddress(
           address instanceof Inet6Address ? "[[" + text + "]]" : text, address.getAddress());
     } catch (UnknownHostException e) {
-      throw new IllegalStateException("an address has the length of an address", e);
+      throw new IllegalStateException("invalid address length", e);
     }
   }
 }

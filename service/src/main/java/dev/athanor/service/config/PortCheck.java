@@ -23,11 +23,16 @@ import org.springframework.core.env.MapPropertySource;
 import org.springframework.core.env.MutablePropertySources;
 import org.springframework.core.env.StandardEnvironment;
 
-/** Checks that the service can listen where it is told to, before anything else is started. */
-public final class Listening
+/**
+ * Checks at startup that the configured addresses and ports are available, before anything else
+ * starts.
+ */
+public final class PortCheck
     implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
 
-  /** The properties of a listener's port and address, the option for its port, and the default. */
+  /**
+   * The properties of a listener's port and address, the command-line option, and the default port.
+   */
   private record Listener(String port, String address, String option, int standard) {}
 
   private static final Listener REST =
@@ -38,15 +43,15 @@ public final class Listening
       new Listener(
           "management.server.port", "management.server.address", "management.server.port", 0);
 
-  /** The addresses in the service's application.yaml. */
+  /** The default addresses of the service's application.yaml. */
   private static final Map<String, Object> DEFAULTS =
       Map.of("server.address", "127.0.0.1", "spring.grpc.server.address", "${server.address}");
 
-  /** What the names of settings begin with that tell Spring Boot of further settings. */
-  private static final List<String> ELSEWHERE =
+  /** Prefixes of settings that refer Spring Boot to further settings. */
+  private static final List<String> CONFIG_SOURCES =
       List.of("spring.config.", "spring.profiles.", "spring.application.json");
 
-  /** Once configuration is read, before logging and all that takes longer is set up. */
+  /** Runs after the configuration is read, before logging and other slow initialization. */
   @Override
   public int getOrder() {
     return EnvironmentPostProcessorApplicationListener.DEFAULT_ORDER + 1;
@@ -58,13 +63,13 @@ public final class Listening
   }
 
   /**
-   * Checks the ports before Spring Boot, which takes seconds to read its configuration, where only
-   * options and the environment can choose them; where files can, the ports are checked later.
+   * Checks the ports before Spring Boot starts, which takes seconds. If configuration files may set
+   * the ports, they are checked later instead.
    *
    * @param options settings from the command line, which override all others
-   * @param folder the folder that the service is started in
-   * @throws RuntimeException when a port is in use or an address is none of this machine, as one
-   *     sentence that {@link StartupFailure} knows
+   * @param folder the working directory
+   * @throws RuntimeException if a port is in use or an address is not local; {@link StartupFailure}
+   *     explains it
    */
   public static void checkEarly(Map<String, Object> options, Path folder) {
     var environment = new StandardEnvironment();
@@ -76,14 +81,14 @@ public final class Listening
     }
   }
 
-  /** Whether Spring Boot may find settings besides those in the sources and the service's own. */
+  /** Whether Spring Boot may find settings outside the given sources and the service's own file. */
   private static boolean mayHaveFiles(MutablePropertySources sources, Path folder) {
     boolean named =
         sources.stream()
             .map(EnumerablePropertySource.class::cast)
             .flatMap(source -> Arrays.stream(source.getPropertyNames()))
             .map(name -> name.toLowerCase(Locale.ROOT).replace('_', '.'))
-            .anyMatch(name -> ELSEWHERE.stream().anyMatch(name::startsWith));
+            .anyMatch(name -> CONFIG_SOURCES.stream().anyMatch(name::startsWith));
     if (named) {
       return true;
     }
@@ -96,16 +101,16 @@ public final class Listening
     }
   }
 
-  /** The service cannot listen there. The message is one sentence that says why. */
-  static final class NotPossible extends RuntimeException {
+  /** An address or port is unavailable. The message is one sentence that explains why. */
+  static final class PortUnavailable extends RuntimeException {
     private final boolean misuse;
 
-    NotPossible(String message, boolean misuse) {
+    PortUnavailable(String message, boolean misuse) {
       super(message);
       this.misuse = misuse;
     }
 
-    /** Whether no program could listen there. */
+    /** Whether the setting itself is invalid, not just the port in use. */
     boolean misuse() {
       return misuse;
     }
@@ -114,7 +119,7 @@ public final class Listening
   /**
    * Checks that all ports are free.
    *
-   * @throws NotPossible when one is not, or the address is none of this machine
+   * @throws NotPossible if a port is in use or an address is not local
    */
   private static void check(Environment environment) {
     var listeners = Listeners.of(environment);
@@ -125,8 +130,8 @@ public final class Listening
       if (address != null && port > 0) {
         var other = taken.put(port, listener);
         if (other != null) {
-          throw new NotPossible(
-              "%s and %s are both %d; each needs a port of its own"
+          throw new PortUnavailable(
+              "%s and %s are both %d; use different ports"
                   .formatted(other.option, listener.option, port),
               true);
         }
@@ -142,16 +147,16 @@ public final class Listening
               ? new InetSocketAddress(port)
               : new InetSocketAddress(InetAddress.getByName(address), port));
     } catch (UnknownHostException e) {
-      throw new NotPossible("--bind %s: there is no host of that name".formatted(address), true);
+      throw new PortUnavailable("--bind %s: unknown host".formatted(address), true);
     } catch (IOException e) {
       var reason = String.valueOf(e.getMessage());
       if (reason.contains("in use")) {
-        throw new NotPossible(inUse(port, listener.option), false);
+        throw new PortUnavailable(inUse(port, listener.option), false);
       }
       boolean foreign = reason.contains("Cannot assign");
-      throw new NotPossible(
+      throw new PortUnavailable(
           foreign
-              ? "--bind %s: this machine does not have that address".formatted(address)
+              ? "--bind %s: not an address of this machine".formatted(address)
               : "%s %d: %s".formatted(listener.option, port, reason),
           foreign);
     }
@@ -162,7 +167,7 @@ public final class Listening
   }
 
   private static String inUse(int port, String option) {
-    return "port %d is in use; stop the program that listens on it or choose another port with %s"
+    return "port %d is in use; stop the program that uses it or choose another port with %s"
         .formatted(port, option);
   }
 }
