@@ -42,11 +42,11 @@ public record MatrixStaging(
    * @param column in shared memory
    * @param source the row that it is read from
    * @param index where in that row
-   * @param left how many elements there are from there on; not positive beyond the end
-   * @param inside whether there is such a row
+   * @param inside whether the matrix has it: rows are as long as a multiple of {@code access}, so
+   *     all of it or nothing
    */
   private record Piece(
-      Int row, Int column, GlobalPointer source, int index, Int left, Predicate inside) {}
+      Int row, Int column, GlobalPointer source, int index, Predicate inside) {}
 
   /** How many times a thread moves something to fill a stage. */
   static int pieces(Stage stage, int access, int threads) {
@@ -62,17 +62,14 @@ public record MatrixStaging(
     var to = stage.at(shared, offset);
     each(
         from,
-        piece -> {
-          var bytes = piece.left.times(stage.element().bytes());
-          var most = bytes.max(k.integer(0)).min(k.integer(access));
-          to.copyAsync(
-              piece.row,
-              piece.column,
-              access,
-              piece.source,
-              k.integer(piece.index),
-              most.where(piece.inside, k.integer(0)));
-        });
+        piece ->
+            to.copyAsyncWhere(
+                piece.inside,
+                piece.row,
+                piece.column,
+                access,
+                piece.source,
+                k.integer(piece.index)));
     return () -> {};
   }
 
@@ -84,8 +81,8 @@ public record MatrixStaging(
     each(
         from,
         piece -> {
-          var inside = piece.inside.and(piece.left.gt(k.integer(0)));
-          var value = piece.source.as(unit).loadWhere(inside, k.integer(piece.index / elements));
+          var value =
+              piece.source.as(unit).loadWhere(piece.inside, k.integer(piece.index / elements));
           stores.add(() -> to.store(piece.row, piece.column.div(elements), value));
         });
     return () -> stores.forEach(Runnable::run);
@@ -103,7 +100,8 @@ public record MatrixStaging(
 
   /**
    * A thread moves pieces of rows that are a constant number apart. One address goes from row to
-   * row, for one each would take too many registers; what lies beyond an end is not read.
+   * row, for one each would take too many registers; what lies beyond an end is not read. Only
+   * {@code from} changes from stage to stage: all else is added before it, and so outside the loop.
    */
   private void eachOfThread(Int from, int pieces, Consumer<Piece> move) {
     int elements = access / stage.element().bytes();
@@ -111,11 +109,15 @@ public record MatrixStaging(
     var row = k.thread().div(across);
     var column = k.thread().rem(across).times(elements);
     var place = stage.place(row);
-    var inRow = (stage.kIsRow() ? from : first).plus(row);
-    var inColumn = (stage.kIsRow() ? first : from).plus(column);
-    var rows = (stage.kIsRow() ? depth : limit).minus(inRow);
-    var columns = (stage.kIsRow() ? limit : depth).minus(inColumn);
-    var source = matrix.row(inRow, leadingDimension).plus(inColumn.wide());
+    var ofBlock =
+        stage.kIsRow()
+            ? matrix.row(row, leadingDimension).plus(first.plus(column).wide())
+            : matrix.row(first.plus(row), leadingDimension).plus(column.wide());
+    var source = stage.kIsRow() ? ofBlock.row(from, leadingDimension) : ofBlock.plus(from.wide());
+    var leftOfK = depth.minus(from);
+    var leftOfExtent = limit.minus(first);
+    var rows = (stage.kIsRow() ? leftOfK : leftOfExtent).minus(row);
+    var columns = (stage.kIsRow() ? leftOfExtent : leftOfK).minus(column);
     int at = 0;
     for (int piece = 0; piece < pieces; piece += threads) {
       int below = piece / across;
@@ -131,8 +133,7 @@ public record MatrixStaging(
               column.plus(right),
               source,
               right,
-              columns.plus(-right),
-              rows.gt(k.integer(below))));
+              rows.gt(k.integer(below)).and(columns.gt(k.integer(right)))));
     }
   }
 }

@@ -6,6 +6,7 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -82,45 +83,70 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     return row.div(16).times(16).plus(row.div(2).rem(2).times(8)).plus(pair);
   }
 
+  /** The order of the four 8x8 matrices of 16 rows or columns at one step of K. */
+  enum Order {
+    /** The eight first rows, the eight last rows; then both in the upper half of the step. */
+    ROWS,
+    /**
+     * The eight first columns in the lower and the upper half of the step; then the eight last
+     * columns. The two registers of each fragment of b are neighbors as {@code ldmatrix} writes
+     * them, or ptxas would copy them before every {@code mma}.
+     */
+    COLUMNS
+  }
+
   /**
-   * Reads the fragments of 16 rows or columns at one step of K: four registers, of the first eight
-   * and of the second eight in the lower half of the step, then of both in the upper half. That is
-   * the order of a fragment of a; one of b is every other register.
+   * Reads the fragments of 16 rows or columns at one step of K: the one fragment of a, or the two
+   * of b, one after the other.
    *
    * @param first a multiple of 16
    * @param from the first of K, within the stage
    */
-  List<Value> fragments(KernelBuilder k, SharedTile stage, Int first, int from) {
+  List<Value> fragments(KernelBuilder k, SharedTile stage, Int first, int from, Order order) {
     var lane = k.lane();
+    // of the matrix whose row a lane's address gives
+    var second = lane.div(8).rem(2);
+    var third = lane.div(16);
+    var half = order == Order.ROWS ? second : third;
+    var depth = order == Order.ROWS ? third : second;
     if (!kIsRow) {
-      var row = first.plus(lane.rem(GROUP));
-      var column = lane.div(GROUP).times(Swizzle.CHUNK / element.bytes()).plus(from);
-      return elements(stage.loadMatrices(row, column, false));
+      var row = order == Order.ROWS ? lane.rem(GROUP) : lane.rem(8).plus(half.times(8));
+      var column = depth.times(Swizzle.CHUNK / element.bytes()).plus(from);
+      return elements(stage.loadMatrices(first.plus(row), column, false));
     }
     return switch (element.bytes()) {
       case 2 -> {
-        var row = lane.rem(8).plus(lane.div(16).times(8)).plus(from);
-        yield stage.loadMatrices(row, first.plus(lane.div(8).rem(2).times(8)), true);
+        var row = order == Order.ROWS ? lane.rem(8).plus(depth.times(8)) : lane.rem(GROUP);
+        yield stage.loadMatrices(row.plus(from), first.plus(half.times(8)), true);
       }
       case 1 -> {
         var pairs = stage.loadMatrices(lane.plus(from), first, true);
-        yield List.of(
-            bytes(k, pairs.get(0), pairs.get(1), 0x6420),
-            bytes(k, pairs.get(0), pairs.get(1), 0x7531),
-            bytes(k, pairs.get(2), pairs.get(3), 0x6420),
-            bytes(k, pairs.get(2), pairs.get(3), 0x7531));
+        var matrices = new ArrayList<Value>();
+        for (int part = 0; part < 4; part += 2) {
+          matrices.add(bytes(k, pairs.get(part), pairs.get(part + 1), 0x6420));
+          matrices.add(bytes(k, pairs.get(part), pairs.get(part + 1), 0x7531));
+        }
+        yield inOrder(matrices, order);
       }
       default -> {
         var row = lane.rem(4).plus(from);
         var column = first.plus(lane.div(4));
-        yield elements(
+        var matrices =
             List.of(
                 stage.load(row, column),
                 stage.load(row, column.plus(8)),
                 stage.load(row.plus(4), column),
-                stage.load(row.plus(4), column.plus(8))));
+                stage.load(row.plus(4), column.plus(8)));
+        yield elements(inOrder(matrices, order));
       }
     };
+  }
+
+  /** Matrices in the order of rows, in another. */
+  private static List<Value> inOrder(List<Value> matrices, Order order) {
+    return order == Order.ROWS
+        ? matrices
+        : List.of(matrices.get(0), matrices.get(2), matrices.get(1), matrices.get(3));
   }
 
   private static Value bytes(KernelBuilder k, Value low, Value high, int selection) {

@@ -106,25 +106,32 @@ public record TensorMatmul(
     }
     var full = k.variable(k.integer(0));
     var free = k.variable(k.integer(ahead * stageBytes));
+    awaitStage();
+    var first = carried(fragments(full, 0));
     k.loop(
         from,
         to,
         tile.k(),
         depth -> {
-          k.awaitCopies(ahead - 1);
-          k.barrier();
-          // the stage that is filled was read before the barrier, and takes its time
+          // every warp has read the stage that is filled now, and it takes its time
           var rest = fill(stagingA, stagingB, free, depth.plus(ahead * tile.k()));
-          if (singles == Singles.SPLIT) {
-            var ofStage = sums();
-            multiply(full, ofStage);
-            promote(ofStage, sums);
-          } else {
-            multiply(full, sums);
+          var sumsOfStage = singles == Singles.SPLIT ? sums() : sums;
+          var now = first;
+          for (int step = mma.k(); step < tile.k(); step += mma.k()) {
+            var next = fragments(full, step);
+            multiply(now, sumsOfStage);
+            now = next;
           }
-          rest.run();
+          free.set(full);
           full.set(next(full, stageBytes));
-          free.set(next(free, stageBytes));
+          rest.run();
+          awaitStage();
+          var next = fragments(full, 0);
+          multiply(now, sumsOfStage);
+          set(first, next);
+          if (singles == Singles.SPLIT) {
+            promote(sumsOfStage, sums);
+          }
         });
     k.awaitCopies(0);
     return sums;
@@ -190,26 +197,47 @@ public record TensorMatmul(
     return k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next);
   }
 
-  private void multiply(Int offset, List<List<Value>> sums) {
-    var stageA = a.at(shared, offset);
-    var stageB = b.at(shared, offset.plus(a.bytes()));
-    var next = fragments(stageA, stageB, 0);
-    for (int depth = 0; depth < tile.k(); depth += mma.k()) {
-      var now = next;
-      if (depth + mma.k() < tile.k()) {
-        next = fragments(stageA, stageB, depth + mma.k());
+  /** Waits until the oldest stage that is under way is there for all threads. */
+  private void awaitStage() {
+    k.awaitCopies(tile.stages() - 2);
+    k.barrier();
+  }
+
+  /** Fragments in variables, which keep them from one turn of the loop to the next. */
+  private Fragments carried(Fragments values) {
+    return new Fragments(carried(values.rows), carried(values.columns));
+  }
+
+  private List<List<Value>> carried(List<List<Value>> fragments) {
+    return fragments.stream()
+        .map(fragment -> fragment.stream().<Value>map(k::variable).toList())
+        .toList();
+  }
+
+  private static void set(Fragments variables, Fragments values) {
+    set(variables.rows, values.rows);
+    set(variables.columns, values.columns);
+  }
+
+  private static void set(List<List<Value>> variables, List<List<Value>> values) {
+    for (int i = 0; i < values.size(); i++) {
+      for (int part = 0; part < values.get(i).size(); part++) {
+        ((Value.Variable) variables.get(i).get(part)).set(values.get(i).get(part));
       }
-      if (singles == Singles.SPLIT) {
-        multiplySplit(now, sums);
-        continue;
-      }
-      int across = now.columns.size();
-      for (int row = 0; row < now.rows.size(); row++) {
-        for (int i = 0; i < across; i++) {
-          // to and fro, so that each product shares a fragment with the one before
-          int column = row % 2 == 0 ? i : across - 1 - i;
-          add(now.rows.get(row), now.columns.get(column), sums.get(row * across + column));
-        }
+    }
+  }
+
+  private void multiply(Fragments factors, List<List<Value>> sums) {
+    if (singles == Singles.SPLIT) {
+      multiplySplit(factors, sums);
+      return;
+    }
+    int across = factors.columns.size();
+    for (int row = 0; row < factors.rows.size(); row++) {
+      for (int i = 0; i < across; i++) {
+        // to and fro, so that each product shares a fragment with the one before
+        int column = row % 2 == 0 ? i : across - 1 - i;
+        add(factors.rows.get(row), factors.columns.get(column), sums.get(row * across + column));
       }
     }
   }
@@ -256,16 +284,20 @@ public record TensorMatmul(
     return new Parts(high, low, nearest);
   }
 
-  private Fragments fragments(SharedTile stageA, SharedTile stageB, int depth) {
+  /** Reads the fragments of one step of the stage at {@code offset}. */
+  private Fragments fragments(Int offset, int depth) {
+    var stageA = a.at(shared, offset);
+    var stageB = b.at(shared, offset.plus(a.bytes()));
     var rows = new ArrayList<List<Value>>();
     for (int row = 0; row < tile.warpM(); row += Stage.GROUP) {
-      rows.add(factors(a.fragments(k, stageA, warpRow().plus(row), depth)));
+      rows.add(factors(a.fragments(k, stageA, warpRow().plus(row), depth, Stage.Order.ROWS)));
     }
     var columns = new ArrayList<List<Value>>();
     for (int column = 0; column < tile.warpN(); column += Stage.GROUP) {
-      var both = factors(b.fragments(k, stageB, warpColumn().plus(column), depth));
-      columns.add(List.of(both.get(0), both.get(2)));
-      columns.add(List.of(both.get(1), both.get(3)));
+      var both =
+          factors(b.fragments(k, stageB, warpColumn().plus(column), depth, Stage.Order.COLUMNS));
+      columns.add(both.subList(0, 2));
+      columns.add(both.subList(2, 4));
     }
     return new Fragments(rows, columns);
   }
