@@ -28,14 +28,15 @@ record Operand(DType dtype, boolean transposed, int access) {
     return Epilogue.type(dtype);
   }
 
-  /** What multiplies these on tensor cores; f32 is rounded to tf32. */
-  static Mma mma(Operand a, Operand b) {
+  /** What multiplies these on tensor cores. */
+  static Mma mma(Operand a, Operand b, Factors factors) {
     return switch (a.dtype) {
       case F16 -> Mma.F16;
       case BF16 -> Mma.BF16;
       case F32 -> Mma.TF32;
       case I8 -> Mma.S8;
-      case E4M3, E5M2 -> Mma.fp8(a.type(), b.type());
+      case E4M3, E5M2 ->
+          factors == Factors.WIDENED ? Mma.F16 : Mma.fp8(a.type(), b.type());
       default -> throw new IllegalArgumentException(a.dtype.text() + " is not for tensor cores");
     };
   }

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * <p>Sums of fp8 are promoted to f32 after every instruction, that is every 32 of K, because Ada's
  * tensor cores keep 13 bits of them. Promotion every 128 of K, as DeepGEMM does it for wgmma, needs
  * a second set of sums and leaves an error of 1.1e-3 where all products have one sign and their
- * magnitudes differ widely; every 32, the same error is 3e-4. Sums of {@linkplain Singles#SPLIT
+ * magnitudes differ widely; every 32, the same error is 3e-4. Sums of {@linkplain Factors#SPLIT
  * split} factors are promoted after every stage, because tensor cores truncate: on Ampere, sums of
  * one sign would err by 2.7e-4 of themselves over a K of 16384. (After every instruction, ptxas
  * would need twice the registers.)
@@ -27,7 +27,7 @@ import java.util.stream.Stream;
  * @param shared of which the ring takes the first {@link #ringBytes}
  * @param a the rows of the tile
  * @param b the columns of the tile
- * @param singles what f32 factors become on their way to tf32
+ * @param factors what elements become before they are multiplied
  */
 public record TensorMatmul(
     KernelBuilder k,
@@ -36,19 +36,7 @@ public record TensorMatmul(
     Mma mma,
     Stage a,
     Stage b,
-    Singles singles) {
-
-  /** How f32 factors are multiplied by tensor cores, which take tf32. */
-  public enum Singles {
-    /** Each factor is rounded to the 11 bits of tf32. */
-    ROUNDED,
-    /**
-     * Each factor is the sum of two tf32 numbers, and three products of these are summed; the
-     * product of the two low parts is replaced by the rounding of a high part. A product errs by
-     * 2^-21 of itself at most.
-     */
-    SPLIT
-  }
+    Factors factors) {
 
   /** The greatest number of tf32. */
   private static final double GREATEST = 0x1.FFCp127;
@@ -59,7 +47,7 @@ public record TensorMatmul(
   /** A product of factors without splitting. */
   public TensorMatmul(
       KernelBuilder k, SharedTile shared, TensorTile tile, Mma mma, Stage a, Stage b) {
-    this(k, shared, tile, mma, a, b, Singles.ROUNDED);
+    this(k, shared, tile, mma, a, b, Factors.PLAIN);
   }
 
   /** The fragments of one step of K that a warp multiplies with each other. */
@@ -115,9 +103,9 @@ public record TensorMatmul(
         depth -> {
           // every warp has read the stage that is filled now, and it takes its time
           var rest = fill(stagingA, stagingB, free, depth.plus(ahead * tile.k()));
-          var sumsOfStage = singles == Singles.SPLIT ? sums() : sums;
+          var sumsOfStage = factors == Factors.SPLIT ? sums() : sums;
           var now = first;
-          for (int step = mma.k(); step < tile.k(); step += mma.k()) {
+          for (int step = step(); step < tile.k(); step += step()) {
             var next = fragments(full, step);
             multiply(now, sumsOfStage);
             now = next;
@@ -129,7 +117,7 @@ public record TensorMatmul(
           var next = fragments(full, 0);
           multiply(now, sumsOfStage);
           set(first, next);
-          if (singles == Singles.SPLIT) {
+          if (factors == Factors.SPLIT) {
             promote(sumsOfStage, sums);
           }
         });
@@ -197,6 +185,11 @@ public record TensorMatmul(
     return k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next);
   }
 
+  /** How much of K the fragments of one step have. */
+  private int step() {
+    return factors == Factors.WIDENED ? 2 * mma.k() : mma.k();
+  }
+
   /** Waits until the oldest stage that is under way is there for all threads. */
   private void awaitStage() {
     k.awaitCopies(tile.stages() - 2);
@@ -227,11 +220,15 @@ public record TensorMatmul(
     }
   }
 
-  private void multiply(Fragments factors, List<List<Value>> sums) {
-    if (singles == Singles.SPLIT) {
-      multiplySplit(factors, sums);
-      return;
+  private void multiply(Fragments fragments, List<List<Value>> sums) {
+    switch (factors) {
+      case PLAIN -> multiplyPlain(fragments, sums);
+      case SPLIT -> multiplySplit(fragments, sums);
+      case WIDENED -> multiplyWidened(fragments, sums);
     }
+  }
+
+  private void multiplyPlain(Fragments factors, List<List<Value>> sums) {
     int across = factors.columns.size();
     for (int row = 0; row < factors.rows.size(); row++) {
       for (int i = 0; i < across; i++) {
@@ -248,6 +245,39 @@ public record TensorMatmul(
     } else {
       k.mma(mma, rows, columns, sum);
     }
+  }
+
+  /** Bytes of K that a lane has next to each other are two steps of f16, in a and b alike. */
+  private void multiplyWidened(Fragments bytes, List<List<Value>> sums) {
+    var columns = bytes.columns.stream().map(column -> widen(column, b.element())).toList();
+    int across = columns.size();
+    for (int row = 0; row < bytes.rows.size(); row++) {
+      var halves = widen(bytes.rows.get(row), a.element());
+      var lower = inOrderOfRows(halves.subList(0, 4));
+      var upper = inOrderOfRows(halves.subList(4, 8));
+      for (int i = 0; i < across; i++) {
+        int column = row % 2 == 0 ? i : across - 1 - i;
+        var sum = sums.get(row * across + column);
+        k.mma(mma, lower, columns.get(column).subList(0, 2), sum);
+        k.mma(mma, upper, columns.get(column).subList(2, 4), sum);
+      }
+    }
+  }
+
+  /** Of the first eight rows and of the last the lower halves, then the upper ones. */
+  private static List<Value> inOrderOfRows(List<Value> halves) {
+    return List.of(halves.get(0), halves.get(2), halves.get(1), halves.get(3));
+  }
+
+  /** Of each four bytes the two lower and the two upper ones as f16. */
+  private List<Value> widen(List<Value> bytes, Type element) {
+    var widened = new ArrayList<Value>();
+    for (var four : bytes) {
+      for (var pair : four.halves(Type.B16)) {
+        widened.add(k.compute(Type.B32, "cvt.rn.f16x2.%sx2".formatted(element.word()), pair));
+      }
+    }
+    return widened;
   }
 
   private void multiplySplit(Fragments factors, List<List<Value>> sums) {
@@ -304,7 +334,7 @@ public record TensorMatmul(
 
   /** What is multiplied, or is split before. */
   private List<Value> factors(List<Value> elements) {
-    return mma.a() == Type.TF32 && singles == Singles.ROUNDED
+    return mma.a() == Type.TF32 && factors == Factors.PLAIN
         ? elements.stream().map(element -> ((Real) element).to(Type.TF32)).toList()
         : elements;
   }

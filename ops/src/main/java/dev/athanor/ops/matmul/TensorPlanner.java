@@ -82,6 +82,7 @@ final class TensorPlanner {
               shape.tile(problem.dtype()),
               problem.a(),
               problem.b(),
+              factors(problem, capability.target()),
               Optional.of(problem.epilogue()),
               Operand.access(problem.n(), problem.outDType()));
       if (!candidates.runs(isFp8(problem.dtype()) ? Target.SM_89 : Target.SM_80, variant.name())) {
@@ -104,7 +105,7 @@ final class TensorPlanner {
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.n())) {
       return Optional.of("smaller tiles leave less of a block idle");
     }
-    var mma = Operand.mma(variant.a(), variant.b());
+    var mma = variant.mma();
     if (mma.hasReducedAccumulatorPrecision()
         && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
       return Optional.of(
@@ -137,19 +138,16 @@ final class TensorPlanner {
     int sums = tile.warpM() * tile.warpN() / 32;
     int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
     int held = 2;
-    if (fp8 && convertsFp8(target)) {
-      // the compiler converts the fragments of all steps of a stage ahead, to twice as many
-      held = 1 + 2 * (tile.k() / Operand.mma(variant.a(), variant.b()).k());
-    }
+    int widened = variant.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
     if (fp8 && access(variant) < MatrixStaging.LEAST_COPY) {
       held++; // single bytes that no asynchronous copy can bring
     }
-    return sums + held * fragments + 2 * pieces + OTHER_REGISTERS;
+    return sums + held * fragments + widened + 2 * pieces + OTHER_REGISTERS;
   }
 
-  /** Whether a target multiplies fp8 in {@code mma.sync} as f16, as sm_90 and sm_100 do. */
-  private static boolean convertsFp8(Target target) {
-    return target.sm() >= 90 && target.sm() < 120;
+  private static Factors factors(MatmulProblem problem, Target target) {
+    boolean multipliesFp8 = target.sm() == 89 || target.sm() >= 120;
+    return isFp8(problem.dtype()) && !multipliesFp8 ? Factors.WIDENED : Factors.PLAIN;
   }
 
   private static int access(TensorVariant variant) {
@@ -171,7 +169,7 @@ final class TensorPlanner {
     long blocks = blocks(problem, tile);
     double rounds = Math.ceil(blocks / (double) capability.multiprocessors());
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    double cycles = rounds * blockCycles(problem, tile, stages, problem.outDType());
+    double cycles = rounds * blockCycles(problem, variant, stages, problem.outDType());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
       var slots = ProductParameters.slots(problem, start);
@@ -193,17 +191,18 @@ final class TensorPlanner {
       return;
     }
     var shares = found.get();
-    var first = new TensorVariant(tile, whole.a(), whole.b(), Optional.empty(), whole.accessC());
+    var first = new TensorVariant(
+            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
     var second =
         new SplitVariant(
             tile,
-            Operand.mma(whole.a(), whole.b()).sum(),
+            whole.mma().sum(),
             whole.order(),
             problem.epilogue(),
             whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
     double cycles =
-        blockCycles(problem, tile, shares.stages(), DType.F32)
+        blockCycles(problem, first, shares.stages(), DType.F32)
             + bytes / (BYTES_PER_CYCLE * capability.multiprocessors());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
@@ -262,9 +261,11 @@ final class TensorPlanner {
 
   /** The cycles that a multiprocessor takes for a block. */
   private static double blockCycles(
-      MatmulProblem problem, TensorTile tile, int stages, DType written) {
+      MatmulProblem problem, TensorVariant variant, int stages, DType written) {
+    var tile = variant.tile();
     int bytes = problem.dtype().bytes();
-    double multiply = (double) tile.m() * tile.n() * tile.k() / (PRODUCTS_PER_CYCLE * 2 / bytes);
+    double rate = PRODUCTS_PER_CYCLE * 2 / variant.mma().a().bytes();
+    double multiply = (double) tile.m() * tile.n() * tile.k() / rate;
     double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / BYTES_PER_CYCLE;
     double write = (double) tile.m() * tile.n() * written.bytes() / BYTES_PER_CYCLE;
     return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;

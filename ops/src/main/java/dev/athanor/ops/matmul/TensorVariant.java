@@ -3,6 +3,7 @@ package dev.athanor.ops.matmul;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Kernel;
@@ -20,7 +21,12 @@ import java.util.Optional;
  * @param accessC bytes of c that may be written at once
  */
 record TensorVariant(
-    TensorTile tile, Operand a, Operand b, Optional<Epilogue> epilogue, int accessC)
+    TensorTile tile,
+    Operand a,
+    Operand b,
+    Factors factors,
+    Optional<Epilogue> epilogue,
+    int accessC)
     implements Variant {
 
   /** A is stored by rows of K unless it is transposed. */
@@ -30,6 +36,10 @@ record TensorVariant(
 
   Stage stageB() {
     return new Stage(b.type(), !b.transposed(), tile.n(), tile.k());
+  }
+
+  Mma mma() {
+    return Operand.mma(a, b, factors);
   }
 
   SumStore.Order order() {
@@ -50,9 +60,10 @@ record TensorVariant(
   public String name() {
     var dtypes =
         a.dtype() == b.dtype() ? a.dtype().text() : a.dtype().text() + "_" + b.dtype().text();
-    return "matmul_%s_%s_%s%s_a%d_b%d%s"
+    return "matmul_%s%s_%s_%s%s_a%d_b%d%s"
         .formatted(
             dtypes,
+            factors.text(),
             tile,
             a.transposed() ? 't' : 'n',
             b.transposed() ? 't' : 'n',
@@ -67,7 +78,7 @@ record TensorVariant(
   }
 
   private void write(KernelBuilder k) {
-    var mma = Operand.mma(a, b);
+    var mma = mma();
     var firstA = k.pointer("a", a.type());
     var firstB = k.pointer("b", b.type());
     var firstC = k.pointer("c", epilogue.map(e -> Epilogue.type(e.out())).orElse(mma.sum()));
@@ -82,7 +93,7 @@ record TensorVariant(
 
     var place = Place.of(k, k.block(), tile, m, n);
     var shared = k.dynamicShared();
-    var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB());
+    var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB(), factors);
     var stagingA =
         staging(
             k,

@@ -13,9 +13,9 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.matmul.Factors;
 import dev.athanor.ops.matmul.Shares;
 import dev.athanor.ops.matmul.SplitVariant;
-import dev.athanor.ops.matmul.TensorMatmul.Singles;
 import dev.athanor.ops.matmul.TensorTile;
 import java.util.List;
 import java.util.Locale;
@@ -246,7 +246,7 @@ final class ProjectionPlanner {
     offer(
         variant.name(),
         Math.ceil(blocks / (double) device.multiprocessors()) * stagesOfDepth * stageCycles(tile),
-        TensorProjection.singles(problem.in()) == Singles.SPLIT
+        TensorProjection.factors(problem.in()) == Factors.SPLIT
             ? "each factor is the sum of two tf32 numbers"
             : "weights are rounded to " + (staged == Type.F32 ? "tf32" : staged.word()),
         blocks,
@@ -316,7 +316,7 @@ final class ProjectionPlanner {
         PRODUCTS_PER_CYCLE
             * 2
             / TensorProjection.staged(problem.packing(), problem.in()).bytes()
-            / (TensorProjection.singles(problem.in()) == Singles.SPLIT ? SPLIT_PRODUCTS : 1);
+            / (TensorProjection.factors(problem.in()) == Factors.SPLIT ? SPLIT_PRODUCTS : 1);
     return Math.max(tile.m() * weights / products, weights * (DECODING + STAGING) / LANES)
         + STAGE_CYCLES;
   }

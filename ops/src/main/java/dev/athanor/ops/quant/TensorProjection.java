@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.matmul.Factors;
 import dev.athanor.ops.matmul.MatrixStaging;
 import dev.athanor.ops.matmul.Place;
 import dev.athanor.ops.matmul.SplitVariant;
@@ -15,7 +16,6 @@ import dev.athanor.ops.matmul.Stage;
 import dev.athanor.ops.matmul.Staging;
 import dev.athanor.ops.matmul.SumStore;
 import dev.athanor.ops.matmul.TensorMatmul;
-import dev.athanor.ops.matmul.TensorMatmul.Singles;
 import dev.athanor.ops.matmul.TensorTile;
 
 /**
@@ -54,8 +54,8 @@ record TensorProjection(
   }
 
   /** Rows of f32 keep their digits; those of bf16 are tf32 as they are. */
-  static Singles singles(DType in) {
-    return in == DType.F32 ? Singles.SPLIT : Singles.ROUNDED;
+  static Factors factors(DType in) {
+    return in == DType.F32 ? Factors.SPLIT : Factors.PLAIN;
   }
 
   /** The type of what is in shared memory. */
@@ -114,7 +114,7 @@ record TensorProjection(
     var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
     var shared = k.dynamicShared();
     var product =
-        new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB(), singles(in));
+        new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB(), factors(in));
     var weights =
         new WeightStaging(
             k, shared, stageB(), problem, place.column(), packing, accessWeights, tile.threads());

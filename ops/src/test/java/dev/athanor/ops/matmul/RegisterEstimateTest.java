@@ -84,18 +84,4 @@ class RegisterEstimateTest {
         .forEach(pair -> registers.put(Target.of(pair[0]), Integer.valueOf(pair[1])));
     return registers;
   }
-
-  /** What sm_90 and sm_100 convert to f16 takes more registers there, and larger tiles fall. */
-  @Test
-  void fp8TakesMoreRegistersWhereItIsConverted() {
-    var tile = new TensorTile(128, 128, 128, 64, 32, 3);
-    var operand = new Operand(DType.E4M3, false, 16);
-    var variant = new TensorVariant(tile, operand, operand, Optional.empty(), 16);
-    for (var target : List.of("sm_90", "sm_90a", "sm_100")) {
-      assertThat(TensorPlanner.registers(variant, Target.of(target))).isGreaterThan(MOST);
-    }
-    for (var target : List.of("sm_89", "sm_120")) {
-      assertThat(TensorPlanner.registers(variant, Target.of(target))).isLessThan(200);
-    }
-  }
 }
