@@ -158,6 +158,12 @@ public final class SharedTile {
         chunkAt(row, column).address());
   }
 
+  /** Returns a matrix like this one at byte {@code offset} of it, such as another stage. */
+  public SharedTile at(Int offset) {
+    return new SharedTile(
+        emitter, element, rows, columns, pitch, swizzle, start, this.offset.plus(offset));
+  }
+
   /** Returns a matrix at byte {@code offset} of this one, with rows {@code otherPitch} apart. */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
     return new SharedTile(

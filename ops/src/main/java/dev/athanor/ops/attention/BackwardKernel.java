@@ -13,6 +13,7 @@ import dev.athanor.ops.attention.BackwardVariant.Of;
 import dev.athanor.ops.attention.Score.Range;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -166,22 +167,18 @@ final class BackwardKernel {
     var lastVisible =
         score.keysOf(score.position(firstRow.plus(tile.rows()).min(queries).plus(-1)));
     var range = score.tiles(visible, lastVisible, tile.columns());
-    k.loop(
-        range.start(),
-        range.to(),
-        tile.columns(),
-        key -> {
-          fill(keyRows, valueRows, key, keys);
-          var weights = engine.scores(tile.columns());
-          var slopes = engine.scores(tile.columns());
-          multiply(left, leftV, weights, slopes, (r, c) -> own.get(r));
-          add(
-              score.ragged(visible, lastVisible, key, tile.columns()),
-              seen -> hide(seen, key, r -> score.keysOf(score.position(firstRow.plus(r)))),
-              List.of(new Product(sums, slopes, columns)),
-              k.integer(0));
-          k.barrier();
-        });
+    overColumns(
+        range,
+        new Source(keyRows, valueRows, keys),
+        left,
+        leftV,
+        (key, weights) -> (r, c) -> own.get(r),
+        (key, weights, slopes, stage) ->
+            add(
+                score.ragged(visible, lastVisible, key, tile.columns()),
+                seen -> hide(seen, key, r -> score.keysOf(score.position(firstRow.plus(r)))),
+                List.of(new Product(sums, slopes, stage.first)),
+                k.integer(0)));
     write(
         sums,
         variant.d(),
@@ -229,27 +226,26 @@ final class BackwardKernel {
           var head = batch.times(heads).plus(slot.times(group)).plus(member);
           var queryRows = matrix(q, head, queries, d);
           var gradRows = matrix(grad, head, queries, dv);
-          k.loop(
-              range.start(),
-              range.to(),
-              tile.columns(),
-              query -> {
-                fill(queryRows, gradRows, query, queries);
-                var weights = engine.scores(tile.columns());
-                var slopes = engine.scores(tile.columns());
-                var of = new ArrayList<Query>();
-                for (int c : weights.columns()) {
-                  of.add(query(head, query.plus(weights.column()).plus(c)));
-                }
-                multiply(left, leftV, weights, slopes, (r, c) -> of.get(c));
-                add(
-                    score.ragged(visible, lastVisible, query, tile.columns()),
-                    seen -> hide(seen, query, r -> score.queriesOf(firstRow.plus(r))),
-                    List.of(
-                        new Product(dvalue, weights, columnsV), new Product(dkey, slopes, columns)),
-                    column);
-                k.barrier();
-              });
+          overColumns(
+              range,
+              new Source(queryRows, gradRows, queries),
+              left,
+              leftV,
+              (query, weights) -> {
+                var of =
+                    weights.columns().stream()
+                        .map(c -> query(head, query.plus(weights.column()).plus(c)))
+                        .toList();
+                return (r, c) -> of.get(c);
+              },
+              (query, weights, slopes, stage) ->
+                  add(
+                      score.ragged(visible, lastVisible, query, tile.columns()),
+                      seen -> hide(seen, query, r -> score.queriesOf(firstRow.plus(r))),
+                      List.of(
+                          new Product(dvalue, weights, stage.second),
+                          new Product(dkey, slopes, stage.first)),
+                      column));
         });
     var rowsLeft = keys.minus(firstRow);
     write(
@@ -274,11 +270,93 @@ final class BackwardKernel {
         null);
   }
 
-  /** Brings a tile of columns. */
-  private void fill(RowCopy.Rows from, RowCopy.Rows fromV, Int at, Int limit) {
-    copy.fill(columns, from, at, limit, d);
-    copyV.fill(columnsV, fromV, at, limit, dv);
+  /**
+   * Where tiles of columns come from.
+   *
+   * @param limit how many rows there are
+   */
+  private record Source(RowCopy.Rows first, RowCopy.Rows second, Int limit) {}
+
+  /** A tile of the columns' first and second tensor. */
+  private record Stage(SharedTile first, SharedTile second) {}
+
+  /** Adds to the sums what a tile of columns gives that begins at {@code at}. */
+  private interface Gradients {
+    void add(Int at, Part weights, Part slopes, Stage stage);
+  }
+
+  /**
+   * Goes over tiles of columns; with two stages the next is copied while one is multiplied.
+   *
+   * @param queries reads the numbers of queries, while copies are under way
+   * @param gradients adds what a tile gives
+   */
+  private void overColumns(
+      Range range,
+      Source source,
+      Engine.Left left,
+      Engine.Left leftV,
+      BiFunction<Int, Part, Queries> queries,
+      Gradients gradients) {
+    var whole = new Stage(columns, columnsV);
+    if (variant.stages() == 1) {
+      k.loop(
+          range.start(),
+          range.to(),
+          tile.columns(),
+          at -> {
+            fill(whole, source, at);
+            multiply(whole, at, left, leftV, queries, gradients, () -> {});
+            k.barrier();
+          });
+      return;
+    }
+    fill(whole, source, range.start());
+    var offset = k.variable(k.integer(0));
+    k.loop(
+        range.start(),
+        range.to(),
+        tile.columns(),
+        at -> {
+          var full = new Stage(columns.at(offset), columnsV.at(offset));
+          offset.set(k.integer(variant.stageBytes()).minus(offset));
+          var free = new Stage(columns.at(offset), columnsV.at(offset));
+          Runnable next = () -> fill(free, source, at.plus(tile.columns()));
+          multiply(full, at, left, leftV, queries, gradients, next);
+        });
+    // what was copied behind the last tile is not used
+    awaitStage();
+  }
+
+  /**
+   * Multiplies a stage once it is there.
+   *
+   * @param next starts to fill the stage before, which all warps have multiplied
+   */
+  private void multiply(
+      Stage stage,
+      Int at,
+      Engine.Left left,
+      Engine.Left leftV,
+      BiFunction<Int, Part, Queries> queries,
+      Gradients gradients,
+      Runnable next) {
+    var weights = engine.scores(tile.columns());
+    var slopes = engine.scores(tile.columns());
+    var query = queries.apply(at, weights);
+    awaitStage();
+    next.run();
+    multiply(left, leftV, stage, weights, slopes, query);
+    gradients.add(at, weights, slopes, stage);
+  }
+
+  private void fill(Stage stage, Source source, Int at) {
+    copy.fill(stage.first, source.first, at, source.limit, d);
+    copyV.fill(stage.second, source.second, at, source.limit, dv);
     k.commitCopies();
+  }
+
+  private void awaitStage() {
     k.awaitCopies(0);
     k.barrier();
   }
@@ -290,10 +368,15 @@ final class BackwardKernel {
 
   /** Makes the probabilities and the gradients of the scores, as if all were seen. */
   private void multiply(
-      Engine.Left left, Engine.Left leftV, Part weights, Part slopes, Queries query) {
-    engine.dot(weights, left, columns);
+      Engine.Left left,
+      Engine.Left leftV,
+      Stage stage,
+      Part weights,
+      Part slopes,
+      Queries query) {
+    engine.dot(weights, left, stage.first);
     score.cap(weights);
-    engine.dot(slopes, leftV, columnsV);
+    engine.dot(slopes, leftV, stage.second);
     for (int r = 0; r < weights.rows().size(); r++) {
       for (int c = 0; c < weights.columns().size(); c++) {
         var of = query.of(r, c);

@@ -66,8 +66,23 @@ record BackwardVariant(
     return columnsAt() + bytes(tile.columns(), d);
   }
 
+  /**
+   * Tiles of columns in shared memory. One is copied while another is multiplied, unless rows of
+   * more than 128 columns, or of f32, leave no room for two, or the sums of dk and dv and the scores
+   * of 64 columns leave no registers for the addresses of both.
+   */
+  int stages() {
+    boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MOST_SUMS;
+    return roomy && (of == Of.QUERIES || tile.columns() <= 32) ? 2 : 1;
+  }
+
+  /** The bytes of both tensors' columns. */
+  int stageBytes() {
+    return bytes(tile.columns(), d) + bytes(tile.columns(), dv);
+  }
+
   int ownAt() {
-    return secondColumnsAt() + bytes(tile.columns(), dv);
+    return columnsAt() + stages() * stageBytes();
   }
 
   int sharedBytes() {

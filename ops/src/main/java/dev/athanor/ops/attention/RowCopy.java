@@ -147,20 +147,10 @@ record RowCopy(KernelBuilder k, int threads, int access) {
   private void copy(
       SharedTile tile, Places places, Int row, GlobalPointer from, Int columns, Predicate there) {
     for (int s = 0; s < places.segments; s++) {
-      var valid =
-          columns
-              .minus(places.column)
-              .plus(-s * places.segment)
-              .times(from.element().bytes())
-              .max(k.integer(0))
-              .min(k.integer(access));
-      tile.copyAsync(
-          row,
-          places.column.plus(s * places.segment),
-          access,
-          from,
-          k.integer(s * places.segment),
-          valid.where(there, k.integer(0)));
+      var column = places.column.plus(s * places.segment);
+      // rows are as long as a multiple of what is copied at once
+      tile.copyAsyncWhere(
+          there.and(column.lt(columns)), row, column, access, from, k.integer(s * places.segment));
     }
   }
 
