@@ -116,7 +116,8 @@ final class FlashPlanner {
           continue;
         }
         judge(task, tile, 1, candidates, capability);
-        if (tile.equals(tiles.getLast())) {
+        // of a tile with more rows than there are queries, a smaller one splits better
+        if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
           judge(task, tile, splits(task, tile, capability), candidates, capability);
         }
       }

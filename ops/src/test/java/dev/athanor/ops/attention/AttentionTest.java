@@ -8,6 +8,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
@@ -328,6 +329,15 @@ class AttentionTest {
     Tensors.equalBits(
         Tensors.slice(Tensors.get(Runner.run(ATTENTION, four, Map.of()), "out"), 0, out.type()),
         out);
+  }
+
+  /** 32 heads of 128 queries are 32 blocks of the largest tile, for 132 multiprocessors. */
+  @Test
+  void someQueriesOfManyKeysKeepTheDeviceBusy() {
+    var plan = (LaunchPlan) plan(DType.F16, 128, 32_768, 128);
+    assertThat(plan.kernel()).endsWith("_split").doesNotContain("tensor_16x");
+    assertThat(plan.steps().getFirst().grid().x())
+        .isGreaterThanOrEqualTo(2 * TestDevices.H200.multiprocessors());
   }
 
   @Test
