@@ -63,7 +63,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
   }
 
   /** The same bytes as a matrix of wider elements. */
-  SharedTile at(SharedTile shared, Int offset, Type wider) {
+  public SharedTile at(SharedTile shared, Int offset, Type wider) {
     int columns = columns() * element.bytes() / wider.bytes();
     return shared.at(offset, wider, rows(), columns, swizzle());
   }

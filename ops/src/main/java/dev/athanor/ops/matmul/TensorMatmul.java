@@ -203,8 +203,12 @@ public record TensorMatmul(
 
   private List<List<Value>> carried(List<List<Value>> fragments) {
     return fragments.stream()
-        .map(fragment -> fragment.stream().<Value>map(k::variable).toList())
+        .map(fragment -> fragment.stream().map(this::carried).toList())
         .toList();
+  }
+
+  private Value carried(Value value) {
+    return value instanceof Real number ? k.variable(number) : k.variable(value);
   }
 
   private static void set(Fragments variables, Fragments values) {
@@ -215,7 +219,12 @@ public record TensorMatmul(
   private static void set(List<List<Value>> variables, List<List<Value>> values) {
     for (int i = 0; i < values.size(); i++) {
       for (int part = 0; part < values.get(i).size(); part++) {
-        ((Value.Variable) variables.get(i).get(part)).set(values.get(i).get(part));
+        var value = values.get(i).get(part);
+        switch (variables.get(i).get(part)) {
+          case Real.Variable variable -> variable.set((Real) value);
+          case Value.Variable variable -> variable.set(value);
+          default -> throw new IllegalArgumentException("not carried: " + value.type().word());
+        }
       }
     }
   }

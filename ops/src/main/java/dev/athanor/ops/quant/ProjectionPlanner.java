@@ -232,7 +232,7 @@ final class ProjectionPlanner {
             problem.in(),
             problem.out(),
             access(problem.k(), problem.in()),
-            Math.min(8, problem.alignment()),
+            accessWeights(packing, staged),
             access(problem.alignment(), problem.out()),
             problem.projections().size(),
             false);
@@ -264,6 +264,13 @@ final class ProjectionPlanner {
       Shares.of(stagesOfDepth, blocks, device)
           .ifPresent(shares -> offerShares(variant, blocks, shares));
     }
+  }
+
+  private int accessWeights(Packing packing, Type staged) {
+    boolean wholeGroups = problem.k() % TensorProjection.LEAST_GROUP == 0;
+    return PairedStaging.decodes(packing) && staged == Type.F16 && wholeGroups
+        ? TensorProjection.LEAST_GROUP
+        : Math.min(TensorProjection.MOST_BYTES, problem.alignment());
   }
 
   /** Several blocks share K, and a second launch adds what they have. */

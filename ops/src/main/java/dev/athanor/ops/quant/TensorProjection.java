@@ -24,7 +24,8 @@ import dev.athanor.ops.matmul.TensorTile;
  * depth} each, and c is where their f32 sums go, for {@link SplitVariant}.
  *
  * @param accessA bytes of a that may be copied at once
- * @param accessWeights how many of int8 may be loaded at once
+ * @param accessWeights how many weights may be decoded at once: of int8 as many as rows of N are
+ *     aligned to, of four-bit ones 32 where K is a multiple of that
  * @param accessC bytes of the products that may be written at once
  * @param products how many there are
  */
@@ -39,6 +40,12 @@ record TensorProjection(
     int products,
     boolean split)
     implements Variant {
+
+  /** The weights of the smallest group that has a scale of its own. */
+  static final int LEAST_GROUP = 32;
+
+  /** The most weights of int8 that are loaded at once. */
+  static final int MOST_BYTES = 8;
 
   /**
    * What is multiplied. A weight with a scale has more digits than bf16, whose rounding alone would
@@ -115,9 +122,7 @@ record TensorProjection(
     var shared = k.dynamicShared();
     var product =
         new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB(), factors(in));
-    var weights =
-        new WeightStaging(
-            k, shared, stageB(), problem, place.column(), packing, accessWeights, tile.threads());
+    var weights = weights(k, shared, problem, place.column());
     var rows = left(k, shared, problem, place.row());
     if (split) {
       var share = k.integer("depth");
@@ -145,6 +150,26 @@ record TensorProjection(
         place.column(),
         new SumStore.Target(problem.c, problem.m, problem.n),
         problem.epilogue());
+  }
+
+  private Staging weights(
+      KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int column) {
+    if (PairedStaging.decodes(packing) && stageB().element() == Type.F16) {
+      int words =
+          PairedStaging.words(
+              packing, stageB(), tile.threads(), accessWeights == LEAST_GROUP);
+      return new PairedStaging(
+          k, shared, stageB(), problem, column, packing, words, tile.threads());
+    }
+    return new WeightStaging(
+        k,
+        shared,
+        stageB(),
+        problem,
+        column,
+        packing,
+        Math.min(accessWeights, MOST_BYTES),
+        tile.threads());
   }
 
   private Staging left(KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int row) {
