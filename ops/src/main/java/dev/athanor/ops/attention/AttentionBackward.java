@@ -194,7 +194,7 @@ public final class AttentionBackward implements Op {
 
   @Override
   public List<Case> cases(RandomGenerator random, boolean quick) {
-    return AttentionCases.backward(random, quick);
+    return BackwardCases.backward(random, quick);
   }
 
   /** How far a gradient may be from its float64 reference. */

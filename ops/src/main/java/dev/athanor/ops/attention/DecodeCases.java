@@ -53,7 +53,7 @@ final class DecodeCases {
   static List<Case> of(RandomGenerator random, boolean quick) {
     var cases = new ArrayList<Case>();
     for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
-      for (var size : AttentionCases.every(dtype, quick ? QUICK : FULL)) {
+      for (var size : AttentionSize.every(dtype, quick ? QUICK : FULL)) {
         cases.add(make(random, dtype, size));
       }
     }

@@ -41,7 +41,7 @@ class AttentionBackwardTest {
                 "k", draw.normal(dtype, sk, d),
                 "v", draw.normal(dtype, sk, d),
                 "grad", draw.normal(dtype, sq, d)));
-    inputs.putAll(AttentionCases.forwardOutputs(inputs, attributes(given)));
+    inputs.putAll(BackwardCases.forwardOutputs(inputs, attributes(given)));
     return inputs;
   }
 
@@ -225,7 +225,7 @@ class AttentionBackwardTest {
     for (var name : List.of("k", "v")) {
       inputs.put(name, draw.normal(dtype, 2, 2, 70, 32));
     }
-    inputs.putAll(AttentionCases.forwardOutputs(inputs, attributes(Map.of())));
+    inputs.putAll(BackwardCases.forwardOutputs(inputs, attributes(Map.of())));
     var first = Runner.run(BACKWARD, inputs, Map.of());
     Runner.run(BACKWARD, inputs, Map.of())
         .forEach((name, gradient) -> Tensors.equalBits(gradient, Tensors.get(first, name)));
