@@ -16,8 +16,10 @@ import java.util.stream.IntStream;
 public record AttentionSize(
     int batch, int heads, int sharedHeads, int sq, int sk, int d, int dv, Map<String, ?> given) {
 
+  /** The dtypes of test cases. */
   public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
 
+  /** A problem of rank 2. */
   public static AttentionSize oneHead(int sq, int sk, int d, int dv, Map<String, ?> given) {
     return new AttentionSize(1, 1, 1, sq, sk, d, dv, given);
   }
