@@ -7,7 +7,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Candidates;
+import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;

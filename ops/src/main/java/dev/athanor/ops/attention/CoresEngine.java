@@ -58,13 +58,13 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  SharedTile tile(SharedTile shared, int offset, int tileRows, int columns) {
+  public SharedTile tile(SharedTile shared, int offset, int tileRows, int columns) {
     int pitch = pitch(columns);
     return shared.at(k.integer(offset), type, tileRows, pitch - GROUP, pitch);
   }
 
   @Override
-  void own(SharedTile shared, int offset) {
+  public void own(SharedTile shared, int offset) {
     weights =
         shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), weightPitch(tile));
   }
@@ -80,7 +80,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  Left keep(SharedTile left, int columns, int most) {
+  public Left keep(SharedTile left, int columns, int most) {
     return new Left(left, columns, List.of());
   }
 
@@ -93,7 +93,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  Part scores(int columns) {
+  public Part scores(int columns) {
     var places = new ArrayList<Integer>();
     for (int column = 0; column < columns; column += LANES) {
       places.add(column);
@@ -102,7 +102,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  Part sums(int columns) {
+  public Part sums(int columns) {
     var places = new ArrayList<Integer>();
     for (int column = 0; column < columns; column += LANES * GROUP) {
       for (int i = 0; i < GROUP; i++) {
@@ -117,7 +117,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  void dot(Part scores, Left left, SharedTile right) {
+  public void dot(Part scores, Left left, SharedTile right) {
     k.loop(
         k.integer(0),
         k.integer(left.columns()),
@@ -160,7 +160,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  void addWeighted(Part sums, Part given, SharedTile right, Int column, Taken taken) {
+  public void addWeighted(Part sums, Part given, SharedTile right, Int column, Taken taken) {
     var exchange = Objects.requireNonNull(weights);
     // the lanes of these rows have read what was here before
     k.warpBarrier();

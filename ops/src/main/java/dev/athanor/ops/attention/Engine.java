@@ -17,7 +17,7 @@ import java.util.function.Consumer;
  * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
  * it knows: rows with rows, and weights in registers with rows.
  */
-abstract class Engine {
+public abstract class Engine {
 
   final KernelBuilder k;
   final Tile tile;
@@ -29,7 +29,7 @@ abstract class Engine {
     this.type = type;
   }
 
-  static Engine of(KernelBuilder k, Tile tile, Type type) {
+  public static Engine of(KernelBuilder k, Tile tile, Type type) {
     return switch (tile.unit()) {
       case CORES -> new CoresEngine(k, tile, type);
       case TENSOR -> new TensorEngine(k, tile, type);
@@ -37,24 +37,24 @@ abstract class Engine {
   }
 
   /** The bytes that the engine needs for itself, at the end of shared memory. */
-  static int ownBytes(Tile tile) {
+  public static int ownBytes(Tile tile) {
     return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
   }
 
   /** The elements from one row of a tile in shared memory to the next. */
-  static int pitch(Tile.Unit unit, int columns) {
+  public static int pitch(Tile.Unit unit, int columns) {
     return unit == Tile.Unit.CORES ? CoresEngine.pitch(columns) : TensorEngine.pitch(columns);
   }
 
   /** A tile of so many columns that {@link #dot} and {@link #addWeighted} read. */
-  abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
+  public abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
 
   /** Where {@link #ownBytes} are. */
-  abstract void own(SharedTile shared, int offset);
+  public abstract void own(SharedTile shared, int offset);
 
   /** The left factor of {@link #dot}, a tile of as many rows as the block has. */
-  record Left(SharedTile tile, int columns, List<List<Value>> fragments) {
-    Left {
+  public record Left(SharedTile tile, int columns, List<List<Value>> fragments) {
+    public Left {
       fragments = List.copyOf(fragments);
     }
   }
@@ -64,22 +64,22 @@ abstract class Engine {
    *
    * @param most columns whose fragments may stay in registers; with more they are read at each use
    */
-  abstract Left keep(SharedTile left, int columns, int most);
+  public abstract Left keep(SharedTile left, int columns, int most);
 
   /** Zeros for {@link #dot}. */
-  abstract Part scores(int columns);
+  public abstract Part scores(int columns);
 
   /** Zeros for {@link #addWeighted}. */
-  abstract Part sums(int columns);
+  public abstract Part sums(int columns);
 
   /** {@code scores += left · rightᵀ}, over the columns of left. */
-  abstract void dot(Part scores, Left left, SharedTile right);
+  public abstract void dot(Part scores, Left left, SharedTile right);
 
   /**
    * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
    * the sums have. The weights are rounded to the type of the tiles.
    */
-  void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
+  public void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
     addWeighted(sums, weights, right, column, Taken.ALL);
   }
 
@@ -108,7 +108,8 @@ abstract class Engine {
   private static final int PLACES = 4;
 
   /** The same with a part of the elements of {@code right}. */
-  abstract void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken);
+  public abstract void addWeighted(
+      Part sums, Part weights, SharedTile right, Int column, Taken taken);
 
   /** Columns that all lanes of a row have sums of at once. */
   abstract int chunk();
@@ -122,7 +123,7 @@ abstract class Engine {
    * @param ragged whether some row does not see all
    * @param hide makes zeros of what the rows do not see
    */
-  void addSeen(
+  public void addSeen(
       Part sums,
       Part weights,
       SharedTile right,
@@ -235,7 +236,7 @@ abstract class Engine {
    * @param rows how many rows there are
    * @param columns how many columns there are
    */
-  void write(
+  public void write(
       Part sums,
       int width,
       SharedTile shared,

@@ -14,20 +14,20 @@ import java.util.List;
  * @param columns how much further the others are, and it itself
  * @param sums by row and column
  */
-record Part(
+public record Part(
     Int row,
     List<Integer> rows,
     Int column,
     List<Integer> columns,
     List<List<Real.Variable>> sums) {
 
-  Part {
+  public Part {
     rows = List.copyOf(rows);
     columns = List.copyOf(columns);
     sums = List.copyOf(sums);
   }
 
-  Int row(int index) {
+  public Int row(int index) {
     return row.plus(rows.get(index));
   }
 }

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * @param threads of the block
  * @param access bytes that are moved at once: 2, 4, 8 or 16, as the alignment of the rows allows
  */
-record RowCopy(KernelBuilder k, int threads, int access) {
+public record RowCopy(KernelBuilder k, int threads, int access) {
 
   private static final int SEGMENT_BYTES = 128;
 
@@ -28,12 +28,12 @@ record RowCopy(KernelBuilder k, int threads, int access) {
   private static final int MOST_UNROLLED = 64;
 
   /** The most bytes that every row begins at a multiple of, and that one copy can move. */
-  static int access(long rowBytes) {
+  public static int access(long rowBytes) {
     return (int) Math.min(16, Long.lowestOneBit(rowBytes));
   }
 
   /** Where rows are. */
-  interface Rows {
+  public interface Rows {
 
     /** The type of the elements. */
     Type element();
@@ -90,7 +90,7 @@ record RowCopy(KernelBuilder k, int threads, int access) {
    * @param rows how many there are
    * @param columns how many there are
    */
-  void fill(SharedTile tile, Rows source, Int first, Int rows, Int columns) {
+  public void fill(SharedTile tile, Rows source, Int first, Int rows, Int columns) {
     var type = source.element();
     var places = places(tile, type.bytes());
     var row = first.plus(places.row);

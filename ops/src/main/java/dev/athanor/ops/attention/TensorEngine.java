@@ -43,12 +43,12 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  SharedTile tile(SharedTile shared, int offset, int rows, int columns) {
+  public SharedTile tile(SharedTile shared, int offset, int rows, int columns) {
     return shared.at(k.integer(offset), type, rows, pitch(columns));
   }
 
   @Override
-  void own(SharedTile shared, int offset) {}
+  public void own(SharedTile shared, int offset) {}
 
   @Override
   int lanesOfRow() {
@@ -61,7 +61,7 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  Left keep(SharedTile left, int columns, int most) {
+  public Left keep(SharedTile left, int columns, int most) {
     var fragments = new ArrayList<List<Value>>();
     if (columns <= most) {
       for (int depth = 0; depth < columns; depth += K) {
@@ -83,13 +83,13 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  Part scores(int columns) {
+  public Part scores(int columns) {
     return sums(columns);
   }
 
   /** A lane holds what Fragments.C_16X8 says of every 16x8 part. */
   @Override
-  Part sums(int columns) {
+  public Part sums(int columns) {
     var rows = new ArrayList<Integer>();
     for (int row = 0; row < tile.warpRows(); row += 8) {
       rows.add(row);
@@ -111,7 +111,7 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  void dot(Part scores, Left left, SharedTile right) {
+  public void dot(Part scores, Left left, SharedTile right) {
     int fragmentsOfDepth = tile.warpRows() / M;
     for (int depth = 0; depth < left.columns(); depth += K) {
       var rows = new ArrayList<List<Value>>();
@@ -169,7 +169,7 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken) {
+  public void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken) {
     for (int depth = 0; depth < weights.columns().size() / 2 * N; depth += K) {
       var rows = new ArrayList<List<Value>>();
       for (int row = 0; row < tile.warpRows(); row += M) {

@@ -14,10 +14,10 @@ import java.util.List;
  * places lower. The difference to a zero point with the same base is exact (Kim et al., <a
  * href="https://arxiv.org/abs/2211.10017">Who Says Elephants Can't Run</a>, 2022, section 3).
  */
-final class PairedNibbles {
+public final class PairedNibbles {
 
   /** Pairs of a word. */
-  static final int PAIRS = Int4Layout.WORD / 2;
+  public static final int PAIRS = Int4Layout.WORD / 2;
 
   private static final int EVEN_BASE = 0x6400_6400;
   private static final int ODD_BASE = 0x5400_5400;
@@ -26,7 +26,7 @@ final class PairedNibbles {
 
   private final KernelBuilder k;
 
-  PairedNibbles(KernelBuilder k) {
+  public PairedNibbles(KernelBuilder k) {
     this.k = k;
   }
 
@@ -43,7 +43,7 @@ final class PairedNibbles {
    *
    * @param added to each nibble, such as 1 for zero points that are stored less one
    */
-  List<Value> unsigned(Int word, int added) {
+  public List<Value> unsigned(Int word, int added) {
     var pairs = new ArrayList<Value>();
     for (int pair = 0; pair < PAIRS; pair++) {
       var based = nibbles(word, pair, base(pair));
@@ -53,7 +53,7 @@ final class PairedNibbles {
   }
 
   /** Returns the pairs of a word of nibbles in two's complement, with their bases and 8 added. */
-  List<Value> signed(Int word) {
+  public List<Value> signed(Int word) {
     var pairs = new ArrayList<Value>();
     for (int pair = 0; pair < PAIRS; pair++) {
       int signs = Int4Layout.MIDDLE * unit(pair);
@@ -63,7 +63,7 @@ final class PairedNibbles {
   }
 
   /** Returns what to subtract from pairs that count from the same zero point, from 0 to 16. */
-  List<Value> zeros(Int zero) {
+  public List<Value> zeros(Int zero) {
     var pairs = new ArrayList<Value>();
     for (int pair = 0; pair < PAIRS; pair++) {
       pairs.add(bits(zero.times(unit(pair)).plus(base(pair))));
@@ -72,7 +72,7 @@ final class PairedNibbles {
   }
 
   /** Returns {@code (pair - zero) · scale} for each pair, rounded once. */
-  List<Value> weights(List<Value> pairs, List<Value> zeros, List<Value> scales) {
+  public List<Value> weights(List<Value> pairs, List<Value> zeros, List<Value> scales) {
     var weights = new ArrayList<Value>();
     for (int pair = 0; pair < PAIRS; pair++) {
       var quants = k.compute(Type.B32, "sub.rn.f16x2", pairs.get(pair), zeros.get(pair));
@@ -82,7 +82,7 @@ final class PairedNibbles {
   }
 
   /** Returns pairs of nibbles {@code (0, 1), (2, 3), (4, 5), (6, 7)} in the place of others. */
-  List<Value> inOrder(List<Value> pairs) {
+  public List<Value> inOrder(List<Value> pairs) {
     return List.of(
         halves(pairs.get(0), pairs.get(1), 0x5410),
         halves(pairs.get(2), pairs.get(3), 0x5410),

@@ -15,16 +15,16 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** One row, as a team of threads computes it. Beyond the last row nothing is read or written. */
-final class Row {
+public final class Row {
   private final KernelBuilder k;
   private final RowTile tile;
   private final Int count;
 
   /** The number of the row. */
-  final Int index;
+  public final Int index;
 
   /** The elements of the row. */
-  final Int n;
+  public final Int n;
 
   Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n) {
     this.k = k;
@@ -35,7 +35,7 @@ final class Row {
   }
 
   /** Where the row begins in a tensor. */
-  GlobalPointer of(GlobalPointer tensor) {
+  public GlobalPointer of(GlobalPointer tensor) {
     return tensor.row(index, n);
   }
 
@@ -46,10 +46,10 @@ final class Row {
    * @param columns where the runs of the group of a given number begin
    * @param run how many elements each run has, which one access moves
    */
-  record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
+  public record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
 
   /** Elements as they follow each other. */
-  Layout inOrder() {
+  public Layout inOrder() {
     return new Layout(
         n.div(tile.access()), group -> List.of(group.times(tile.access())), tile.access());
   }
@@ -59,7 +59,7 @@ final class Row {
    *
    * @param make reads them; in a tile that is not whole it is asked whenever they are gone through
    */
-  Data read(Layout layout, Function<Chunk, List<Real>> make) {
+  public Data read(Layout layout, Function<Chunk, List<Real>> make) {
     if (!tile.whole()) {
       return new Steps(layout, make);
     }
@@ -72,7 +72,7 @@ final class Row {
   }
 
   /** Copies elements to the same place of another tensor. */
-  void copy(Layout layout, GlobalPointer from, GlobalPointer to) {
+  public void copy(Layout layout, GlobalPointer from, GlobalPointer to) {
     new Steps(layout, chunk -> chunk.load(from)).forEach((chunk, x) -> chunk.store(to, x));
   }
 
@@ -84,19 +84,19 @@ final class Row {
   }
 
   /** Combines values of all threads of the team, each by itself; all receive them. */
-  List<Real> reduce(List<Real> values, double neutral, BinaryOperator<Real> combine) {
+  public List<Real> reduce(List<Real> values, double neutral, BinaryOperator<Real> combine) {
     return tile.team() <= KernelBuilder.WARP
         ? values.stream().map(v -> k.reduceLanes(v, tile.team(), combine)).toList()
         : k.reduceBlock(values, tile.team(), neutral, combine);
   }
 
   /** The sums of values of all threads. */
-  List<Real> sum(Real... values) {
+  public List<Real> sum(Real... values) {
     return reduce(List.of(values), 0, Real::plus);
   }
 
   /** Values of a row, of which a thread has some. */
-  sealed interface Data {
+  public sealed interface Data {
 
     /** Some values and where they belong. */
     record Held(Chunk chunk, List<Real> values) {}
@@ -119,7 +119,7 @@ final class Row {
   }
 
   /** How many elements {@link Data#forFirst} goes through, where they are in order. */
-  Int atOnce() {
+  public Int atOnce() {
     return tile.whole() ? n : n.min(k.integer(tile.team() * tile.vectors() * tile.access()));
   }
 
@@ -198,7 +198,7 @@ final class Row {
   }
 
   /** A variable that starts at a number. */
-  Real.Variable variable(double initial) {
+  public Real.Variable variable(double initial) {
     return k.variable(k.real(Type.F32, initial));
   }
 }

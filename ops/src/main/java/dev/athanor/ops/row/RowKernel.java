@@ -13,7 +13,7 @@ import dev.athanor.ops.Variant;
  * @param dtype of what has rows
  * @param weights dtype of what all rows share: gamma, beta, cosines and sines
  */
-record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
+public record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
     implements Variant {
 
   @Override
@@ -32,17 +32,17 @@ record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
   }
 
   /** A parameter that points to a tensor with rows. */
-  GlobalPointer tensor(KernelBuilder k, String name) {
+  public GlobalPointer tensor(KernelBuilder k, String name) {
     return k.pointer(name, type(dtype));
   }
 
   /** A parameter that points to what all rows share. */
-  GlobalPointer weights(KernelBuilder k, String name) {
+  public GlobalPointer weights(KernelBuilder k, String name) {
     return k.pointer(name, type(weights));
   }
 
   /** The PTX type of the elements. */
-  static Type type(DType dtype) {
+  public static Type type(DType dtype) {
     return switch (dtype) {
       case F32 -> Type.F32;
       case F16 -> Type.F16;

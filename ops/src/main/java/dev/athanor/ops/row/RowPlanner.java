@@ -3,12 +3,12 @@ package dev.athanor.ops.row;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.Candidates;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.cost.Candidates;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +22,7 @@ import java.util.function.Function;
  * @param access elements that one access moves
  * @param values f32 numbers that a thread holds of a group
  */
-record RowPlanner(long rows, long groups, int access, int values) {
+public record RowPlanner(long rows, long groups, int access, int values) {
 
   /** Threads of teams: several to a warp, a warp, a small block and a large one. */
   private static final List<Integer> TEAMS = List.of(8, 32, 128, 512);
@@ -41,10 +41,10 @@ record RowPlanner(long rows, long groups, int access, int values) {
    *
    * @param steps of which one has a {@link RowKernel}
    */
-  record Launches(List<Step> steps, long workspaceBytes) {}
+  public record Launches(List<Step> steps, long workspaceBytes) {}
 
   /** The plans, the cheapest first. */
-  List<LaunchPlan> plans(
+  public List<LaunchPlan> plans(
       String op,
       Capability capability,
       Function<RowTile, Launches> launches,
@@ -115,7 +115,7 @@ record RowPlanner(long rows, long groups, int access, int values) {
    *
    * @param slots what follows the number of rows and their length
    */
-  static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
+  public static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
     return step(kernel, shape, blocks(kernel.tile(), shape), slots);
   }
 
@@ -125,7 +125,7 @@ record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /** A launch of so many blocks. */
-  static Step step(RowKernel kernel, RowShape shape, int blocks, List<Slot> slots) {
+  public static Step step(RowKernel kernel, RowShape shape, int blocks, List<Slot> slots) {
     var all = new ArrayList<>(List.of(Slot.of(shape.rows()), Slot.of(shape.n())));
     all.addAll(slots);
     return new Step(kernel, Dim3.of(blocks), kernel.tile().threads(), 0, all);

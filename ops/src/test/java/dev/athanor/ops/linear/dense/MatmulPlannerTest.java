@@ -1,0 +1,217 @@
+package dev.athanor.ops.linear.dense;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class MatmulPlannerTest {
+
+  private static final Capability H200 = TestDevices.of(Target.of("sm_90a"), 132, 232_448);
+  private static final Matmul MATMUL = new Matmul();
+
+  @ParameterizedTest
+  @CsvSource({
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x8_nn_a16_b16_c16",
+    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
+    "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+    "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",
+    "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split4",
+    "F16, 64, 64, 16384, matmul_f16_32x64x32x4_nn_a16_b16_split64"
+  })
+  void takesLargeTilesOnceTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
+    var plan = MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
+    assertThat(plan.kernel()).isEqualTo(kernel);
+    assertThat(plan.cost().flops()).isEqualTo(2.0 * m * n * k);
+    assertThat(plan.cost().bytes())
+        .isEqualTo(dtype.bytes() * ((double) m * k + (double) k * n + (double) m * n));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "8, 8, a16_b16_f16_c16",
+    "12, 8, a8_b16_f16_c16",
+    "8, 6, a16_b4_f16_c4",
+    "7, 5, a2_b2_f16_c2",
+    "1, 2, a2_b4_f16_c4"
+  })
+  void copiesAsManyBytesAsTheRowsAreAlignedTo(int k, int n, String access) {
+    assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())
+        .endsWith(access);
+  }
+
+  @Test
+  void saysWhyEachCandidateFell() {
+    var small = TestDevices.of(Target.SM_80, 108, 50_000);
+    var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
+    assertThat(plan.explain())
+        .startsWith(plan.kernel())
+        .contains("* matmul_f16_128x128x32x3_nn_a16_b16_f16_c16: about ")
+        .contains(
+            "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
+                + " on test device has 50000")
+        .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
+  }
+
+  /** Products that leave the tensor cores need registers beside those of the sums. */
+  @Test
+  void fp8TakesNoTilesWhoseProductsWouldSpill() {
+    var plan =
+        MATMUL.plan(
+            inputs(DType.E4M3, 4096, 4096, 4096),
+            attributes(Map.of()),
+            TestDevices.of(Target.SM_89, 128, 101_376));
+    var reason =
+        "its registers would not suffice for sums of fp8 that leave the tensor cores every 32 of K";
+    assertThat(plan.explain())
+        .contains("  matmul_e4m3_128x256x64x4_nn_a16_b16_f32_c16: " + reason)
+        .contains("  matmul_e4m3_128x128x128x3_nn_a16_b16_f32_c16: " + reason)
+        .contains("* matmul_e4m3_128x128x64x3_nn_a16_b16_f32_c16: about ");
+  }
+
+  @Test
+  void plansAreEqualWhenTheirProblemsAre() {
+    var one = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
+    var other = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
+    assertThat(one).isEqualTo(other).hasSameHashCodeAs(other);
+  }
+
+  @Test
+  void anOldDeviceIsRefused() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.F32, 3, 4, 5),
+                attributes(Map.of()),
+                TestDevices.of(Target.of("sm_75"), 40, 65_536)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessage(
+            "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
+                + " f32 is multiplied by CUDA cores");
+  }
+
+  @Test
+  void aDeviceWithoutTheseTensorCoresIsRefused() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.F16, 64, 64, 64),
+                attributes(Map.of()),
+                TestDevices.of(Target.of("sm_70"), 80, 98_304)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_70) cannot compute this product of f16: ")
+        .hasMessageContaining("it needs sm_80, the device is sm_70");
+  }
+
+  @Test
+  void numbersOfEightBitsNeedSm89() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.E5M2, 64, 64, 64),
+                attributes(Map.of()),
+                TestDevices.of(Target.SM_86, 84, 101_376)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_86) cannot compute this product of e5m2: ")
+        .hasMessageContaining("it needs sm_89, the device is sm_86");
+  }
+
+  @Test
+  void whatDoesNotSuitTheDtypeIsRefused() {
+    refused(
+        inputs(DType.F16, 2, 2, 2),
+        Map.of("precision", "tf32"),
+        OpException.UnsupportedDType.class,
+        "precision tf32 is for a and b of f32, they are f16");
+    var withBias = inputs(DType.E4M3, 2, 2, 2);
+    withBias.put("bias", TensorType.of(DType.F32, 2));
+    refused(
+        withBias,
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "bias is f32 but c is f16; they must be the same");
+    refused(
+        Map.of("a", TensorType.of(DType.E4M3, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is e4m3 but b is f16; they must be the same");
+  }
+
+  @Test
+  void shapesThatDoNotGoTogetherAreRefused() {
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 4, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] has K = 3 but b [4, 5] has K = 4; they must be equal");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of("transposeA", true),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] transposed has K = 2 but b [3, 5] has K = 3; they must be equal");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [3]; a matrix has at least two dimensions");
+    refused(
+        Map.of(
+            "a", TensorType.of(DType.F32, 2, 3),
+            "b", TensorType.of(DType.F32, 3, 5),
+            "bias", TensorType.of(DType.F32, 3)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "bias has shape [3]; it must be [N] = [5]");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is f32 but b is f16; they must be the same");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "a product of f32 is f32, got outDtype f16");
+    refused(
+        Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
+        Map.of("outDtype", "f64"),
+        OpException.UnsupportedDType.class,
+        "a product of bf16 is f16, bf16 or f32, got outDtype f64");
+    refused(
+        Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
+        Map.of("activation", "gelu-tanh"),
+        OpException.UnsupportedDType.class,
+        "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "input \"a\" has shape [2147483648, 1]; 2^31 - 1025 is the most for a dimension");
+  }
+
+  private static void refused(
+      Map<String, TensorType> inputs,
+      Map<String, ?> attributes,
+      Class<? extends OpException> kind,
+      String message) {
+    assertThatThrownBy(() -> MATMUL.plan(inputs, attributes(attributes), H200))
+        .isInstanceOf(kind)
+        .hasMessage(message);
+  }
+
+  private static Attributes attributes(Map<String, ?> given) {
+    return Attributes.of(MATMUL.description(), given);
+  }
+
+  private static Map<String, TensorType> inputs(DType dtype, long m, long n, long k) {
+    return new HashMap<>(Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n)));
+  }
+}
