@@ -240,7 +240,8 @@ public final class KernelBuilder {
     var name = "tile" + number;
     declare(name, "a tile in shared memory");
     shared.add(new SharedArray(name, 16, (int) bytes));
-    return new SharedTile(emitter, element, rows, columns, pitch, Swizzle.NONE, address(name), integer(0));
+    return new SharedTile(
+        emitter, element, rows, columns, pitch, Swizzle.NONE, address(name), integer(0));
   }
 
   /** Declares the dynamic shared memory, as bytes from which {@link SharedTile#at} cuts tiles. */

@@ -202,10 +202,7 @@ public final class SharedTile {
     }
     int elements = Swizzle.CHUNK / element.bytes();
     var inChunk = column.plus(-(column.constant / elements * elements)).rem(elements);
-    return rowStart(row)
-        .plus(chunk(row, column))
-        .plus(inChunk.times(element.bytes()))
-        .plus(offset);
+    return rowStart(row).plus(chunk(row, column)).plus(inChunk.times(element.bytes())).plus(offset);
   }
 
   /** Returns the address of the chunk that starts at a column. */

@@ -10,8 +10,8 @@ import java.util.List;
 /**
  * Decodes words of eight four-bit weights to f16, two weights an instruction. Nibbles {@code i} and
  * {@code i + 4} of a word are a pair. Written into the mantissas of two f16 numbers they stand for
- * themselves beside a base, 1024 for an even {@code i} and 64 for an odd one, whose last bit is four
- * places lower. The difference to a zero point with the same base is exact (Kim et al., <a
+ * themselves beside a base, 1024 for an even {@code i} and 64 for an odd one, whose last bit is
+ * four places lower. The difference to a zero point with the same base is exact (Kim et al., <a
  * href="https://arxiv.org/abs/2211.10017">Who Says Elephants Can't Run</a>, 2022, section 3).
  */
 public final class PairedNibbles {

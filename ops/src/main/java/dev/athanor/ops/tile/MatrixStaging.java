@@ -45,8 +45,7 @@ public record MatrixStaging(
    * @param inside whether the matrix has it: rows are as long as a multiple of {@code access}, so
    *     all of it or nothing
    */
-  private record Piece(
-      Int row, Int column, GlobalPointer source, int index, Predicate inside) {}
+  private record Piece(Int row, Int column, GlobalPointer source, int index, Predicate inside) {}
 
   /** How many times a thread moves something to fill a stage. */
   public static int pieces(Stage stage, int access, int threads) {

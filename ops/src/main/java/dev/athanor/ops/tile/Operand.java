@@ -35,8 +35,7 @@ public record Operand(DType dtype, boolean transposed, int access) {
       case BF16 -> Mma.BF16;
       case F32 -> Mma.TF32;
       case I8 -> Mma.S8;
-      case E4M3, E5M2 ->
-          factors == Factors.WIDENED ? Mma.F16 : Mma.fp8(a.type(), b.type());
+      case E4M3, E5M2 -> factors == Factors.WIDENED ? Mma.F16 : Mma.fp8(a.type(), b.type());
       default -> throw new IllegalArgumentException(a.dtype.text() + " is not for tensor cores");
     };
   }

@@ -374,12 +374,7 @@ final class BackwardKernel {
 
   /** Makes the probabilities and the gradients of the scores, as if all were seen. */
   private void multiply(
-      Engine.Left left,
-      Engine.Left leftV,
-      Stage stage,
-      Part weights,
-      Part slopes,
-      Queries query) {
+      Engine.Left left, Engine.Left leftV, Stage stage, Part weights, Part slopes, Queries query) {
     engine.dot(weights, left, stage.first);
     score.cap(weights);
     engine.dot(slopes, leftV, stage.second);

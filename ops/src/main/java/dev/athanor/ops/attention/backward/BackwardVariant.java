@@ -72,8 +72,8 @@ record BackwardVariant(
 
   /**
    * Tiles of columns in shared memory. One is copied while another is multiplied, unless rows of
-   * more than 128 columns, or of f32, leave no room for two, or the sums of dk and dv and the scores
-   * of 64 columns leave no registers for the addresses of both.
+   * more than 128 columns, or of f32, leave no room for two, or the sums of dk and dv and the
+   * scores of 64 columns leave no registers for the addresses of both.
    */
   int stages() {
     boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MOST_SUMS;

@@ -200,15 +200,12 @@ final class TensorPlanner {
       return;
     }
     var shares = found.get();
-    var first = new TensorVariant(
+    var first =
+        new TensorVariant(
             tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
     var second =
         new SplitVariant(
-            tile,
-            whole.mma().sum(),
-            whole.order(),
-            problem.epilogue(),
-            whole.accessC());
+            tile, whole.mma().sum(), whole.order(), problem.epilogue(), whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
     double cycles =
         blockCycles(problem, first, shares.stages(), DType.F32)

@@ -49,7 +49,8 @@ record PairedStaging(
 
   /**
    * Returns how many words a thread decodes with the same scales: as many as it has in a stage, but
-   * along K at most the smallest group, and more than one only where rows are whole numbers of them.
+   * along K at most the smallest group, and more than one only where rows are whole numbers of
+   * them.
    */
   static int words(Packing packing, Stage stage, int threads, boolean wholeGroups) {
     int each = stage.extent() * stage.depth() / (Int4Layout.WORD * threads);

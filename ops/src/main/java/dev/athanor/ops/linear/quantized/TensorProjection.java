@@ -157,8 +157,7 @@ record TensorProjection(
       KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int column) {
     if (PairedStaging.decodes(packing) && stageB().element() == Type.F16) {
       int words =
-          PairedStaging.words(
-              packing, stageB(), tile.threads(), accessWeights == LEAST_GROUP);
+          PairedStaging.words(packing, stageB(), tile.threads(), accessWeights == LEAST_GROUP);
       return new PairedStaging(
           k, shared, stageB(), problem, column, packing, words, tile.threads());
     }

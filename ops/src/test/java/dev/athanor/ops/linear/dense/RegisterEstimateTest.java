@@ -4,10 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.Production;
-import dev.athanor.ops.tile.Operand;
-import dev.athanor.ops.tile.TensorTile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,7 +13,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /**
