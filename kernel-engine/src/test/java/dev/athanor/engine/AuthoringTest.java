@@ -143,6 +143,42 @@ class AuthoringTest {
 
   /** Blocks can have any size; only exchanges between lanes need full warps. */
   @Test
+  void inputsAreReadThroughTheReadOnlyCacheAndNotWritten() {
+    var text =
+        Module.of(
+                build(k -> {
+                  var x = k.input("x", Type.F32);
+                  var y = k.pointer("y", Type.F32);
+                  y.store(k.thread(), x.plus(k.wide(4)).load(k.thread()));
+                  var either = x.where(k.thread().lt(3), y);
+                  y.store(k.thread(), either.load(k.thread()));
+                }))
+            .toString();
+    assertThat(text).containsOnlyOnce("ld.global.nc.f32").containsOnlyOnce("ld.global.f32");
+    assertThatThrownBy(() ->
+            build(k -> k.input("x", Type.F32).store(k.thread(), k.real(Type.F32, 1))))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: cannot store through an input, which is read-only; declare it with pointer\\(\\)");
+  }
+
+  @Test
+  void variablesKeepTheirType() {
+    assertThatThrownBy(() ->
+            build(k -> {
+              var pair = k.variable(k.pack(k.real(Type.F32, 1).to(Type.F16), half(k)));
+              pair.set(half(k));
+            }))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: cannot set a variable of .b32 to a value of .f16; convert it, or reinterpret its bits with as\\(\\)");
+  }
+
+  private static Value half(KernelBuilder k) {
+    return k.real(Type.F32, 2).to(Type.F16);
+  }
+
+  @Test
   void acceptsBlocksOfPartialWarps() {
     var kernel =
         KernelBuilder.build(

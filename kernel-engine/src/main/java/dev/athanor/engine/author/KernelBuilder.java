@@ -99,10 +99,19 @@ public final class KernelBuilder {
 
   // parameters
 
-  /** Declares a parameter that points to elements of a type in global memory. */
+  /** Declares a parameter that points to elements of a type in global memory, to read and write. */
   public GlobalPointer pointer(String name, Type element) {
     requireBytes(element);
-    return new GlobalPointer(emitter, element, parameter(name, Type.U64));
+    return new GlobalPointer(emitter, element, parameter(name, Type.U64), false);
+  }
+
+  /**
+   * Declares a parameter that points to elements that no thread of the device writes while the
+   * kernel runs. Loads go through the read-only cache ({@code ld.global.nc}); stores are refused.
+   */
+  public GlobalPointer input(String name, Type element) {
+    requireBytes(element);
+    return new GlobalPointer(emitter, element, parameter(name, Type.U64), true);
   }
 
   /** Declares an integer parameter. */

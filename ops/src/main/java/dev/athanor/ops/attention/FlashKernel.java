@@ -50,16 +50,16 @@ final class FlashKernel {
   /** The parameters, and what of the problem is this block's. */
   private final class Block {
     final Type type = engine.type;
-    final GlobalPointer q = k.pointer("q", type);
-    final GlobalPointer keys = k.pointer("k", type);
-    final GlobalPointer values = k.pointer("v", type);
+    final GlobalPointer q = k.input("q", type);
+    final GlobalPointer keys = k.input("k", type);
+    final GlobalPointer values = k.input("v", type);
     final GlobalPointer out = k.pointer("out", variant.split() ? Type.F32 : type);
     final GlobalPointer lse = k.pointer("lse", Type.F32);
     final boolean cached = variant.store() != Store.DENSE;
     final boolean paged = variant.store() == Store.PAGED;
     // where there are none the pointers stand for themselves, and nobody reads them
-    final GlobalPointer lengths = cached ? k.pointer("lengths", Type.S32) : lse;
-    final GlobalPointer table = paged ? k.pointer("table", Type.S32) : lse;
+    final GlobalPointer lengths = cached ? k.input("lengths", Type.S32) : lse;
+    final GlobalPointer table = paged ? k.input("table", Type.S32) : lse;
     final Int rows = k.integer("rows");
     final Int capacity = k.integer("keys");
     final Int heads = k.integer("heads");

@@ -32,8 +32,8 @@ public final class ProductParameters {
   public final Epilogue.Applied epilogue;
 
   public ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
-    var firstA = k.pointer("a", product.type());
-    var firstB = k.pointer("b", product.type());
+    var firstA = k.input("a", product.type());
+    var firstB = k.input("b", product.type());
     var firstC = k.pointer("c", product.outType());
     m = k.integer("m");
     n = k.integer("n");

@@ -43,8 +43,8 @@ record GatherVariant(int access, DType index) implements Variant {
     int word = Math.min(access, 4);
     int words = access / word;
     var type = word == 4 ? Type.B32 : word == 2 ? Type.B16 : Type.U8;
-    var table = k.pointer("table", type);
-    var indices = k.pointer("index", Elements.type(index));
+    var table = k.input("table", type);
+    var indices = k.input("index", Elements.type(index));
     var y = k.pointer("y", type);
     var tableRows = k.integer("tableRows");
     var rows = k.integer("rows");

@@ -77,7 +77,7 @@ record TransposeVariant(int bytes, int read, int write) implements Variant {
 
     Writer(KernelBuilder k) {
       this.k = k;
-      var allX = k.pointer("x", type());
+      var allX = k.input("x", type());
       var allY = k.pointer("y", type());
       rows = k.integer("rows");
       columns = k.integer("columns");

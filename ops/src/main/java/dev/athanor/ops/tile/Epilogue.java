@@ -113,19 +113,19 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     Optional<Real> factor =
         switch (scale) {
           case ALPHA -> Optional.of(k.real("alpha", sum()));
-          case TENSOR -> Optional.of(k.pointer("scale", Type.F32).load(k.integer(0)).widen());
+          case TENSOR -> Optional.of(k.input("scale", Type.F32).load(k.integer(0)).widen());
           default -> Optional.empty();
         };
     var rows =
         scale == Scale.ROWS_AND_COLUMNS
-            ? Optional.of(k.pointer("aScale", Type.F32))
+            ? Optional.of(k.input("aScale", Type.F32))
             : Optional.<GlobalPointer>empty();
     var columns =
         scale == Scale.ROWS_AND_COLUMNS || scale == Scale.COLUMNS
-            ? Optional.of(k.pointer("bScale", Type.F32))
+            ? Optional.of(k.input("bScale", Type.F32))
             : Optional.<GlobalPointer>empty();
     return new Applied(
-        this, factor, rows, columns, bias.map(dtype -> k.pointer("bias", type(dtype))));
+        this, factor, rows, columns, bias.map(dtype -> k.input("bias", type(dtype))));
   }
 
   /**

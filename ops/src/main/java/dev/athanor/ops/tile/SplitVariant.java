@@ -99,7 +99,7 @@ public record SplitVariant(
 
   private void write(KernelBuilder k) {
     var out = Epilogue.type(epilogue.out());
-    var firstSum = k.pointer("sums", sum);
+    var firstSum = k.input("sums", sum);
     var firstC = k.pointer("c", out);
     var m = k.integer("m");
     var n = k.integer("n");

@@ -33,8 +33,8 @@ record DeltaVariant(DType dtype, int access) implements Variant {
 
   private void write(KernelBuilder k) {
     var type = FlashVariant.type(dtype);
-    var grad = k.pointer("grad", type);
-    var out = k.pointer("out", type);
+    var grad = k.input("grad", type);
+    var out = k.input("out", type);
     var delta = k.pointer("delta", Type.F32);
     var queries = k.integer("queries");
     var dv = k.integer("dv");

@@ -59,11 +59,11 @@ sealed interface LayerNormLinearVariant extends Variant {
       this.k = k;
       this.dtype = dtype;
       var type = Epilogue.type(dtype);
-      x = k.pointer("x", type);
-      gamma = k.pointer("gamma", type);
-      beta = k.pointer("beta", type);
-      w = k.pointer("w", type);
-      bias = k.pointer("bias", type);
+      x = k.input("x", type);
+      gamma = k.input("gamma", type);
+      beta = k.input("beta", type);
+      w = k.input("w", type);
+      bias = k.input("bias", type);
       y = k.pointer("y", type);
       m = k.integer("m");
       n = k.integer("n");

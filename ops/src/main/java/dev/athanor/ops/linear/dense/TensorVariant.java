@@ -87,8 +87,8 @@ record TensorVariant(
 
   private void write(KernelBuilder k) {
     var mma = mma();
-    var firstA = k.pointer("a", a.type());
-    var firstB = k.pointer("b", b.type());
+    var firstA = k.input("a", a.type());
+    var firstB = k.input("b", b.type());
     var firstC = k.pointer("c", epilogue.map(e -> Epilogue.type(e.out())).orElse(mma.sum()));
     var m = k.integer("m");
     var n = k.integer("n");

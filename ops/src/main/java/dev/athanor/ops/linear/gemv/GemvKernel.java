@@ -46,8 +46,8 @@ final class GemvKernel {
     product = variant.product();
     sumType = product.sumType();
     elements = variant.elements();
-    var firstMatrix = k.pointer("matrix", product.type());
-    var firstX = k.pointer("x", product.type());
+    var firstMatrix = k.input("matrix", product.type());
+    var firstX = k.input("x", product.type());
     var firstY = k.pointer("y", product.outType());
     outputs = k.integer("outputs");
     var depth = k.integer("depth");

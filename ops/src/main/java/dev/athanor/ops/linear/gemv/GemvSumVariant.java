@@ -25,7 +25,7 @@ record GemvSumVariant(Product product) implements Variant {
   }
 
   private void write(KernelBuilder k) {
-    var parts = k.pointer("parts", product.sumType());
+    var parts = k.input("parts", product.sumType());
     var y = k.pointer("y", product.outType());
     var outputs = k.integer("outputs");
     var splits = k.integer("splits");

@@ -55,7 +55,7 @@ final class ProjectionParameters {
     this.k = k;
     this.packing = packing;
     this.out = out;
-    a = k.pointer("a", Problems.type(in));
+    a = k.input("a", Problems.type(in));
     m = k.integer("m");
     depth = k.integer("k");
     groupShift = k.integer("groupShift");
@@ -63,9 +63,9 @@ final class ProjectionParameters {
     for (int i = 0; i < products; i++) {
       all.add(
           new Product(
-              k.pointer("weights" + i, packing.element()),
-              k.pointer("scales" + i, packing.scale()),
-              k.pointer("zeros" + i, Type.U32),
+              k.input("weights" + i, packing.element()),
+              k.input("scales" + i, packing.scale()),
+              k.input("zeros" + i, Type.U32),
               k.pointer("c" + i, Problems.type(out)),
               k.integer("n" + i)));
     }
