@@ -182,8 +182,7 @@ public final class PtxCommand implements Callable<Integer> {
             ? List.of(wanted)
             : Gpu.ALL.stream().filter(each -> each.target().sm() == target.sm()).toList();
     try {
-      return MachineCodeReport.of(
-          Assembler.best(), kernel, target, gpus, launched(plan, kernel));
+      return MachineCodeReport.of(Assembler.best(), kernel, target, gpus, launched(plan, kernel));
     } catch (IllegalArgumentException e) {
       throw new ParameterException(spec.commandLine(), String.valueOf(e.getMessage()), e);
     }

@@ -114,8 +114,8 @@ public record MachineCodeReport(
     table.add("shared bytes, static", "%d".formatted(usage.staticSharedBytes()));
     table.add("shared bytes, dynamic", "%d".formatted(dynamicSharedBytes));
     table.add("threads of a block", "%d".formatted(threads));
-    blocksPerMultiprocessor.forEach((gpu, blocks) ->
-        table.add("blocks per multiprocessor, " + gpu, "%d".formatted(blocks)));
+    blocksPerMultiprocessor.forEach(
+        (gpu, blocks) -> table.add("blocks per multiprocessor, " + gpu, "%d".formatted(blocks)));
     lines.addAll(table.text());
     if (loops.isEmpty()) {
       lines.add("");
@@ -145,8 +145,7 @@ public record MachineCodeReport(
     counts
         .byClass()
         .forEach((kind, count) ->
-            table.add(
-                name(kind), "%d".formatted(count), ratio(counts, counts.perMatrix(kind))));
+            table.add(name(kind), "%d".formatted(count), ratio(counts, counts.perMatrix(kind))));
     table.add("all", "%d".formatted(counts.total()), ratio(counts, counts.perMatrix()));
     lines.addAll(table.text());
     return lines;

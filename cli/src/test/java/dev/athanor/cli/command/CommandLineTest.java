@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.cli.Athanor;
 import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.cuda.driver.CudaDriver;
-import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -297,7 +297,8 @@ class CommandLineTest {
     var run = largePtx("A100", "--sass");
     assertThat(run.err()).isEmpty();
     assertThat(run.out())
-        .containsPattern("^matmul_f16_\\S+: sm_80, (ptxas|nvPTXCompiler) [\\d.]+, \\d+ instructions")
+        .containsPattern(
+            "^matmul_f16_\\S+: sm_80, (ptxas|nvPTXCompiler) [\\d.]+, \\d+ instructions")
         .containsPattern("spilled bytes, stored +0\\R")
         .containsPattern("blocks per multiprocessor, A100 +[1-9]")
         .containsPattern("innermost loop 0x\\w{4} to 0x\\w{4}, basic blocks: \\d+, matrix")
@@ -307,9 +308,19 @@ class CommandLineTest {
     assertThat(code.get("dynamicSharedBytes").asInt()).isPositive();
     assertThat(code.get("loops").get(0).get("instructions").get("byClass").get("HMMA").asInt())
         .isPositive();
-    var other = athanor(
-        "ptx", "matmul", "--shape", "a=64,64", "--shape", "b=64,64", "--device", "emulator",
-        "--sass", "--assemble", "sm_86");
+    var other =
+        athanor(
+            "ptx",
+            "matmul",
+            "--shape",
+            "a=64,64",
+            "--shape",
+            "b=64,64",
+            "--device",
+            "emulator",
+            "--sass",
+            "--assemble",
+            "sm_86");
     assertThat(other.out()).contains(": sm_86, ").doesNotContain("assembler ");
   }
 

@@ -63,7 +63,8 @@ class MachineCodeReportTest {
     var copy = new InstructionCounts(Map.of(InstructionClass.LDG, 2, InstructionClass.BRA, 1));
     var loops =
         List.of(
-            new InnermostLoop(0x80, 0x200, 1, product), new InnermostLoop(0x12340, 0x12370, 2, copy));
+            new InnermostLoop(0x80, 0x200, 1, product),
+            new InnermostLoop(0x12340, 0x12370, 2, copy));
     assertThat(String.join("\n", report(loops, 1, List.of("ptxas info : (C7510) slow")).text()))
         .isEqualTo(
             """
@@ -94,7 +95,8 @@ class MachineCodeReportTest {
 
             1 indirect branches: loops that only they reach are not listed
 
-            ptxas info : (C7510) slow""");
+            ptxas info : (C7510) slow\
+            """);
   }
 
   @Test

@@ -26,7 +26,8 @@ public record Assembly(Map<String, Usage> kernels, List<String> warnings, byte[]
   private static final Pattern SHARED = Pattern.compile("(\\d+) bytes smem");
   private static final Pattern REMARK =
       Pattern.compile(
-          "ptxas\\s.*(?:warning|\\(C\\d+\\)|Potential Performance Loss|Advisory).*", Pattern.CASE_INSENSITIVE);
+          "ptxas\\s.*(?:warning|\\(C\\d+\\)|Potential Performance Loss|Advisory).*",
+          Pattern.CASE_INSENSITIVE);
 
   public Assembly {
     kernels = Map.copyOf(kernels);

@@ -64,8 +64,7 @@ public record Cubin(int sm, List<CodeSection> kernels) {
    */
   public static Cubin read(byte[] file) {
     var elf = new Elf(file);
-    int sm =
-        elf.abiVersion() < ABI_OF_CUDA_13 ? elf.flags() & 0xff : (elf.flags() >> 8) & 0xff;
+    int sm = elf.abiVersion() < ABI_OF_CUDA_13 ? elf.flags() & 0xff : (elf.flags() >> 8) & 0xff;
     if (sm < OLDEST) {
       throw new CubinException(
           "The cubin is for sm_%d; code of sm_%d and later can be decoded.".formatted(sm, OLDEST));
@@ -121,7 +120,7 @@ public record Cubin(int sm, List<CodeSection> kernels) {
 
   private static int sharedBytes(Elf elf, String kernel, int sm) {
     long bytes = elf.section(".nv.shared." + kernel).map(Elf.Section::size).orElse(0L);
-    return (int) Math.clamp(sm >= 90 ? bytes - RESERVED_SHARED : bytes, 0, Integer.MAX_VALUE);
+    return Math.clamp(sm >= 90 ? bytes - RESERVED_SHARED : bytes, 0, Integer.MAX_VALUE);
   }
 
   /** Returns the values of an attribute of {@code .nv.info}, by symbol. */

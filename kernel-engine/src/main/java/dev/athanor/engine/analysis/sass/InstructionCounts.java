@@ -43,7 +43,9 @@ public record InstructionCounts(Map<InstructionClass, Integer> byClass) {
         .sum();
   }
 
-  /** Returns the instructions of a class for each matrix instruction; NaN or infinite without any. */
+  /**
+   * Returns the instructions of a class for each matrix instruction; NaN or infinite without any.
+   */
   public double perMatrix(InstructionClass kind) {
     return (double) of(kind) / matrix();
   }

@@ -31,8 +31,7 @@ public record KernelCode(
 
   static KernelCode of(CodeSection section, Usage usage) {
     var graph = new FlowGraph(section.instructions(), section.entries());
-    var code =
-        section.instructions().stream().filter(each -> each.opcode() != Opcode.NOP).toList();
+    var code = section.instructions().stream().filter(each -> each.opcode() != Opcode.NOP).toList();
     int indirect = (int) code.stream().filter(each -> each.flow() instanceof Indirect).count();
     return new KernelCode(
         section.name(),

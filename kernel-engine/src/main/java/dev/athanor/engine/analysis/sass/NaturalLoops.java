@@ -45,14 +45,15 @@ final class NaturalLoops {
     findDominators();
   }
 
-  /** Returns the blocks of each loop that has no other loop in it, in the order of their headers. */
+  /**
+   * Returns the blocks of each loop that has no other loop in it, in the order of their headers.
+   */
   static List<BitSet> innermost(FlowGraph graph) {
     var loops = new NaturalLoops(graph).byHeader();
     return loops.entrySet().stream()
         .filter(loop ->
             loops.keySet().stream()
-                .noneMatch(
-                    other -> !other.equals(loop.getKey()) && loop.getValue().get(other)))
+                .noneMatch(other -> !other.equals(loop.getKey()) && loop.getValue().get(other)))
         .map(Map.Entry::getValue)
         .toList();
   }

@@ -4,6 +4,7 @@ package dev.athanor.engine.analysis.sass;
 final class Opcode {
 
   static final int HFMA2 = 0x031;
+
   /** {@code HFMA2.MMA} up to sm_90; later targets have another instruction of this opcode. */
   static final int HFMA2_MMA = 0x035;
 

@@ -14,8 +14,8 @@ import java.util.List;
  *
  * <p>Bits 0 to 8 are the operation and bits 9 to 11 the form of its operands; bits 12 to 15 the
  * guard, a predicate and its negation, with 7 for "always". A branch has its distance from the next
- * instruction, in units of 4 bytes, in bits 34 to 81; from sm_90 on, these are above 8 lower bits at
- * bit 16. It has a second predicate at bit 87.
+ * instruction, in units of 4 bytes, in bits 34 to 81; from sm_90 on, these are above 8 lower bits
+ * at bit 16. It has a second predicate at bit 87.
  */
 final class SassDecoder {
 

@@ -164,7 +164,8 @@ class CubinTest {
         }
       } catch (CubinException e) {
         refused++;
-        assertThat(e).hasMessageMatching("(?s)(Not a cubin: |Damaged cubin: |The cubin is for ).*\\.");
+        assertThat(e)
+            .hasMessageMatching("(?s)(Not a cubin: |Damaged cubin: |The cubin is for ).*\\.");
       }
     }
     assertThat(refused).isBetween(100, 19_900);

@@ -158,7 +158,10 @@ class MachineCodeTest {
         """;
     var code = MachineCode.of(SassKernels.assembler(), ptx, Target.of("sm_90a"));
     assertThat(code.of("unwaited").instructions().of(HGMMA)).isPositive();
-    assertThat(code.warnings()).singleElement().asString().containsPattern("\\(C75\\d+\\) .*'unwaited'");
+    assertThat(code.warnings())
+        .singleElement()
+        .asString()
+        .containsPattern("\\(C75\\d+\\) .*'unwaited'");
   }
 
   @Test

@@ -92,8 +92,7 @@ class NvdisasmTest {
             each.flow() instanceof Branch branch ? " %x".formatted(branch.target()) : "");
   }
 
-  private static TreeMap<Integer, String> disassemble(Path program, Path cubin)
-      throws IOException {
+  private static TreeMap<Integer, String> disassemble(Path program, Path cubin) throws IOException {
     var process =
         new ProcessBuilder(program.toString(), "-c", cubin.toString())
             .redirectErrorStream(true)

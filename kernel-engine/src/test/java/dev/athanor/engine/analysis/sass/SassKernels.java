@@ -34,20 +34,20 @@ final class SassKernels {
 
   private static String module(String name, String registers, String body) {
     return """
-        .version 7.8
-        .target sm_80
-        .address_size 64
-        .visible .entry %s(.param .u64 p, .param .u32 n) {
-        .reg .b32 %%r<40>; .reg .b64 %%rd<8>; .reg .pred %%p<4>; %s
-        ld.param.u64 %%rd0, [p];
-        ld.param.u32 %%r0, [n];
-        mov.u32 %%r1, %%tid.x;
-        mul.wide.u32 %%rd1, %%r1, 16;
-        add.s64 %%rd1, %%rd0, %%rd1;
-        %s
-        ret;
-        }
-        """
+    .version 7.8
+    .target sm_80
+    .address_size 64
+    .visible .entry %s(.param .u64 p, .param .u32 n) {
+    .reg .b32 %%r<40>; .reg .b64 %%rd<8>; .reg .pred %%p<4>; %s
+    ld.param.u64 %%rd0, [p];
+    ld.param.u32 %%r0, [n];
+    mov.u32 %%r1, %%tid.x;
+    mul.wide.u32 %%rd1, %%r1, 16;
+    add.s64 %%rd1, %%rd0, %%rd1;
+    %s
+    ret;
+    }
+    """
         .formatted(name, registers, body);
   }
 
@@ -58,8 +58,8 @@ final class SassKernels {
   static String product() {
     var copies =
         IntStream.range(0, 4)
-            .mapToObj(i ->
-                "cp.async.cg.shared.global [%%r3+%1$d], [%%rd1+%1$d], 16;".formatted(2048 * i))
+            .mapToObj(
+                i -> "cp.async.cg.shared.global [%%r3+%1$d], [%%rd1+%1$d], 16;".formatted(2048 * i))
             .collect(Collectors.joining("\n"));
     return module(
         "product",
