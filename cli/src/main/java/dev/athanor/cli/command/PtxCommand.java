@@ -159,7 +159,7 @@ public final class PtxCommand implements Callable<Integer> {
     }
     for (var kernel : kernels) {
       var code = kernel.machineCode();
-      if (stats || target != null && !sass) {
+      if (stats || (target != null && !sass)) {
         report(kernel).forEach(out::println);
       }
       if (code != null) {

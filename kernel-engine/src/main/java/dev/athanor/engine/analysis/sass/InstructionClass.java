@@ -1,100 +1,112 @@
 package dev.athanor.engine.analysis.sass;
 
-import java.util.HashMap;
-import java.util.Map;
-
 /**
  * What a machine instruction does, as far as the report tells instructions apart. A class is named
  * after the mnemonic of {@code nvdisasm} and covers all its modifiers.
  */
 public enum InstructionClass {
   /** Matrix product of f16, bf16 or tf32. */
-  HMMA(true, 0x03c),
+  HMMA,
   /** Matrix product of integers. */
-  IMMA(true, 0x037),
+  IMMA,
   /** Matrix product of fp8, fp6 or fp4. */
-  QMMA(true, 0x07a),
+  QMMA,
   /** Matrix product of fp4 with block scales. */
-  OMMA(true, 0x07f),
+  OMMA,
   /** Matrix product of f64. */
-  DMMA(true, 0x03f),
+  DMMA,
   /** Warpgroup matrix product of f16, bf16 or tf32. */
-  HGMMA(true, 0x1f0),
+  HGMMA,
   /** Warpgroup matrix product of integers. */
-  IGMMA(true, 0x1f1),
+  IGMMA,
   /** Warpgroup matrix product of fp8. */
-  QGMMA(true, 0x1f3),
+  QGMMA,
   /** Load of matrix fragments from shared memory. */
-  LDSM(false, 0x03b),
+  LDSM,
   /** Load from shared memory. */
-  LDS(false, 0x184),
+  LDS,
   /** Store to shared memory. */
-  STS(false, 0x188),
+  STS,
   /** Load from global memory. */
-  LDG(false, 0x181),
+  LDG,
   /** Store to global memory. */
-  STG(false, 0x186),
+  STG,
   /** Asynchronous copy from global to shared memory. */
-  LDGSTS(false, 0x1ae),
+  LDGSTS,
   /** Load from local memory: a spilled register or an array. */
-  LDL(false, 0x183),
+  LDL,
   /** Store to local memory: a spilled register or an array. */
-  STL(false, 0x187),
+  STL,
   /** Multiply-add of f32. */
-  FFMA(false, 0x023),
+  FFMA,
   /** Sum of f32. */
-  FADD(false, 0x021),
+  FADD,
   /** Product of f32. */
-  FMUL(false, 0x020),
+  FMUL,
   /** Approximated function of the special function unit. */
-  MUFU(false, 0x108),
+  MUFU,
   /**
    * Move to a register: {@code MOV}, {@code IMAD.MOV} with two zero factors, and {@code HFMA2} with
    * two zero factors, which loads a constant.
    */
-  MOV(false, 0x002),
+  MOV,
   /** Move to a uniform register. */
-  UMOV(false, 0x082),
+  UMOV,
   /** Multiply-add of integers, also {@code IMAD.WIDE} and {@code IMAD.HI}; no moves. */
-  IMAD(false, 0x024, 0x025, 0x027),
+  IMAD,
   /** Logical function of three operands. */
-  LOP3(false, 0x012),
+  LOP3,
   /** Permutation of bytes. */
-  PRMT(false, 0x016),
+  PRMT,
   /** Conversion of f32 to pairs of a narrower type. */
-  F2FP(false, 0x03e),
+  F2FP,
   /** Branch. */
-  BRA(false, Opcode.BRA),
+  BRA,
   /** Barrier of a block. */
-  BAR(false, 0x11d),
+  BAR,
   /** Any other instruction, and opcodes that are not known here. */
-  OTHER(false);
-
-  private static final Map<Integer, InstructionClass> BY_OPERATION = new HashMap<>();
-
-  static {
-    for (var each : values()) {
-      for (int operation : each.operations) {
-        BY_OPERATION.put(operation, each);
-      }
-    }
-  }
-
-  private final boolean matrix;
-  private final int[] operations;
-
-  InstructionClass(boolean matrix, int... operations) {
-    this.matrix = matrix;
-    this.operations = operations;
-  }
+  OTHER;
 
   /** Returns whether it multiplies matrices on the tensor cores. */
   public boolean isMatrix() {
-    return matrix;
+    return switch (this) {
+      case HMMA, IMMA, QMMA, OMMA, DMMA, HGMMA, IGMMA, QGMMA -> true;
+      default -> false;
+    };
   }
 
   /** Returns the class of an operation, the low 9 bits of an opcode. */
   static InstructionClass of(int operation) {
-    return BY_OPERATION.getOrDefault(operation, OTHER);
+    return switch (operation) {
+      case 0x03c -> HMMA;
+      case 0x037 -> IMMA;
+      case 0x07a -> QMMA;
+      case 0x07f -> OMMA;
+      case 0x03f -> DMMA;
+      case 0x1f0 -> HGMMA;
+      case 0x1f1 -> IGMMA;
+      case 0x1f3 -> QGMMA;
+      case 0x03b -> LDSM;
+      case 0x184 -> LDS;
+      case 0x188 -> STS;
+      case 0x181 -> LDG;
+      case 0x186 -> STG;
+      case 0x1ae -> LDGSTS;
+      case 0x183 -> LDL;
+      case 0x187 -> STL;
+      case 0x023 -> FFMA;
+      case 0x021 -> FADD;
+      case 0x020 -> FMUL;
+      case 0x108 -> MUFU;
+      case 0x002 -> MOV;
+      case 0x082 -> UMOV;
+      case 0x024, 0x025, 0x027 -> IMAD;
+      case 0x012 -> LOP3;
+      case 0x016 -> PRMT;
+      case 0x03e -> F2FP;
+      case Opcode.BRA -> BRA;
+      case 0x11d -> BAR;
+      default -> OTHER;
+    };
   }
 }

@@ -126,7 +126,7 @@ final class NaturalLoops {
     return up == a;
   }
 
-  private TreeMap<Integer, BitSet> byHeader() {
+  private Map<Integer, BitSet> byHeader() {
     var loops = new TreeMap<Integer, BitSet>();
     for (int block : order) {
       for (int header : successors(block)) {

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -92,7 +93,7 @@ class NvdisasmTest {
             each.flow() instanceof Branch branch ? " %x".formatted(branch.target()) : "");
   }
 
-  private static TreeMap<Integer, String> disassemble(Path program, Path cubin) throws IOException {
+  private static Map<Integer, String> disassemble(Path program, Path cubin) throws IOException {
     var process =
         new ProcessBuilder(program.toString(), "-c", cubin.toString())
             .redirectErrorStream(true)
