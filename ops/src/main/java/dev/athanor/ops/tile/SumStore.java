@@ -35,7 +35,7 @@ public record SumStore(
   private static final int ROWS = 16;
 
   /** More pieces are written in a loop: unrolled, the addresses of all of them would spill. */
-  private static final int MOST_UNROLLED = 16;
+  private static final int MOST_UNROLLED = 8;
 
   /**
    * Which rows and columns two fragments of eight have.

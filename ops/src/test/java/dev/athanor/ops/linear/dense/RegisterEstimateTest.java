@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.LedgerEntry;
 import dev.athanor.ops.Production;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -13,6 +14,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -75,11 +77,9 @@ class RegisterEstimateTest {
   }
 
   private static Map<Target, Integer> registers(String[] terms) {
-    var registers = new HashMap<Target, Integer>();
-    Arrays.stream(terms)
+    return Arrays.stream(terms)
         .skip(2)
-        .map(term -> term.split("="))
-        .forEach(pair -> registers.put(Target.of(pair[0]), Integer.valueOf(pair[1])));
-    return registers;
+        .map(LedgerEntry::parse)
+        .collect(Collectors.toMap(LedgerEntry::target, LedgerEntry::registers));
   }
 }
