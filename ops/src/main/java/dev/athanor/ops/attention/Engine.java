@@ -5,12 +5,12 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 
 /**
@@ -67,19 +67,19 @@ public abstract class Engine {
   public abstract Left keep(SharedTile left, int columns, int most);
 
   /** Zeros for {@link #dot}. */
-  public abstract Part scores(int columns);
+  public abstract RegisterTile scores(int columns);
 
   /** Zeros for {@link #addWeighted}. */
-  public abstract Part sums(int columns);
+  public abstract RegisterTile sums(int columns);
 
   /** {@code scores += left · rightᵀ}, over the columns of left. */
-  public abstract void dot(Part scores, Left left, SharedTile right);
+  public abstract void dot(RegisterTile scores, Left left, SharedTile right);
 
   /**
    * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
    * the sums have. The weights are rounded to the type of the tiles.
    */
-  public void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
+  public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
     addWeighted(sums, weights, right, column, Taken.ALL);
   }
 
@@ -109,7 +109,7 @@ public abstract class Engine {
 
   /** The same with a part of the elements of {@code right}. */
   public abstract void addWeighted(
-      Part sums, Part weights, SharedTile right, Int column, Taken taken);
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken);
 
   /** Columns that all lanes of a row have sums of at once. */
   abstract int chunk();
@@ -124,12 +124,12 @@ public abstract class Engine {
    * @param hide makes zeros of what the rows do not see
    */
   public void addSeen(
-      Part sums,
-      Part weights,
+      RegisterTile sums,
+      RegisterTile weights,
       SharedTile right,
       Int column,
       Predicate ragged,
-      Consumer<Part> hide) {
+      Consumer<RegisterTile> hide) {
     var magnitudes = k.variable(k.real(Type.F32, 0));
     k.when(ragged, () -> magnitudes.set(magnitudes(right)));
     k.when(
@@ -158,11 +158,11 @@ public abstract class Engine {
   }
 
   /** Adds the infinities and NaNs that the rows see. */
-  private void addSpecial(Part sums, SharedTile right, Int column, Consumer<Part> hide) {
+  private void addSpecial(RegisterTile sums, SharedTile right, Int column, Consumer<RegisterTile> hide) {
     var seen = scores(tile.columns());
-    seen.sums().forEach(line -> line.forEach(s -> s.set(s.constant(1))));
+    seen.map(s -> s.constant(1));
     hide.accept(seen);
-    int chunks = sums.columns().size() / PLACES;
+    int chunks = sums.columns() / PLACES;
     k.loop(
         k.integer(0),
         k.integer(chunks),
@@ -171,11 +171,11 @@ public abstract class Engine {
           var codes = sums(chunk());
           var from = column.plus(number.times(chunk()));
           addWeighted(codes, seen, right, from, Taken.CODES);
-          for (int r = 0; r < sums.rows().size(); r++) {
+          for (int r = 0; r < sums.rows(); r++) {
             for (int i = 0; i < PLACES; i++) {
-              var value = decode(codes.sums().get(r).get(i));
+              var value = decode(codes.get(r, i));
               for (int c = 0; c < chunks; c++) {
-                var sum = sums.sums().get(r).get(c * PLACES + i);
+                var sum = sums.get(r, c * PLACES + i);
                 sum.set(sum.plus(value.where(number.eq(c), value.constant(0))));
               }
             }
@@ -195,34 +195,8 @@ public abstract class Engine {
     return codes.constant(Double.NaN).where(counts.shr(14).gt(k.integer(0)), infinite);
   }
 
-  /** How many neighbouring lanes hold a row of {@link #scores} and of {@link #sums}. */
-  abstract int lanesOfRow();
-
   /** Neighbours in a row of {@link #sums} that a thread holds. */
   abstract int neighbours();
-
-  /** Combines what the lanes of a row have. */
-  Real reduceRow(Real value, BinaryOperator<Real> combine) {
-    return k.reduceLanes(value, lanesOfRow(), combine);
-  }
-
-  /** Whether this thread is the one that speaks for its rows. */
-  Predicate speaks() {
-    return k.thread().rem(lanesOfRow()).eq(0);
-  }
-
-  /** Zeros. */
-  Part zeros(Int row, List<Integer> rows, Int column, List<Integer> columns) {
-    var sums = new ArrayList<List<Real.Variable>>();
-    for (int r = 0; r < rows.size(); r++) {
-      var line = new ArrayList<Real.Variable>();
-      for (int c = 0; c < columns.size(); c++) {
-        line.add(k.variable(k.real(Type.F32, 0)));
-      }
-      sums.add(line);
-    }
-    return new Part(row, rows, column, columns, sums);
-  }
 
   /**
    * Writes sums to global memory, those of 16 bits by way of shared memory, so that whole sectors
@@ -237,7 +211,7 @@ public abstract class Engine {
    * @param columns how many columns there are
    */
   public void write(
-      Part sums,
+      RegisterTile sums,
       int width,
       SharedTile shared,
       int offset,
@@ -248,9 +222,9 @@ public abstract class Engine {
       Int columns) {
     if (out.element().bytes() == 2) {
       var staging = tile(shared, offset, tile.rows(), width);
-      for (int r = 0; r < sums.rows().size(); r++) {
-        for (int c = 0; c < sums.columns().size(); c += neighbours()) {
-          var column = sums.column().plus(sums.columns().get(c));
+      for (int r = 0; r < sums.rows(); r++) {
+        for (int c = 0; c < sums.columns(); c += neighbours()) {
+          var column = sums.column(c);
           staging.store(sums.row(r), column, neighbours(sums, r, c, out.element()));
         }
       }
@@ -259,13 +233,13 @@ public abstract class Engine {
       return;
     }
     boolean together = copy.access() >= neighbours() * type.bytes();
-    for (int r = 0; r < sums.rows().size(); r++) {
+    for (int r = 0; r < sums.rows(); r++) {
       var row = sums.row(r);
-      var target = out.row(row, ld).plus(sums.column().wide());
-      var left = columns.minus(sums.column());
+      var target = out.row(row, ld).plus(sums.firstColumn().wide());
+      var left = columns.minus(sums.firstColumn());
       var inside = row.lt(rows);
-      for (int c = 0; c < sums.columns().size(); c += neighbours()) {
-        int at = sums.columns().get(c);
+      for (int c = 0; c < sums.columns(); c += neighbours()) {
+        int at = sums.columnOffset(c);
         var values = neighbours(sums, r, c, out.element());
         if (together) {
           target.storeWhere(inside.and(left.gt(k.integer(at))), k.integer(at), values);
@@ -279,8 +253,8 @@ public abstract class Engine {
     }
   }
 
-  private List<Value> neighbours(Part sums, int row, int column, Type as) {
-    return sums.sums().get(row).subList(column, column + neighbours()).stream()
+  private List<Value> neighbours(RegisterTile sums, int row, int column, Type as) {
+    return sums.get(row, column, neighbours()).stream()
         .map(sum -> sum.to(as))
         .toList();
   }

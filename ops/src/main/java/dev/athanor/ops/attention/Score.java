@@ -4,6 +4,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 import java.util.Objects;
@@ -132,11 +133,9 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
 
     /** Makes scores of products, but for a factor that {@link #log2} brings. */
-    public void cap(Part products) {
+    public void cap(RegisterTile products) {
       if (softcap()) {
-        for (var row : products.sums()) {
-          row.forEach(s -> s.set(tanh(s.times(factor)).times(cap)));
-        }
+        products.map(s -> tanh(s.times(factor)).times(cap));
       }
     }
 
@@ -160,21 +159,17 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
      * Hides what lies outside of the rows' ranges in a tile of columns that begins at {@code
      * first}.
      *
-     * @param ranges of each row of the part
+     * @param ranges of each row that the thread has
      */
-    public void hide(Part part, List<Range> ranges, Int first, Real hidden) {
-      for (int r = 0; r < ranges.size(); r++) {
+    public void hide(RegisterTile tile, List<Range> ranges, Int first, Real hidden) {
+      var begin = first.plus(tile.firstColumn());
+      tile.map((r, c, s) -> {
         var range = ranges.get(r);
-        var begin = first.plus(part.column());
-        var to = range.to.minus(begin);
-        var from = range.from == null ? null : range.from.minus(begin);
-        for (int c = 0; c < part.columns().size(); c++) {
-          var s = part.sums().get(r).get(c);
-          var at = k.integer(part.columns().get(c));
-          var seen = to.gt(at);
-          s.set(s.where(from == null ? seen : seen.and(from.le(at)), hidden));
-        }
-      }
+        var at = k.integer(tile.columnOffset(c));
+        var seen = range.to.minus(begin).gt(at);
+        var from = range.from;
+        return s.where(from == null ? seen : seen.and(from.minus(begin).le(at)), hidden);
+      });
     }
 
     /**

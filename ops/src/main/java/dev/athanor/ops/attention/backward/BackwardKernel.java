@@ -5,13 +5,13 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.Engine;
 import dev.athanor.ops.attention.FlashVariant;
-import dev.athanor.ops.attention.Part;
 import dev.athanor.ops.attention.RowCopy;
 import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.attention.Score.Range;
@@ -165,7 +165,7 @@ final class BackwardKernel {
     var leftV = engine.keep(rowsV, variant.dv(), MOST_KEPT);
     var sums = engine.sums(variant.d());
     var own = new ArrayList<Query>();
-    for (int r = 0; r < sums.rows().size(); r++) {
+    for (int r = 0; r < sums.rows(); r++) {
       own.add(query(head, firstRow.plus(sums.row(r))));
     }
 
@@ -239,8 +239,8 @@ final class BackwardKernel {
               leftV,
               (query, weights) -> {
                 var of =
-                    weights.columns().stream()
-                        .map(c -> query(head, query.plus(weights.column()).plus(c)))
+                    IntStream.range(0, weights.columns())
+                        .mapToObj(c -> query(head, query.plus(weights.column(c))))
                         .toList();
                 return (r, c) -> of.get(c);
               },
@@ -288,7 +288,7 @@ final class BackwardKernel {
 
   /** Adds to the sums what a tile of columns gives that begins at {@code at}. */
   private interface Gradients {
-    void add(Int at, Part weights, Part slopes, Stage stage);
+    void add(Int at, RegisterTile weights, RegisterTile slopes, Stage stage);
   }
 
   /**
@@ -302,7 +302,7 @@ final class BackwardKernel {
       Source source,
       Engine.Left left,
       Engine.Left leftV,
-      BiFunction<Int, Part, Queries> queries,
+      BiFunction<Int, RegisterTile, Queries> queries,
       Gradients gradients) {
     var whole = new Stage(columns, columnsV);
     if (variant.stages() == 1) {
@@ -344,7 +344,7 @@ final class BackwardKernel {
       Int at,
       Engine.Left left,
       Engine.Left leftV,
-      BiFunction<Int, Part, Queries> queries,
+      BiFunction<Int, RegisterTile, Queries> queries,
       Gradients gradients,
       Runnable next) {
     var weights = engine.scores(tile.columns());
@@ -374,25 +374,23 @@ final class BackwardKernel {
 
   /** Makes the probabilities and the gradients of the scores, as if all were seen. */
   private void multiply(
-      Engine.Left left, Engine.Left leftV, Stage stage, Part weights, Part slopes, Queries query) {
+      Engine.Left left, Engine.Left leftV, Stage stage, RegisterTile weights, RegisterTile slopes, Queries query) {
     engine.dot(weights, left, stage.first);
     score.cap(weights);
     engine.dot(slopes, leftV, stage.second);
-    for (int r = 0; r < weights.rows().size(); r++) {
-      for (int c = 0; c < weights.columns().size(); c++) {
-        var of = query.of(r, c);
-        var s = weights.sums().get(r).get(c);
-        var slope = slopes.sums().get(r).get(c);
-        var p = score.exp2(s, of.shift);
-        var ds = p.times(slope.minus(of.delta));
-        slope.set(variant.score().softcap() ? ds.times(score.slope(s)) : ds);
-        s.set(p);
-      }
-    }
+    slopes.map((r, c, slope) -> {
+      var of = query.of(r, c);
+      var s = weights.get(r, c);
+      var p = score.exp2(s, of.shift);
+      var ds = p.times(slope.minus(of.delta));
+      var scaled = variant.score().softcap() ? ds.times(score.slope(s)) : ds;
+      s.set(p);
+      return scaled;
+    });
   }
 
   /** A product that is added to sums. */
-  private record Product(Part sums, Part weights, SharedTile right) {}
+  private record Product(RegisterTile sums, RegisterTile weights, SharedTile right) {}
 
   /**
    * Adds products, whose weights are hidden first where not all is seen.
@@ -400,7 +398,7 @@ final class BackwardKernel {
    * @param ragged whether something is not seen
    * @param hide makes zeros of what is not seen
    */
-  private void add(Predicate ragged, Consumer<Part> hide, List<Product> products, Int column) {
+  private void add(Predicate ragged, Consumer<RegisterTile> hide, List<Product> products, Int column) {
     k.when(ragged, () -> products.forEach(each -> hide.accept(each.weights)));
     for (var each : products) {
       if (variant.score().hides()) {
@@ -412,14 +410,14 @@ final class BackwardKernel {
   }
 
   /** Makes zeros of what is not seen. */
-  private void hide(Part part, Int at, Function<Int, Range> seen) {
+  private void hide(RegisterTile part, Int at, Function<Int, Range> seen) {
     var ranges =
-        IntStream.range(0, part.rows().size()).mapToObj(r -> seen.apply(part.row(r))).toList();
+        IntStream.range(0, part.rows()).mapToObj(r -> seen.apply(part.row(r))).toList();
     score.hide(part, ranges, at, k.real(Type.F32, 0));
   }
 
   private void write(
-      Part sums,
+      RegisterTile sums,
       int width,
       int offset,
       RowCopy by,
@@ -431,7 +429,7 @@ final class BackwardKernel {
     // a block that saw nothing has not met since it read its rows
     k.barrier();
     if (factor != null) {
-      sums.sums().forEach(line -> line.forEach(sum -> sum.set(sum.times(factor))));
+      sums.map(sum -> sum.times(factor));
     }
     engine.write(sums, width, shared, offset, by, out, ld, rowsLeft, columnsLeft);
   }
