@@ -49,6 +49,24 @@ class TensorsTest(unittest.TestCase):
         self.assertIn(raised.exception.detail, str(raised.exception))
         return raised.exception.code
 
+    def test_names(self) -> None:
+        with self.assertRaisesRegex(ValueError, 'the name is "t_w"; a name has 1 to 128 letters'):
+            self.a.store("t_w", X)
+        w = self.a.store("w", X, replicas="all", ttl=300)
+        self.assertEqual(("w", False), (w.handle, w.owned))
+        self.assertEqual(1, len(w.describe()["replicas"]))
+        self.a.store("w", -X)
+        same = self.observer.tensor("w")
+        self.assertEqual("w", same.handle)
+        np.testing.assert_array_equal(-X, same.numpy())
+        np.testing.assert_array_equal(X, self.a.scale(same, factor=-1.0).numpy())
+        steps: list[athanor.Step] = [{"op": "relu", "inputs": {"x": same}, "outputs": {"y": "w"}}]
+        out = self.a.pipeline(inputs={}, steps=steps, outputs=["w"])
+        np.testing.assert_array_equal(np.zeros_like(X), out["w"].numpy())
+        self.assertEqual("handle-in-use", self.code(lambda: same.update(X)))
+        same.delete()
+        self.assertFalse(self.exists("w"))
+
     def test_upload_and_download(self) -> None:
         with self.a.upload(X, name="weights", scope="test") as w:
             self.assertEqual(("f32", (2, 3), 24, 1, True), (w.dtype, w.shape, w.nbytes, w.version, w.owned))

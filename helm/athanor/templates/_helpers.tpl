@@ -62,6 +62,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- ternary "HTTPS" "HTTP" (ne .Values.security.tls.existingSecret "") -}}
 {{- end -}}
 
+{{/* The largest number of pods. */}}
+{{- define "athanor.mostPods" -}}
+{{- ternary .Values.autoscaling.maxReplicas .Values.replicas (ne (include "athanor.autoscaled" .) "") | int -}}
+{{- end -}}
+
 {{/* Not empty if pods forward requests to each other. */}}
 {{- define "athanor.forwards" -}}
 {{- $several := or (gt (int .Values.replicas) 1) (include "athanor.autoscaled" .) -}}

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import httpx
 
@@ -53,6 +53,23 @@ class AsyncAthanor(AsyncOps):
         options = {"name": name, "scope": scope, "device": device, "ttlSeconds": lease}
         description = await self._run(self._core.upload(array, dtype, shape, options, timeout))
         return self._own(description) if ttl is None else AsyncTensor(self, description)
+
+    async def store(
+        self,
+        name: str,
+        array: Array | Bytes,
+        *,
+        replicas: int | Literal["all"] = 1,
+        dtype: str | None = None,
+        shape: Sequence[int] | None = None,
+        scope: str | None = None,
+        device: str | None = None,
+        ttl: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncTensor:
+        """Stores an array under a name; see `Athanor.store`."""
+        options = {"replicas": replicas, "scope": scope, "device": device, "ttlSeconds": ttl}
+        return AsyncTensor(self, await self._run(self._core.store(name, array, dtype, shape, options, timeout)))
 
     async def tensor(self, handle: str) -> AsyncTensor:
         """Returns the tensor of a handle, which the client does not own; see `Athanor.tensor`."""

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import httpx
 
@@ -68,8 +68,42 @@ class Athanor(Ops):
         description = self._run(self._core.upload(array, dtype, shape, options, timeout))
         return self._own(description) if ttl is None else Tensor(self, description)
 
+    def store(
+        self,
+        name: str,
+        array: Array | Bytes,
+        *,
+        replicas: int | Literal["all"] = 1,
+        dtype: str | None = None,
+        shape: Sequence[int] | None = None,
+        scope: str | None = None,
+        device: str | None = None,
+        ttl: int | None = None,
+        timeout: float | None = None,
+    ) -> Tensor:
+        """Stores an array under a name, in place of the tensor that has it; the client does not own it.
+
+        Args:
+            name: 1 to 128 letters, digits, periods, hyphens and underscores; it begins with a letter or a digit
+                and not with `t_`. Ops of every replica take it as a handle.
+            array: a numpy array, anything with `__array__` or `__dlpack__`, or the bytes of the elements.
+            replicas: the number of replicas with a copy, or `"all"`.
+            dtype: the dtype that bytes or an array of uint8 stand for, such as `bf16` or `q4_k`.
+            shape: the extents that they stand for, in elements.
+            scope: a label of tensors that `delete_scope` frees together, on each replica.
+            device: the device to place each copy on, such as `cuda:1`; the service chooses if None.
+            ttl: seconds that each copy lives after its last use; until it is deleted if None or 0.
+            timeout: seconds after which the call fails; the client's if None.
+
+        Raises:
+            AthanorError: if not all copies can be made; the detail says what is where.
+            ValueError: if it is no name.
+        """
+        options = {"replicas": replicas, "scope": scope, "device": device, "ttlSeconds": ttl}
+        return Tensor(self, self._run(self._core.store(name, array, dtype, shape, options, timeout)))
+
     def tensor(self, handle: str) -> Tensor:
-        """Returns the tensor of a handle, which the client does not own.
+        """Returns the tensor of a handle or a name, which the client does not own.
 
         Raises:
             AthanorError: with code `unknown-handle` or `expired-handle` if there is no such tensor.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, TypeVar
@@ -22,6 +23,7 @@ Description: TypeAlias = dict[str, Any]
 BINARY = "application/octet-stream"
 SAFETENSORS = "application/x-safetensors"
 JSON = "application/json"
+NAME = re.compile(r"(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class Step(TypedDict, total=False):
@@ -61,8 +63,30 @@ class Core(Caller):
         answer = yield from self.call("POST", "/tensors", query, [host.data], headers, timeout=timeout)
         return answer.json()
 
+    def store(
+        self,
+        name: str,
+        value: Array | Bytes,
+        dtype: str | None,
+        shape: Sequence[int] | None,
+        options: Mapping[str, object],
+        timeout: float | None,
+    ) -> Flow[Description]:
+        if not NAME.fullmatch(name):
+            raise ValueError(
+                f'the name is "{name}"; a name has 1 to 128 letters, digits, periods, hyphens and underscores, '
+                "begins with a letter or a digit, and not with t_ as handles do"
+            )
+        host = _contents(value, dtype, shape)
+        query = {"dtype": host.dtype, "shape": ",".join(map(str, host.shape)), **options}
+        headers = {"Content-Type": BINARY}
+        answer = yield from self.call("PUT", f"/tensors/{name}", query, [host.data], headers, timeout=timeout)
+        return {**answer.json(), "handle": name}
+
     def describe(self, handle: str) -> Flow[Description]:
-        return (yield from self.call("GET", f"/tensors/{quote(handle, safe='')}")).json()
+        """Describes a tensor; one that is stored under a name keeps it, which every replica knows."""
+        described = (yield from self.call("GET", f"/tensors/{quote(handle, safe='')}")).json()
+        return {**described, "handle": handle}
 
     def list_tensors(self, scope: str | None) -> Flow[list[Description]]:
         found: list[Description] = []
@@ -216,9 +240,10 @@ class Core(Caller):
         timeout: float | None,
     ) -> Flow[dict[str, Description]]:
         """Runs ops in one request; returns the descriptions of the outputs, which stay on the device."""
+        given = {name: _json_tensor(one) for name, one in inputs.items()}
         body = {
-            "inputs": {name: _json_tensor(one) for name, one in inputs.items()},
-            "steps": [_json_step(step) for step in steps],
+            "inputs": given,
+            "steps": [_json_step(step, given) for step in steps],
             "outputs": {
                 name: {"into": target.handle} if target else {"as": "handle"}
                 for name, target in targets.items()
@@ -272,8 +297,17 @@ def _json_tensor(value: BaseTensor | Array) -> Mapping[str, object]:
     return {"dtype": host.dtype, "shape": host.shape, "base64": base64.b64encode(host.data).decode()}
 
 
-def _json_step(step: Step) -> Mapping[str, object]:
-    inputs = {
-        name: one.handle if isinstance(one, BaseTensor) else one for name, one in step.get("inputs", {}).items()
-    }
+def _json_step(step: Step, given: dict[str, Mapping[str, object]]) -> Mapping[str, object]:
+    inputs = {name: _source(one, given) for name, one in step.get("inputs", {}).items()}
     return {**step, "inputs": inputs}
+
+
+def _source(value: str | BaseTensor, given: dict[str, Mapping[str, object]]) -> str:
+    """Returns what a step calls a value. The name of a tensor could be that of a value: it becomes an input."""
+    if not isinstance(value, BaseTensor):
+        return value
+    if not NAME.fullmatch(value.handle):
+        return value.handle
+    name = f"tensor {value.handle}"
+    given[name] = _json_tensor(value)
+    return name

@@ -57,6 +57,7 @@ class ReplicasChartTest {
         .containsEntry(
             "ATHANOR_FORWARD_URL",
             "http://kiln-athanor-{replica}.kiln-athanor-headless.lab.svc:8181")
+        .containsEntry("ATHANOR_FORWARD_REPLICAS", "0,1")
         .doesNotContainKey("ATHANOR_FORWARD_SSLBUNDLE");
     Object policy = at(objects, "NetworkPolicy", "spec");
     Map<String, Object> pods = Map.of("podSelector", Map.of("matchLabels", SELECTOR));
@@ -67,8 +68,10 @@ class ReplicasChartTest {
             Map.of(
                 "to", List.of(pods), "ports", List.of(Map.of("port", "http", "protocol", "TCP"))));
     assertThat(at(policy, "egress", "0", "ports", "0", "port")).isEqualTo(53);
-    assertThat(env(render("autoscaling: {hpa: {enabled: true}}")))
-        .containsKey("ATHANOR_FORWARD_URL");
+    assertThat(env(render("autoscaling: {hpa: {enabled: true}, maxReplicas: 3}")))
+        .containsKey("ATHANOR_FORWARD_URL")
+        .containsEntry("ATHANOR_FORWARD_REPLICAS", "0,1,2");
+    assertThat(env(render("replicas: 257"))).doesNotContainKey("ATHANOR_FORWARD_REPLICAS");
   }
 
   @ParameterizedTest

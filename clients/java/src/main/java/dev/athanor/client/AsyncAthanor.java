@@ -31,6 +31,14 @@ public final class AsyncAthanor extends AsyncOperations<Tensor> {
     return session.upload(values, chosen);
   }
 
+  /** Stores values under a name; see {@link Athanor#store(String, HostTensor, Consumer)}. */
+  public CompletableFuture<Tensor> store(
+      String name, HostTensor values, Consumer<StoreOptions> options) {
+    var chosen = new StoreOptions();
+    options.accept(chosen);
+    return session.store(name, values, chosen);
+  }
+
   /** Runs a pipeline. */
   public CompletableFuture<Pipeline.Result> run(Pipeline pipeline) {
     return pipeline.runAsync();

@@ -65,8 +65,27 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
   }
 
   /**
+   * Stores values under a name, in place of the tensor that has it: {@code store("w", values, o ->
+   * o.allReplicas())}. The tensor is used by its name, on every replica, and stays on the service
+   * when it or the client is closed. Needs HTTP.
+   *
+   * @param name 1 to 128 letters, digits, periods, hyphens and underscores; it begins with a letter
+   *     or a digit and not with {@code t_}
+   */
+  public Tensor store(String name, HostTensor values, Consumer<StoreOptions> options) {
+    return Futures.await(async().store(name, values, options));
+  }
+
+  /** Stores values under a name, on one replica. */
+  public Tensor store(String name, HostTensor values) {
+    return store(name, values, options -> {});
+  }
+
+  /**
    * Returns a tensor that is on the device already. The client does not own it: closing it does not
    * delete it, and its lease is not renewed.
+   *
+   * @param handle or the name that a tensor is stored under
    */
   public Tensor attach(String handle) {
     return Futures.await(session.attach(handle));

@@ -132,6 +132,13 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
+  public CompletableFuture<TensorInfo> store(
+      String name, HostTensor values, StoreOptions options, Terms terms) {
+    throw new UnsupportedOperationException(
+        "Tensors are stored under names over HTTP only; connect to http:// or https://.");
+  }
+
+  @Override
   public CompletableFuture<TensorInfo> replace(
       String handle, HostTensor values, @Nullable Long version, Terms terms) {
     var replacement = Replacement.newBuilder().setHandle(handle);

@@ -123,6 +123,23 @@ final class HttpTransport implements Transport {
     return send(request, Json::tensor);
   }
 
+  @Override
+  public CompletableFuture<TensorInfo> store(
+      String name, HostTensor values, StoreOptions options, Terms terms) {
+    var query = new LinkedHashMap<String, String>();
+    query.put("dtype", values.dtype().text());
+    query.put("shape", Shapes.text(values.shape()));
+    query.put("replicas", options.replicas);
+    put(query, "scope", options.scope);
+    put(query, "device", options.device);
+    put(query, "ttlSeconds", options.lease == null ? null : options.lease.toSeconds());
+    var request =
+        request("/tensors/" + name, query, terms)
+            .header("Content-Type", BYTES)
+            .PUT(Bodies.of(List.of(values.buffer())));
+    return send(request, Json::tensor);
+  }
+
   private static void put(Map<String, String> query, String name, @Nullable Object value) {
     if (value != null) {
       query.put(name, value.toString());

@@ -150,6 +150,7 @@ final class Json {
     return new TensorInfo(
         tensor.path("handle").asString(),
         optional(tensor, "name"),
+        replicas(tensor),
         optional(tensor, "scope"),
         dtype(tensor),
         shape(tensor),
@@ -158,6 +159,12 @@ final class Json {
         tensor.path("version").asLong(),
         optional(tensor, "createdAt").map(Instant::parse),
         optional(tensor, "expiresAt").map(Instant::parse));
+  }
+
+  private static List<String> replicas(JsonNode tensor) {
+    var replicas = new ArrayList<String>();
+    tensor.path("replicas").forEach(mark -> replicas.add(mark.asString()));
+    return replicas;
   }
 
   static Transport.Page page(ByteBuffer answer) {

@@ -130,7 +130,10 @@ public final class Pipeline extends Operations<Pipeline.Value> {
       }
       if (operand instanceof Tensor tensor) {
         residents.add(tensor);
-        return tensor.handle();
+        if (!Session.isName(tensor.handle())) {
+          return tensor.handle();
+        }
+        // its name could be that of a value: as an input it is distinct
       }
       var known = names.get(operand);
       if (known != null) {

@@ -13,12 +13,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.function.BiFunction;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** What a client has open: connections, tensors, and a thread that renews leases and retries. */
 final class Session implements AutoCloseable {
 
   private static final int PARALLEL_DELETIONS = 16;
+  private static final Pattern NAME = Pattern.compile("(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}");
 
   final AthanorBuilder settings;
   final ScheduledThreadPoolExecutor scheduler;
@@ -150,8 +152,24 @@ final class Session implements AutoCloseable {
     return new Tensor(this, info, resident);
   }
 
+  /** Returns whether a tensor is called by the name that it is stored under. */
+  static boolean isName(String handle) {
+    return NAME.matcher(handle).matches();
+  }
+
+  CompletableFuture<Tensor> store(String name, HostTensor values, StoreOptions options) {
+    if (!isName(name)) {
+      throw new IllegalArgumentException(
+          "The name is \"%s\"; a name has 1 to 128 letters, digits, periods, hyphens and underscores, begins with a letter or a digit, and not with t_ as handles do."
+              .formatted(name));
+    }
+    var kind = new Call(true, options.deadline, 0, null);
+    var stored = call("tensors.store", kind, (to, terms) -> to.store(name, values, options, terms));
+    return Futures.map(stored, info -> new Tensor(this, info.withHandle(name), null));
+  }
+
   CompletableFuture<Tensor> attach(String handle) {
-    return Futures.map(describe(handle), info -> new Tensor(this, info, null));
+    return Futures.map(describe(handle), info -> new Tensor(this, info.withHandle(handle), null));
   }
 
   CompletableFuture<TensorInfo> describe(String handle) {

@@ -59,6 +59,10 @@ interface Transport extends AutoCloseable {
 
   CompletableFuture<TensorInfo> create(HostTensor values, UploadOptions options, Terms terms);
 
+  /** Stores a tensor under a name. */
+  CompletableFuture<TensorInfo> store(
+      String name, HostTensor values, StoreOptions options, Terms terms);
+
   /** Replaces the contents of a tensor if it has the version, or whatever its version if null. */
   CompletableFuture<TensorInfo> replace(
       String handle, HostTensor values, @Nullable Long version, Terms terms);

@@ -56,6 +56,42 @@ class TensorsTest {
   }
 
   @Test
+  void storesTensorsUnderNames() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> athanor.store("t_w", MATRIX))
+        .withMessageStartingWith("The name is \"t_w\"; a name has 1 to 128 letters");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> athanor.store("w", MATRIX, o -> o.replicas(0)))
+        .withMessage("A tensor cannot be stored on 0 replicas; store it on at least 1.");
+    if (url.startsWith("grpc")) {
+      assertThatExceptionOfType(UnsupportedOperationException.class)
+          .isThrownBy(() -> athanor.store("w", MATRIX))
+          .withMessage(
+              "Tensors are stored under names over HTTP only; connect to http:// or https://.");
+    }
+    var http = url.startsWith("grpc") ? LiveService.http() : url;
+    try (var other = Athanor.connect(http);
+        var stored = other.store("w", MATRIX, o -> o.allReplicas().lease(Duration.ofMinutes(5)))) {
+      assertThat(stored.handle()).isEqualTo("w");
+      assertThat(stored.describe().replicas()).hasSize(1);
+      other.store("w", MATRIX);
+      var w = athanor.attach("w");
+      assertThat(w.handle()).isEqualTo("w");
+      assertThat(athanor.inline().relu(w).toFloats()).containsExactly(1, 2, 3, 4);
+      var p = athanor.pipeline();
+      var y = p.relu(w);
+      assertThat(p.run().values(y).toFloats()).containsExactly(1, 2, 3, 4);
+      assertThatExceptionOfType(AthanorException.class)
+          .isThrownBy(() -> w.update(MATRIX))
+          .withMessageContaining("PUT /tensors/w replaces it");
+      stored.delete();
+      assertThatExceptionOfType(AthanorException.class)
+          .isThrownBy(() -> athanor.attach("w"))
+          .satisfies(e -> assertThat(e.code()).isEqualTo("unknown-handle"));
+    }
+  }
+
+  @Test
   void tellsWhatTheServiceMeasured() {
     var timings = new ArrayList<Timing>();
     athanor.matmul(MATRIX, MATRIX, o -> o.timing(timings::add)).close();

@@ -12,6 +12,7 @@ import jakarta.validation.Valid;
 import jakarta.validation.constraints.AssertTrue;
 import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Pattern;
+import java.util.Set;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -56,6 +57,19 @@ public record AthanorProperties(
           "athanor.forward.url needs athanor.replica, the name of this replica among the others")
   public boolean isReplicaNamedForForwarding() {
     return forward.url().isEmpty() || !replica.isEmpty();
+  }
+
+  /** Replicas copy tensors to each other, and this one must know which of them it is. */
+  @AssertTrue(
+      message =
+          "athanor.forward.replicas needs athanor.forward.url, and must name each replica once and the mark of athanor.replica among them")
+  public boolean isReplicaAmongReplicas() {
+    var replicas = forward.marks();
+    var mark = replica.substring(replica.lastIndexOf('-') + 1);
+    return replicas.isEmpty()
+        || (!forward.url().isEmpty()
+            && replicas.contains(mark)
+            && Set.copyOf(replicas).size() == replicas.size());
   }
 
   private static final String DEVICE = "(emulator|cuda)(:\\d{1,2})?";

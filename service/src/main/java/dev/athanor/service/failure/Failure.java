@@ -2,6 +2,7 @@ package dev.athanor.service.failure;
 
 import java.time.Duration;
 import java.util.Collection;
+import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
@@ -101,13 +102,62 @@ public abstract sealed class Failure extends RuntimeException {
   }
 
   /** A request that is wrong, or that cannot be served whenever it is sent again. */
-  public static sealed class Refused extends Failure permits WrongReplica {
+  public static sealed class Refused extends Failure permits WrongReplica, UnknownName {
     public Refused(Code code, @Nullable String field, String message) {
       super(code, field, message, null);
     }
 
     public Refused(Code code, String message) {
       super(code, null, message, null);
+    }
+  }
+
+  /** A request with the name of a tensor that this replica does not have; another may have it. */
+  public static final class UnknownName extends Refused {
+    private final String name;
+
+    private UnknownName(Code code, @Nullable String field, String message, String name) {
+      super(code, field, message);
+      this.name = name;
+    }
+
+    /**
+     * A request that names a tensor.
+     *
+     * @param field where the name stands in the request
+     */
+    public UnknownName(String field, String name) {
+      this(
+          Code.UNKNOWN_HANDLE,
+          field,
+          "no tensor is stored under the name %1$s; PUT /tensors/%1$s stores one, and handles look like t_…"
+              .formatted(name),
+          name);
+    }
+
+    /** The same of a step of a pipeline, where the name may be meant for another value. */
+    public static UnknownName ofStep(String field, String name) {
+      return new UnknownName(
+          Code.MISSING_INPUT,
+          field,
+          "%s is \"%s\", which is no input of the pipeline, no output of an earlier step, no handle and no name of a stored tensor"
+              .formatted(field, name),
+          name);
+    }
+
+    /** This failure, of a request that another replica has forwarded for another tensor. */
+    public UnknownName afterForwarding(String replica) {
+      return new UnknownName(
+          code(),
+          field(),
+          "the replica %s, to which the request was forwarded, has no tensor of the name %s; store it with ?replicas=all"
+              .formatted(replica, name),
+          name);
+    }
+
+    /** The name. */
+    public String name() {
+      return name;
     }
   }
 
@@ -219,6 +269,41 @@ public abstract sealed class Failure extends RuntimeException {
     /** When to try again. */
     public Duration retryAfter() {
       return retryAfter;
+    }
+  }
+
+  /** Copies of a tensor that were asked for are missing, or may be. */
+  public static final class Incomplete extends Failure {
+    private final List<String> done;
+    private final List<String> failed;
+
+    /**
+     * A request that not all replicas have carried out.
+     *
+     * @param code why, as the first of them failed
+     * @param message says what each has
+     * @param done the marks of the replicas that have
+     * @param failed those of the others
+     */
+    public Incomplete(Code code, String message, List<String> done, List<String> failed) {
+      super(code, null, message, null);
+      this.done = List.copyOf(done);
+      this.failed = List.copyOf(failed);
+    }
+
+    /** When to try again. */
+    public Duration retryAfter() {
+      return Busy.RETRY_ELSEWHERE;
+    }
+
+    /** The marks of the replicas that have carried the request out. */
+    public List<String> done() {
+      return done;
+    }
+
+    /** The marks of those that have not, or may not have. */
+    public List<String> failed() {
+      return failed;
     }
   }
 

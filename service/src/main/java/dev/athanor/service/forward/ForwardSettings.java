@@ -5,6 +5,7 @@ import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Pattern;
 import java.time.Duration;
+import java.util.List;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
@@ -15,6 +16,9 @@ import org.springframework.util.unit.DataSize;
  * @param url URL of the REST interface of a replica, where {replica} stands for the mark in its
  *     handles, such as http://athanor-{replica}.athanor-headless:8080. Part of the host must be
  *     fixed text. Empty disables forwarding.
+ * @param replicas Marks of all replicas, this one included, such as 0,1,2: those that may hold
+ *     copies of named tensors. Empty if the replicas do not know each other; names then belong to
+ *     each replica alone.
  * @param sslBundle Name of the Spring SSL bundle (spring.ssl.bundle) whose trust store verifies the
  *     other replicas' certificates. Empty uses the JVM's trust store.
  * @param connectTimeout How long connecting to the owner may take.
@@ -37,9 +41,20 @@ public record ForwardSettings(
                 "must be http:// or https://, a host in which {replica} stands once beside fixed text, and perhaps a port: http://athanor-{replica}.athanor-headless:8080")
         @DefaultValue("")
         String url,
+    @NotNull
+        @Pattern(
+            regexp = "([a-z0-9]{1,16}(,[a-z0-9]{1,16}){0,255})?",
+            message = "must be up to 256 marks of lower-case letters and digits: 0,1,2")
+        @DefaultValue("")
+        String replicas,
     @NotNull @DefaultValue("") String sslBundle,
     @NotNull @DefaultValue("2s") Duration connectTimeout,
     @NotNull @DefaultValue("5m") Duration answerTimeout,
     @NotNull @DefaultValue("1m") Duration idleTimeout,
     @NotNull @DefaultValue("1MB") DataSize replayBytes,
-    @Min(1) @Max(65_536) @DefaultValue("256") int maxRequests) {}
+    @Min(1) @Max(65_536) @DefaultValue("256") int maxRequests) {
+  /** The marks in {@code replicas}. */
+  public List<String> marks() {
+    return replicas.isEmpty() ? List.of() : List.of(replicas.split(",", -1));
+  }
+}

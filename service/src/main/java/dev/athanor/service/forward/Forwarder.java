@@ -1,5 +1,7 @@
 package dev.athanor.service.forward;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -10,6 +12,7 @@ import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.rest.http.Problems;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.ConnectException;
@@ -30,6 +33,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
@@ -48,6 +52,9 @@ final class Forwarder implements AutoCloseable {
   }
 
   private static final int PIECE = 1 << 14;
+
+  /** Of an answer to a request of this replica's own, in bytes; it is a description. */
+  private static final int LONGEST_REPLY = 1 << 16;
 
   /** A longer body is sent when the owner has agreed to read it, so that refusals come through. */
   private static final int UNASKED = 1 << 16;
@@ -88,19 +95,61 @@ final class Forwarder implements AutoCloseable {
   /**
    * A request on its way.
    *
+   * @param method such as {@code GET}
+   * @param target path and query
+   * @param headers sets those that are not set here
    * @param replica the mark of the replica that it goes to
    * @param url the address of that replica
    * @param body null for none
    * @param length of the body in bytes; -1 where it is not known
    * @param deadline since the request came
+   * @param isCancellable whether it ends when the client hangs up
    */
   record Outgoing(
-      HttpServletRequest request,
+      String method,
+      String target,
+      Consumer<HttpRequest.Builder> headers,
       String replica,
       String url,
       @Nullable InputStream body,
       long length,
-      Deadline deadline) {}
+      Deadline deadline,
+      boolean isCancellable) {
+
+    /** A request that is sent on as it came. */
+    static Outgoing of(
+        HttpServletRequest request,
+        String replica,
+        String url,
+        @Nullable InputStream body,
+        long length,
+        Deadline deadline) {
+      var query = request.getQueryString();
+      return new Outgoing(
+          request.getMethod(),
+          request.getRequestURI() + (query == null ? "" : "?" + query),
+          builder -> ForwardedHeaders.copy(request, builder),
+          replica,
+          url,
+          body,
+          length,
+          deadline,
+          true);
+    }
+  }
+
+  /**
+   * An answer that this replica reads itself.
+   *
+   * @param body as text
+   * @param etag empty for none
+   */
+  record Reply(int status, String body, String etag) {}
+
+  /** Takes the answer to a request. */
+  private interface Receiver<T> {
+    T take(HttpResponse<ResponseBody> answer) throws IOException, InterruptedException;
+  }
 
   /**
    * Sends a request on and its answer back.
@@ -109,6 +158,26 @@ final class Forwarder implements AutoCloseable {
    * @throws IOException when the client is gone, or the owner breaks its answer off
    */
   void forward(Outgoing outgoing, HttpServletResponse response) throws IOException {
+    var _ =
+        send(
+            outgoing,
+            answer -> {
+              answer(answer, outgoing, response);
+              return true;
+            });
+  }
+
+  /**
+   * Sends a request of this replica's own and reads the answer.
+   *
+   * @throws Failure when there is no answer
+   * @throws IOException when the body cannot be read
+   */
+  Reply ask(Outgoing outgoing) throws IOException {
+    return send(outgoing, answer -> read(answer, outgoing));
+  }
+
+  private <T> T send(Outgoing outgoing, Receiver<T> receiver) throws IOException {
     try {
       if (!permits.tryAcquire()) {
         throw new Failure.Busy(
@@ -117,12 +186,14 @@ final class Forwarder implements AutoCloseable {
                 .formatted(settings.maxRequests(), RETRY.toSeconds()),
             RETRY);
       }
+      T taken;
       try {
-        exchange(outgoing, response);
+        taken = exchange(outgoing, receiver);
       } finally {
         permits.release();
       }
       metrics.forwarded("answered");
+      return taken;
     } catch (Failure e) {
       metrics.forwarded(e.code().text());
       throw e;
@@ -132,7 +203,7 @@ final class Forwarder implements AutoCloseable {
     }
   }
 
-  private void exchange(Outgoing outgoing, HttpServletResponse response) throws IOException {
+  private <T> T exchange(Outgoing outgoing, Receiver<T> receiver) throws IOException {
     var body = outgoing.body() == null ? null : new RequestBody(outgoing.length());
     var answer = client.sendAsync(request(outgoing, body), _ -> new ResponseBody());
     boolean done = false;
@@ -140,8 +211,9 @@ final class Forwarder implements AutoCloseable {
       if (outgoing.body() != null && body != null) {
         send(outgoing, body, answer);
       }
-      answer(await(outgoing, answer), outgoing, response);
+      var taken = receiver.take(await(outgoing, answer));
       done = true;
+      return taken;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failure.Busy.draining();
@@ -153,17 +225,12 @@ final class Forwarder implements AutoCloseable {
   }
 
   private HttpRequest request(Outgoing outgoing, @Nullable RequestBody body) {
-    var request = outgoing.request();
-    var query = request.getQueryString();
     if (host(outgoing.url()) == null) { // such as 127.0.0.999, by a handle that nobody has made
       throw unavailable(outgoing, new ConnectException());
     }
     try {
-      var builder =
-          HttpRequest.newBuilder(
-              URI.create(
-                  outgoing.url() + request.getRequestURI() + (query == null ? "" : "?" + query)));
-      ForwardedHeaders.copy(request, builder);
+      var builder = HttpRequest.newBuilder(URI.create(outgoing.url() + outgoing.target()));
+      outgoing.headers().accept(builder);
       builder.setHeader(ForwardedHeaders.FORWARDED, self);
       var trace = Traces.response();
       if (trace != null) {
@@ -175,10 +242,10 @@ final class Forwarder implements AutoCloseable {
         builder.setHeader("X-Deadline-Ms", Long.toString(Math.max(left, 1)));
       }
       if (body == null) {
-        return builder.method(request.getMethod(), BodyPublishers.noBody()).build();
+        return builder.method(outgoing.method(), BodyPublishers.noBody()).build();
       }
       builder.expectContinue(outgoing.length() < 0 || outgoing.length() > UNASKED);
-      return builder.method(request.getMethod(), body).build();
+      return builder.method(outgoing.method(), body).build();
     } catch (IllegalArgumentException e) {
       throw Problems.of(400);
     }
@@ -218,7 +285,7 @@ final class Forwarder implements AutoCloseable {
   private HttpResponse<ResponseBody> await(
       Outgoing outgoing, CompletableFuture<HttpResponse<ResponseBody>> answer)
       throws InterruptedException {
-    BooleanSupplier gone = Connections.clientHasGone();
+    BooleanSupplier gone = outgoing.isCancellable() ? Connections.clientHasGone() : () -> false;
     long since = System.nanoTime();
     while (true) {
       try {
@@ -267,7 +334,7 @@ final class Forwarder implements AutoCloseable {
     response.setStatus(answer.statusCode());
     var copied = ForwardedHeaders.copy(answer.headers(), response);
     try (var body = answer.body()) {
-      if (outgoing.request().getMethod().equals("HEAD")) {
+      if (outgoing.method().equals("HEAD")) {
         return;
       }
       var out = PacedOutput.of(response);
@@ -285,16 +352,44 @@ final class Forwarder implements AutoCloseable {
 
   private List<ByteBuffer> next(
       ResponseBody body, Outgoing outgoing, HttpServletResponse response, List<String> copied)
-      throws IOException, InterruptedException {
+      throws InterruptedException {
     try {
-      return body.next(settings.idleTimeout());
-    } catch (IOException e) {
+      return next(body, outgoing);
+    } catch (Failure e) {
       if (!response.isCommitted()) {
         copied.forEach(name -> response.setHeader(name, null));
       }
+      throw e;
+    }
+  }
+
+  private List<ByteBuffer> next(ResponseBody body, Outgoing outgoing) throws InterruptedException {
+    try {
+      return body.next(settings.idleTimeout());
+    } catch (IOException _) {
       throw Failure.Busy.replicaUnavailable(
           outgoing.replica(), "broke its answer off, and the request may have been carried out");
     }
+  }
+
+  private Reply read(HttpResponse<ResponseBody> answer, Outgoing outgoing)
+      throws InterruptedException {
+    var text = new ByteArrayOutputStream();
+    try (var body = answer.body()) {
+      if (!outgoing.method().equals("HEAD")) {
+        var buffers = next(body, outgoing);
+        while (!buffers.isEmpty() && text.size() <= LONGEST_REPLY) {
+          for (var buffer : buffers) {
+            var bytes = new byte[buffer.remaining()];
+            buffer.get(bytes);
+            text.writeBytes(bytes);
+          }
+          buffers = next(body, outgoing);
+        }
+      }
+    }
+    return new Reply(
+        answer.statusCode(), text.toString(UTF_8), answer.headers().firstValue("ETag").orElse(""));
   }
 
   @Override

@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
@@ -51,6 +52,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   private final long maxBodyBytes;
   private final boolean certificates;
   private final Forwarder forwarder;
+  private final Optional<Peers> peers;
   private final AtomicLong budget = new AtomicLong(Runtime.getRuntime().maxMemory() / SHARE);
 
   /**
@@ -69,6 +71,15 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     this.certificates = certificates;
     maxBodyBytes = rest.maxBodyBytes();
     forwarder = new Forwarder(settings, tls, handles.replica(), metrics);
+    peers =
+        certificates || settings.marks().isEmpty()
+            ? Optional.empty()
+            : Optional.of(new Peers(forwarder, handles, settings.marks()));
+  }
+
+  /** The other replicas; empty where they are not known or the caller cannot be passed on. */
+  public Optional<Peers> peers() {
+    return peers;
   }
 
   @Override
@@ -136,6 +147,37 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     throw failure;
   }
 
+  /**
+   * Answers a request that failed since this replica has no tensor of a name: by the answer of one
+   * that has.
+   *
+   * @throws Failure what to answer instead
+   */
+  public void answer(
+      Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    if (peers.isEmpty() || !Requests.isCallerKnown(request)) {
+      throw failure;
+    }
+    if (Peers.isForwarded(request)) {
+      throw failure.afterForwarding(handles.replica());
+    }
+    var holder = peers.get().find(request, failure.name(), deadline(request));
+    if (holder.isEmpty()) {
+      throw failure;
+    }
+    var mark = holder.get().mark();
+    answer(
+        Failure.WrongReplica.of(
+            String.valueOf(failure.field()), failure.name(), mark, handles.url(mark)),
+        request,
+        response);
+  }
+
+  private static Deadline deadline(HttpServletRequest request) {
+    return request.getAttribute(DEADLINE) instanceof Deadline known ? known : Deadline.none();
+  }
+
   private void serve(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
       throws ServletException, IOException {
     if (request.getContentLengthLong() > settings.replayBytes().toBytes()) {
@@ -192,8 +234,6 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
       @Nullable InputStream read,
       HttpServletResponse response)
       throws IOException {
-    var deadline =
-        request.getAttribute(DEADLINE) instanceof Deadline known ? known : Deadline.none();
     long length = request.getContentLengthLong();
     boolean hasBody = length > 0 || request.getHeader("Transfer-Encoding") != null;
     InputStream body = null;
@@ -203,7 +243,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     }
     var url = Objects.requireNonNull(handles.url(owner));
     forwarder.forward(
-        new Forwarder.Outgoing(request, owner, url, body, length, deadline), response);
+        Forwarder.Outgoing.of(request, owner, url, body, length, deadline(request)), response);
   }
 
   @Override

@@ -130,6 +130,10 @@ final class Statuses {
           info.putMetadata("url", e.url());
         }
       }
+      case Failure.Incomplete e -> {
+        info.putMetadata("done", String.join(",", e.done()));
+        info.putMetadata("failed", String.join(",", e.failed()));
+      }
       case Failure.Internal e -> info.putMetadata("id", e.id());
       case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
     }

@@ -95,7 +95,7 @@ public enum Meters {
       "athanor.forwarded.requests",
       "athanor_forwarded_requests_total",
       Meter.Type.COUNTER,
-      "Requests sent to the replica that owns their tensors, by outcome: answered, or the code of the failure",
+      "Requests sent to other replicas, by outcome: answered, or the code of the failure",
       "outcome"),
   GPU_POWER(
       "athanor.gpu.power.watts",

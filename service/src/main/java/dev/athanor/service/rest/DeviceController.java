@@ -6,6 +6,7 @@ import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
 import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.stream.StreamPool;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

@@ -9,6 +9,7 @@ import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;

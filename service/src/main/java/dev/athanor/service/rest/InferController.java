@@ -9,6 +9,7 @@ import dev.athanor.service.openinference.Models;
 import dev.athanor.service.rest.http.Problems;
 import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;

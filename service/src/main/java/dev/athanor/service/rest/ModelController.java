@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.openinference.Models;
 import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;

@@ -18,6 +18,7 @@ import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.rest.http.Problems;
 import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;

@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Rules.Match;

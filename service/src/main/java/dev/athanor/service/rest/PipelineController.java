@@ -8,6 +8,7 @@ import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;

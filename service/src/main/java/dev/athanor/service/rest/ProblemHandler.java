@@ -42,13 +42,34 @@ class ProblemHandler implements ErrorController {
   void wrongReplica(
       Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
+    forward(
+        failure, configured -> configured.answer(failure, request, response), request, response);
+  }
+
+  /** A replica that has the tensor answers where that is configured. */
+  @ExceptionHandler
+  void unknownName(
+      Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    forward(
+        failure, configured -> configured.answer(failure, request, response), request, response);
+  }
+
+  /** Has another replica answer. */
+  private interface Answer {
+    void by(Forwarding configured) throws IOException;
+  }
+
+  private void forward(
+      Failure failure, Answer answer, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
     var configured = forwarding.getIfAvailable();
     if (configured == null) {
       write(failure, request, response);
       return;
     }
     try {
-      configured.answer(failure, request, response);
+      answer.by(configured);
     } catch (Failure e) {
       write(e, request, response);
     } catch (IOException e) {

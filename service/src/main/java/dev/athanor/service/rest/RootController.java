@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;

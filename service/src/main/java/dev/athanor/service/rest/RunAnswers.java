@@ -6,6 +6,7 @@ import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.metrics.Metrics.Phase;
 import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletResponse;

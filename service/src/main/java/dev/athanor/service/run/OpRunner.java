@@ -234,12 +234,11 @@ public final class OpRunner {
         }
       }
       var handles = new HashMap<String, String>();
-      op.byName(call.inputs())
-          .forEach((name, input) -> {
-            if (input instanceof Call.Input.Resident(var handle, _)) {
-              handles.put(name, handle);
-            }
-          });
+      inputs.forEach((name, value) -> {
+        if (value.handle() != null) {
+          handles.put(name, value.handle());
+        }
+      });
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
       BatchLaunch.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
           .ifPresent(job::share);

@@ -10,7 +10,7 @@ import dev.athanor.service.tensor.TenantTensors;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The resident tensors of a call, by handle. */
+/** The resident tensors of a call, by handle or name. */
 final class Pins implements AutoCloseable {
 
   private record Held(Pin pin, Access access) {}
@@ -43,6 +43,7 @@ final class Pins implements AutoCloseable {
    * @throws Failure.Refused with {@code handle-in-use} when another output goes there
    */
   Pin write(String handle, String field) {
+    tensors.requireWritable(handle, field);
     var present = held.get(handle);
     if (present != null && present.access == Access.WRITE) {
       throw new Failure.Refused(

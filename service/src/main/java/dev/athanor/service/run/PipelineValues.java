@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.Handles;
+import dev.athanor.service.tensor.Names;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -42,7 +43,7 @@ final class PipelineValues {
     }
   }
 
-  /** What a step reads under a name, or the tensor of a handle. */
+  /** What a step reads under a name, or the tensor of a handle or a name of its own. */
   Value read(String source, String field) {
     unread.remove(source);
     if (made.containsKey(source)) {
@@ -55,10 +56,17 @@ final class PipelineValues {
     if (Handles.isHandle(source)) {
       return job.resident(source, field);
     }
+    if (Names.isName(source)) {
+      try {
+        return job.resident(source, field);
+      } catch (Failure.UnknownName _) {
+        throw Failure.UnknownName.ofStep(field, source);
+      }
+    }
     throw new Failure.Refused(
         Code.MISSING_INPUT,
         field,
-        "%s is \"%s\", which is no input of the pipeline, no output of an earlier step and no handle"
+        "%s is \"%s\", which is no input of the pipeline, no output of an earlier step, no handle and no name of a stored tensor"
             .formatted(field, Tensors.excerpt(source)));
   }
 

@@ -85,6 +85,11 @@ final class StepsJob implements Job {
       return type;
     }
 
+    /** The handle of a resident tensor, even if the request has its name; null for others. */
+    @Nullable String handle() {
+      return handle;
+    }
+
     /** Whether it was there before the run. */
     Optional<DeviceTensor> present() {
       return Optional.ofNullable(tensor);
@@ -210,7 +215,7 @@ final class StepsJob implements Job {
       String handle, @Nullable List<Long> shape, String field, String shapeField) {
     var pin = pins.read(handle, field);
     var value = new Value(shape == null ? pin.type() : reshaped(pin.type(), shape, shapeField));
-    value.handle = handle;
+    value.handle = pin.handle(); // which names this tensor alone: another may get its name
     if (pin.home() == memory) {
       var there = pin.tensor();
       value.tensor = new DeviceTensor(value.type, there.buffer(), there.offset());

@@ -42,6 +42,8 @@ public final class Rules {
           needs(Scope.TENSORS_WRITE, "POST /tensors"),
           needs(Scope.TENSORS_WRITE, "DELETE /tensors"),
           needs(Scope.TENSORS_READ, "GET /tensors/{handle}"),
+          needs(Scope.TENSORS_WRITE, "PUT /tensors/{handle}"),
+          needs(Scope.TENSORS_WRITE, "PUT /tensors/{handle}/copy"),
           needs(Scope.TENSORS_WRITE, "PATCH /tensors/{handle}"),
           needs(Scope.TENSORS_WRITE, "DELETE /tensors/{handle}"),
           needs(Scope.TENSORS_READ, "GET /tensors/{handle}/data"),

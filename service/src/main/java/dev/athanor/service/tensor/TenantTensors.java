@@ -28,6 +28,7 @@ public final class TenantTensors {
   private final TensorStore store;
   private final long maxBytes;
   private final int maxCount;
+  private final NamedTensors named;
 
   // guarded by the store's monitor
   private final TreeMap<Long, Entry> byAge = new TreeMap<>();
@@ -47,6 +48,12 @@ public final class TenantTensors {
     this.store = store;
     this.maxBytes = maxBytes;
     this.maxCount = maxCount;
+    named = new NamedTensors(store, this);
+  }
+
+  /** The names of tensors. */
+  public NamedTensors named() {
+    return named;
   }
 
   // -- quota
@@ -209,6 +216,7 @@ public final class TenantTensors {
   /**
    * Holds a tensor for some work.
    *
+   * @param handle or a name
    * @param field where the handle stands in the request
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
    * @throws Failure.OutOfDeviceMemory when it was moved to the host and finds no room to come back
@@ -231,8 +239,32 @@ public final class TenantTensors {
   }
 
   /**
+   * Checks that the contents of a tensor may change. Those of a stored one may not, or its copies
+   * would differ.
+   *
+   * @param handle or a name
+   * @param field where the handle stands in the request
+   * @throws Failure.Refused with {@code handle-in-use}, {@code unknown-handle} or {@code
+   *     expired-handle}
+   */
+  public void requireWritable(String handle, String field) {
+    store.guarded(() -> {
+      var entry = find(handle, field);
+      if (entry.copy != null) {
+        throw new Failure.Refused(
+            Code.HANDLE_IN_USE,
+            field,
+            "%s is stored under the name %s, so its contents do not change; PUT /tensors/%2$s replaces it"
+                .formatted(handle, entry.name));
+      }
+      return entry;
+    });
+  }
+
+  /**
    * The description of a tensor.
    *
+   * @param handle or a name
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
    */
   public TensorInfo describe(String handle) {
@@ -245,13 +277,23 @@ public final class TenantTensors {
    * @param lease zero until deleted
    */
   public TensorInfo renew(String handle, Duration lease) {
+    requireHandle(handle, "PUT /tensors/%s?ttlSeconds= sets its lease");
     return store.guarded(() -> {
       var entry = find(handle, "handle");
-      entry.lease = lease;
-      entry.lastUse = store.clock.instant();
-      noteEnd(entry);
+      lease(entry, lease);
       return entry.info();
     });
+  }
+
+  /** A name stands for the copies on all replicas. */
+  private static void requireHandle(String handle, String instead) {
+    if (Names.isName(handle)) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "handle",
+          "handle is the name %s, which may have copies on other replicas; %s"
+              .formatted(handle, instead.formatted(handle)));
+    }
   }
 
   /**
@@ -260,6 +302,7 @@ public final class TenantTensors {
    * @throws Failure.Refused with {@code unknown-handle} when there never was one
    */
   public void delete(String handle) {
+    requireHandle(handle, "DELETE /tensors/%s deletes them all");
     var freed =
         store.guarded(() -> {
           var entry = own(handle);
@@ -339,12 +382,22 @@ public final class TenantTensors {
     charged--;
   }
 
+  void lease(Entry entry, Duration lease) {
+    entry.lease = lease;
+    entry.lastUse = store.clock.instant();
+    noteEnd(entry);
+  }
+
   void forget(Entry entry) {
+    named.forget(entry);
     byAge.remove(entry.sequence);
     bytesAt.merge(entry.home, -entry.type.bytes(), Long::sum);
   }
 
   private @Nullable Entry own(String handle) {
+    if (Names.isName(handle)) {
+      return named.get(handle);
+    }
     var entry = store.entry(handle);
     return entry != null && entry.owner == this ? entry : null;
   }
@@ -366,7 +419,7 @@ public final class TenantTensors {
     return tombstone.sequence();
   }
 
-  private Entry find(String handle, String field) {
+  Entry find(String handle, String field) {
     var now = store.clock.instant();
     var tombstoneTtl = store.settings.tombstoneTtl();
     var entry = own(handle);
@@ -392,6 +445,9 @@ public final class TenantTensors {
   }
 
   private Failure unknown(String handle, String field) {
+    if (Names.isName(handle)) {
+      return new Failure.UnknownName(field, handle);
+    }
     if (!Handles.isHandle(handle)) {
       return new Failure.Refused(
           Code.UNKNOWN_HANDLE,

@@ -73,6 +73,13 @@ public final class TensorStore {
     Duration lease;
     Instant lastUse;
     long version = 1;
+
+    /** Under which it is stored, or a label. */
+    @Nullable String name;
+
+    /** What its copies have in common if it is stored under its name. */
+    NamedTensors.@Nullable Copy copy;
+
     int pins;
     boolean gone;
 
@@ -92,6 +99,7 @@ public final class TensorStore {
       this.owner = owner;
       this.handle = handle;
       this.options = options;
+      this.name = options.name();
       this.type = type;
       this.home = home;
       this.buffer = buffer;
@@ -112,7 +120,8 @@ public final class TensorStore {
     TensorInfo info() {
       return new TensorInfo(
           handle,
-          options.name(),
+          name,
+          copy == null ? null : copy.replicas(),
           options.scope(),
           type,
           home.id(),

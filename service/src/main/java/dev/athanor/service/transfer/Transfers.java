@@ -78,7 +78,9 @@ public final class Transfers {
   public TensorInfo replace(
       String handle, Elements contents, LongPredicate matches, RequestContext terms)
       throws IOException {
-    var pin = store.of(terms.tenant()).pin(handle, "handle");
+    var tensors = store.of(terms.tenant());
+    tensors.requireWritable(handle, "handle");
+    var pin = tensors.pin(handle, "handle");
     if (!pin.type().equals(contents.type())) {
       pin.close();
       throw new Failure.Refused(

@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
@@ -51,6 +52,43 @@ class AthanorPropertiesTest {
         .withPropertyValues("athanor.replica=athanor-0", "athanor.forward.url=" + url)
         .run(context ->
             assertThat(context.getBean(AthanorProperties.class).forward().url()).isEqualTo(url));
+  }
+
+  @Test
+  void replicasKnowEachOther() {
+    RUNNER
+        .withPropertyValues(
+            "athanor.replica=athanor-1",
+            "athanor.forward.url=http://athanor-{replica}.lab",
+            "athanor.forward.replicas=0,1,2")
+        .run(context ->
+            assertThat(context.getBean(AthanorProperties.class).forward().marks())
+                .containsExactly("0", "1", "2"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"0,2", "0,1,1"})
+  void replicasWithoutThisOneOrWithOneTwiceAreRefused(String replicas) {
+    RUNNER
+        .withPropertyValues(
+            "athanor.replica=athanor-1",
+            "athanor.forward.url=http://athanor-{replica}.lab",
+            "athanor.forward.replicas=" + replicas)
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining(
+                    "athanor.forward.replicas needs athanor.forward.url, and must name each replica once and the mark of athanor.replica among them"));
+    RUNNER
+        .withPropertyValues("athanor.replica=athanor-1", "athanor.forward.replicas=0,1")
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining("athanor.forward.replicas needs athanor.forward.url"));
+    RUNNER
+        .withPropertyValues("athanor.replica=athanor-1", "athanor.forward.replicas=0, 1")
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining(
+                    "must be up to 256 marks of lower-case letters and digits"));
   }
 
   /** Forwarded requests contain credentials: a handle must not choose the whole host. */

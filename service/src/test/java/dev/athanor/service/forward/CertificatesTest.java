@@ -35,7 +35,7 @@ class CertificatesTest {
             new MetricsSettings(false));
     try (var forwarding =
         new Forwarding(
-            new ForwardSettings(url, "", wait, wait, wait, DataSize.ofKilobytes(1), 1),
+            new ForwardSettings(url, "", "", wait, wait, wait, DataSize.ofKilobytes(1), 1),
             SSLContext.getDefault(),
             new Handles("athanor-1", url),
             new RestSettings(1024),

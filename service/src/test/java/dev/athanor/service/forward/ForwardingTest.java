@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -47,7 +48,8 @@ import org.springframework.test.context.TestPropertySource;
       "athanor.forward.answer-timeout=4s",
       "athanor.forward.idle-timeout=4s",
       "athanor.forward.replay-bytes=4KB",
-      "athanor.forward.max-requests=2"
+      "athanor.forward.max-requests=2",
+      "athanor.forward.replicas=1,2"
     })
 @Timeout(120)
 class ForwardingTest extends RestTest {
@@ -518,6 +520,68 @@ class ForwardingTest extends RestTest {
     assertThat(exchange(head("GET /tensors/" + handle(mark)), ""))
         .matches("(?s)HTTP/1.1 40[04] .*");
     assertThat(ASKED).hasValue(0);
+  }
+
+  private static String store(String name) {
+    return head("PUT /tensors/" + name + "?replicas=2&dtype=f32&shape=2")
+        + "Content-Type: application/octet-stream\r\n";
+  }
+
+  /**
+   * A replica that fails between its upload and its name is told of, and so is what the others
+   * have.
+   */
+  @Test
+  void aCopyWithoutItsNameIsReported() throws Exception {
+    var seen = new ConcurrentLinkedQueue<String>();
+    answer =
+        exchange -> {
+          var headers = exchange.getRequestHeaders();
+          var body = new String(exchange.getRequestBody().readAllBytes(), ISO_8859_1);
+          seen.add(
+              "%s %s %s %s %s"
+                  .formatted(
+                      exchange.getRequestMethod(),
+                      exchange.getRequestURI(),
+                      headers.getFirst("Athanor-Forwarded"),
+                      ("Bearer " + KEY.key()).equals(headers.getFirst("Authorization")),
+                      body.replaceAll("n\":\\d+", "n\":V")));
+          if (exchange.getRequestMethod().equals("POST")) {
+            send(exchange, 201, "{\"handle\": \"%s\"}".formatted(handle("2")));
+          } else {
+            send(
+                exchange,
+                507,
+                "{\"type\": \"urn:athanor:problem:out-of-device-memory\", \"detail\": \"no\"}");
+          }
+        };
+
+    var got = exchange(store("midway"), "12345678");
+
+    assertThat(got)
+        .startsWith("HTTP/1.1 507 ")
+        .contains(
+            "the tensor is stored under the name midway on 1, but not on all of 1, 2; send the request again: the replica 2: no",
+            "\"done\":[\"1\"]",
+            "\"failed\":[\"2\"]");
+    assertThat(seen)
+        .containsExactly(
+            "POST /tensors?dtype=f32&shape=2&ttlSeconds=600 1 true 12345678",
+            "PUT /tensors/midway/copy 1 true {\"handle\":\"%s\",\"version\":V,\"ttlSeconds\":0,\"replicas\":[\"1\",\"2\"]}"
+                .formatted(handle("2")));
+  }
+
+  @Test
+  void anAnswerThatIsNoneStoresNothing() throws Exception {
+    answer = exchange -> send(exchange, 200, "what?");
+
+    assertThat(exchange(store("nowhere"), "12345678"))
+        .startsWith("HTTP/1.1 503 ")
+        .contains("Retry-After: 5", "the replica 2 answered with status 200");
+    answer = exchange -> send(exchange, 404, "");
+    assertThat(exchange(head("GET /tensors/nowhere"), ""))
+        .startsWith("HTTP/1.1 404 ")
+        .contains("no tensor is stored under the name nowhere");
   }
 
   /** Names and scopes may look like handles. */

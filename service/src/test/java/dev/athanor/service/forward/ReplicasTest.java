@@ -54,6 +54,14 @@ class ReplicasTest {
   private static final String UNAVAILABLE = "replica-unavailable";
   private static final String WRONG = "wrong-replica";
   private static final String CLOSED = "connection closed";
+
+  /** Stored on every replica that runs at first, so that the loss of one loses nothing. */
+  private static final float[] WEIGHTS = new float[ELEMENTS];
+
+  static {
+    Arrays.fill(WEIGHTS, 0.5f);
+  }
+
   private static final JsonMapper JSON = new JsonMapper();
 
   private final HttpClient client =
@@ -63,6 +71,7 @@ class ReplicasTest {
           .executor(Executors.newVirtualThreadPerTaskExecutor())
           .build();
   private final AtomicInteger sent = new AtomicInteger();
+  private final AtomicInteger withWeights = new AtomicInteger();
   private final Set<String> answered = ConcurrentHashMap.newKeySet();
   private final TreeMap<String, Integer> outcomes = new TreeMap<>();
   private volatile boolean killing;
@@ -116,6 +125,7 @@ class ReplicasTest {
       var balancer = balancer(front, port);
       try (var workers = Executors.newVirtualThreadPerTaskExecutor()) {
         awaitBalancer();
+        storeWeights();
         var work = new ArrayList<Future<List<Known>>>();
         for (int i = 0; i < WORKERS; i++) {
           var worker = new Worker(i);
@@ -136,6 +146,7 @@ class ReplicasTest {
               lost += check(tensor) ? 0 : 1;
             }
           }
+          assertThat(withWeights).hasPositiveValue();
           assertThat(lost).as("tensors of the replica that was killed").isPositive();
           System.out.println(
               "ReplicasTest: %d requests, answered by %s, %d tensors lost; outcomes %s"
@@ -161,6 +172,7 @@ class ReplicasTest {
         List.of(
             "athanor.replica=athanor-" + mark,
             "athanor.forward.url=http://127.0.0.{replica}:" + port,
+            "athanor.forward.replicas=2,3,4,5",
             "athanor.tuning.cache=" + folder.resolve("tuning-" + mark + ".json")));
   }
 
@@ -168,6 +180,23 @@ class ReplicasTest {
     try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       return socket.getLocalPort();
     }
+  }
+
+  private void storeWeights() throws Exception {
+    var answer =
+        send(
+            "PUT",
+            "/tensors/weights?replicas=3",
+            "application/json",
+            inline(WEIGHTS).getBytes(UTF_8));
+    assertThat(answer.isOk()).isTrue();
+    assertThat(answer.json().path("replicas").size()).isEqualTo(3);
+    assertThat(answer.json().path("unreachable").path(0).asString()).isEqualTo("5");
+  }
+
+  private static String inline(float[] values) {
+    return "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
+        .formatted(values.length, Arrays.toString(values));
   }
 
   /** HAProxy with the configuration that the documentation shows. */
@@ -315,7 +344,7 @@ class ReplicasTest {
 
     List<Known> work() throws Exception {
       while (sent.get() < REQUESTS) {
-        int which = random.nextInt(10);
+        int which = random.nextInt(12);
         if (tensors.size() < 4 || (which == 0 && tensors.size() < 40)) {
           create();
           continue;
@@ -332,6 +361,7 @@ class ReplicasTest {
           case 6 -> add(tensor);
           case 7 -> addTwo(tensor, tensors.get(random.nextInt(tensors.size())));
           case 8 -> pipeline(tensor);
+          case 9, 10 -> addWeights();
           default -> addInline();
         }
       }
@@ -344,11 +374,6 @@ class ReplicasTest {
         values[i] = random.nextInt(1000);
       }
       return values;
-    }
-
-    private static String inline(float[] values) {
-      return "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
-          .formatted(values.length, Arrays.toString(values));
     }
 
     private Answer json(String method, String path, String body) throws Exception {
@@ -435,6 +460,24 @@ class ReplicasTest {
       expectResult(tensor, wasSettled, answer);
       if (answer.isOk()) {
         sum(answer, tensor.values, b, "h");
+      }
+    }
+
+    /** Any replica can, also the one that was added; only the one that dies may fail to answer. */
+    private void addWeights() throws Exception {
+      boolean wasSettled = settled;
+      var b = numbers();
+      var answer =
+          json(
+              "POST",
+              "/ops/add",
+              "{\"inputs\": {\"a\": {\"handle\": \"weights\"}, \"b\": %s}}".formatted(inline(b)));
+      if (answer.isOk()) {
+        sum(answer, WEIGHTS, b, "y");
+        withWeights.incrementAndGet();
+      } else {
+        assertThat(answer.code).isEqualTo(UNAVAILABLE);
+        assertThat(wasSettled).as("weights lost with one replica").isFalse();
       }
     }
 

@@ -20,6 +20,8 @@ import dev.athanor.api.v1.TensorData;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
+import dev.athanor.service.tensor.NamedTensors.Copy;
+import dev.athanor.service.tensor.Tenant;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.stub.MetadataUtils;
@@ -257,6 +259,25 @@ class OpsServiceTest extends GrpcTest {
     return identity(1).putInputs("x", InputTensor.newBuilder().setInline(x).build());
   }
 
+  /** They are stored over REST. */
+  @Test
+  void aNameStandsForAHandle() {
+    var handle = put(3, 4);
+    store.of(Tenant.LOCAL).named().put("w", handle, new Copy(5, List.of(), Duration.ZERO), _ -> {});
+    try {
+      assertThat(run(identity().putInputs("x", resident("w"))).getOutputsOrThrow("y").getInline())
+          .isEqualTo(data(3, 4));
+    } finally {
+      store.of(Tenant.LOCAL).named().remove("w", Long.MAX_VALUE);
+    }
+    refused(identity().putInputs("x", resident("w")))
+        .is(
+            Status.Code.NOT_FOUND,
+            "unknown-handle",
+            "inputs.x.handle",
+            "no tensor is stored under the name w; PUT /tensors/w stores one, and handles look like t_…");
+  }
+
   @Test
   void handlesThatCannotBeUsedAreNamed() {
     refused(identity().putInputs("x", resident("t_0")))
@@ -344,7 +365,7 @@ class OpsServiceTest extends GrpcTest {
         "missing-input",
         "steps[1].inputs.x",
         "steps[1].inputs.x is \"nothing\", which is no input of the pipeline, no output of an"
-            + " earlier step and no handle");
+            + " earlier step, no handle and no name of a stored tensor");
     assertThat(missing.metadata()).containsEntry("step", "1").containsEntry("op", "identity");
     var unknown =
         refusal(() ->

@@ -174,6 +174,7 @@ class OpenApiTest extends RestTest {
           assertThat(statuses.contains("403")).as(name + " 403").isEqualTo(rule.scope() != null);
           boolean needsMemory =
               name.matches("POST /(ops/\\{op}|pipelines/run|tensors|v2/.*/infer)")
+                  || name.matches("PUT /tensors/\\{handle}")
                   || name.matches("(GET|PUT) /tensors/\\{handle}/data");
           assertThat(statuses.contains("507")).as(name + " 507").isEqualTo(needsMemory);
           if (needsMemory) {

@@ -155,7 +155,7 @@ class PipelineTest extends RestTest {
           {"op": "identity"}                                        | 400 | missing-input     | steps[1].inputs.x   | input "x" […] is missing; identity takes x
           {"op": "identity", "inputs": {"q": "h"}}                  | 400 | unknown-field     | steps[1].inputs.q   | identity has no input "q"; its inputs are x
           {"op": "identity", "inputs": {"x": 1}}                    | 400 | invalid-tensor    | steps[1].inputs.x   | steps[1].inputs.x must be a string, got a number
-          {"op": "identity", "inputs": {"x": "late"}, "outputs": {"y": "late"}} | 400 | missing-input | steps[1].inputs.x | steps[1].inputs.x is "late", which is no input of the pipeline, no output of an earlier step and no handle
+          {"op": "identity", "inputs": {"x": "late"}, "outputs": {"y": "late"}} | 400 | missing-input | steps[1].inputs.x | steps[1].inputs.x is "late", which is no input of the pipeline, no output of an earlier step, no handle and no name of a stored tensor
           {"op": "identity", "inputs": {"x": "t_00000000000000000000000000000000_test"}} | 404 | unknown-handle | steps[1].inputs.x | there is no tensor t_00000000000000000000000000000000_test
           {"op": "identity", "inputs": {"x": "h"}, "outputs": {"z": "q"}} | 400 | unknown-field | steps[1].outputs.z | identity has no output "z"; its outputs are y
           {"op": "identity", "inputs": {"x": "h"}, "outputs": {"y": "x"}} | 400 | invalid-attribute | steps[1].outputs.y | steps[1].outputs.y is "x", which names something else already; names are given once

@@ -66,7 +66,7 @@ class TensorStoreModelTest {
   }
 
   /** Memory that remembers that it was freed. */
-  private static final class Memory implements Buffer {
+  static final class Memory implements Buffer {
     final long bytes;
     boolean freed;
 
@@ -92,7 +92,7 @@ class TensorStoreModelTest {
   }
 
   /** Where all tensors lie. */
-  private static final DeviceStorage HOME =
+  static final DeviceStorage HOME =
       new DeviceStorage() {
         @Override
         public int number() {
@@ -183,6 +183,7 @@ class TensorStoreModelTest {
     TensorInfo info() {
       return new TensorInfo(
           handle,
+          null,
           null,
           scope,
           TensorType.of(DType.U8, memory.bytes),

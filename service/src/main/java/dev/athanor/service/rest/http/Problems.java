@@ -8,7 +8,10 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
 import org.springframework.http.HttpStatus;
+import tools.jackson.core.JsonGenerator;
 
 /** The one place where failures become answers: RFC 9457 problems. */
 public final class Problems {
@@ -66,7 +69,10 @@ public final class Problems {
     response.setStatus(status);
     response.setContentType("application/problem+json");
     if (failure instanceof Failure.Busy busy) {
-      response.setHeader("Retry-After", Long.toString(Math.max(busy.retryAfter().toSeconds(), 1)));
+      retryAfter(response, busy.retryAfter());
+    } else if (failure instanceof Failure.Incomplete incomplete
+        && (status == 429 || status == 503)) {
+      retryAfter(response, incomplete.retryAfter());
     }
     var text = new ByteArrayOutputStream();
     try (var out = Json.write(text)) {
@@ -98,6 +104,10 @@ public final class Problems {
             out.writeStringProperty("replicaUrl", e.url());
           }
         }
+        case Failure.Incomplete e -> {
+          marks(out, "done", e.done());
+          marks(out, "failed", e.failed());
+        }
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
       }
@@ -112,6 +122,17 @@ public final class Problems {
     }
     response.setContentLength(text.size());
     text.writeTo(response.getOutputStream()); // which stays open: with it the body would be closed
+  }
+
+  private static void retryAfter(HttpServletResponse response, Duration delay) {
+    response.setHeader("Retry-After", Long.toString(Math.max(delay.toSeconds(), 1)));
+  }
+
+  private static void marks(JsonGenerator out, String name, List<String> replicas) {
+    out.writeName(name);
+    out.writeStartArray();
+    replicas.forEach(out::writeString);
+    out.writeEndArray();
   }
 
   /** Whether the refusal holds for whatever the client would send on the same connection. */

@@ -1,15 +1,8 @@
-package dev.athanor.service.rest;
+package dev.athanor.service.rest.tensors;
 
-import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
-import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Digested;
-import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.Npy;
-import dev.athanor.service.codec.Safetensors;
-import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.InlineMemory;
@@ -20,6 +13,7 @@ import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.IdempotencyKeys;
 import dev.athanor.service.tensor.IdempotencyKeys.Creation;
+import dev.athanor.service.tensor.Names;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -28,12 +22,9 @@ import dev.athanor.service.transfer.Transfers;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -49,19 +40,20 @@ import org.springframework.web.bind.annotation.RestController;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
-/** Resident tensors but for reading their contents, which is {@link TensorDataController}'s. */
+/**
+ * Resident tensors but for reading their contents, which is {@link TensorDataController}'s, and
+ * storing them by name, which is {@link NamedTensorController}'s.
+ */
 @RestController
 class TensorController {
-
-  private static final Media[] CONTENTS = {
-    Media.JSON, Media.NPY, Media.SAFETENSORS, Media.OCTET_STREAM
-  };
 
   private static final int PAGE = 100;
   private static final int LARGEST_PAGE = 1000;
 
   private final TensorStore store;
+  private final TensorBodies bodies;
   private final Transfers transfers;
+  private final Copies copies;
   private final IdempotencyKeys keys;
   private final DeviceHealth health;
   private final RestSettings settings;
@@ -69,13 +61,17 @@ class TensorController {
 
   TensorController(
       TensorStore store,
+      TensorBodies bodies,
       Transfers transfers,
+      Copies copies,
       IdempotencyKeys keys,
       DeviceHealth health,
       RestSettings settings,
       InlineMemory inline) {
     this.store = store;
+    this.bodies = bodies;
     this.transfers = transfers;
+    this.copies = copies;
     this.keys = keys;
     this.health = health;
     this.settings = settings;
@@ -84,16 +80,12 @@ class TensorController {
 
   @PostMapping("/tensors")
   void create(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    var media = Media.ofBody(request, CONTENTS);
+    var media = Media.ofBody(request, TensorBodies.FORMATS);
     boolean plain = Media.prefers(request, MediaType.TEXT_PLAIN);
     if (!plain) {
       Media.ofAnswer(request, Media.JSON);
     }
-    Requests.checkQuery(
-        request,
-        media == Media.OCTET_STREAM
-            ? List.of("dtype", "shape", "ttlSeconds", "name", "scope", "device")
-            : List.of("ttlSeconds", "name", "scope", "device"));
+    TensorBodies.checkQuery(request, media, List.of("ttlSeconds", "name", "scope", "device"));
     var terms = Requests.terms(request);
     var options =
         new TensorOptions(
@@ -106,7 +98,7 @@ class TensorController {
     TensorInfo info;
     if (key == null) {
       var body = Requests.body(request, settings.maxBodyBytes());
-      info = create(request, media, body, options, terms);
+      info = bodies.create(request, media, body, options, terms);
     } else {
       info = createOnce(key, request, media, options, terms);
     }
@@ -120,95 +112,6 @@ class TensorController {
 
   private TenantTensors tensors(HttpServletRequest request) {
     return store.of(Requests.tenant(request));
-  }
-
-  /** The share of the quota is taken once the size is known, before the elements are read. */
-  private TensorInfo create(
-      HttpServletRequest request,
-      Media media,
-      ByteSource body,
-      TensorOptions options,
-      RequestContext terms)
-      throws IOException {
-    try (var memory = inline.open(Requests.tenant(request))) {
-      return create(
-          request, media, body, new DecodeBudget(memory, settings.maxBodyBytes()), options, terms);
-    }
-  }
-
-  private TensorInfo create(
-      HttpServletRequest request,
-      Media media,
-      ByteSource body,
-      DecodeBudget room,
-      TensorOptions options,
-      RequestContext terms)
-      throws IOException {
-    var declared = media == Media.OCTET_STREAM ? declared(request) : null;
-    // not a resource of a try: it belongs to the tensor in the end
-    var charge = store.of(terms.tenant()).charge(0);
-    Elements elements;
-    try {
-      elements = elements(request, media, declared, body, room);
-      charge.resize(elements.type().bytes());
-    } catch (IOException | RuntimeException | Error e) {
-      charge.close();
-      throw e;
-    }
-    return transfers.create(elements, charge, options, terms);
-  }
-
-  /**
-   * The elements in a body.
-   *
-   * @param type what a body has that does not say it itself
-   * @param room for what has to be read as a whole
-   */
-  private Elements elements(
-      HttpServletRequest request,
-      Media media,
-      @Nullable TensorType type,
-      ByteSource body,
-      DecodeBudget room)
-      throws IOException {
-    return switch (media) {
-      case JSON -> Elements.of(json(body, room));
-      case NPY -> Npy.open(body, room, "body");
-      case SAFETENSORS -> Safetensors.openOne(body, room.limit(), "body");
-      case OCTET_STREAM -> octets(Objects.requireNonNull(type), request, body);
-    };
-  }
-
-  private Elements octets(TensorType type, HttpServletRequest request, ByteSource body) {
-    long announced = request.getContentLengthLong();
-    if (announced >= 0 && announced != type.bytes()) {
-      throw Tensors.wrongSize(type, announced, "body");
-    }
-    return Elements.of(type, body, settings.maxBodyBytes(), "body");
-  }
-
-  private static TensorType declared(HttpServletRequest request) {
-    var dtype = request.getParameter("dtype");
-    var shape = request.getParameter("shape");
-    if (dtype == null || shape == null) {
-      var missing = dtype == null ? "dtype" : "shape";
-      throw new Failure.Refused(
-          Code.INVALID_TENSOR,
-          missing,
-          "application/octet-stream needs ?dtype=f32&shape=2,3; %s is missing".formatted(missing));
-    }
-    return Tensors.type(Tensors.dtype(dtype, "dtype"), Tensors.extents(shape, "shape"), "shape");
-  }
-
-  private static HostTensor json(InputStream body, DecodeBudget room) throws IOException {
-    return switch (Json.read(body, p -> TensorJson.read(p, "", room))) {
-      case TensorJson.Source.Inline(var tensor) -> tensor;
-      case TensorJson.Source.Handle _ ->
-          throw new Failure.Refused(
-              Code.INVALID_TENSOR,
-              "handle",
-              "this takes dtype, shape and data or base64; a handle has a tensor already");
-    };
   }
 
   private TensorInfo createOnce(
@@ -228,7 +131,7 @@ class TensorController {
               terms.deadline(),
               () -> {
                 try {
-                  created[0] = create(request, media, body, options, terms);
+                  created[0] = bodies.create(request, media, body, options, terms);
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
@@ -347,7 +250,7 @@ class TensorController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    var media = Media.ofBody(request, CONTENTS);
+    var media = Media.ofBody(request, TensorBodies.FORMATS);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
     var terms = Requests.terms(request);
@@ -358,7 +261,7 @@ class TensorController {
     TensorInfo info;
     try (var memory = inline.open(Requests.tenant(request))) {
       var room = new DecodeBudget(memory, settings.maxBodyBytes());
-      var contents = elements(request, media, type, body, room);
+      var contents = bodies.elements(request, media, type, body, room);
       info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
     }
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
@@ -366,8 +269,13 @@ class TensorController {
 
   @DeleteMapping("/tensors/{handle}")
   @ResponseStatus(HttpStatus.NO_CONTENT)
-  void delete(@PathVariable("handle") String handle, HttpServletRequest request) {
+  void delete(@PathVariable("handle") String handle, HttpServletRequest request)
+      throws IOException {
     Requests.checkQuery(request, List.of());
-    tensors(request).delete(handle);
+    if (Names.isName(handle)) {
+      copies.delete(request, handle);
+    } else {
+      tensors(request).delete(handle);
+    }
   }
 }

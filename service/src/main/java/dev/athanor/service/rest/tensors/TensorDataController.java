@@ -1,4 +1,4 @@
-package dev.athanor.service.rest;
+package dev.athanor.service.rest.tensors;
 
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;

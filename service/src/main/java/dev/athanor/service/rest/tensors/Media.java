@@ -1,4 +1,4 @@
-package dev.athanor.service.rest;
+package dev.athanor.service.rest.tensors;
 
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -12,7 +12,7 @@ import org.springframework.http.InvalidMediaTypeException;
 import org.springframework.http.MediaType;
 
 /** The formats that tensors travel in. */
-enum Media {
+public enum Media {
   OCTET_STREAM("application/octet-stream"),
   NPY("application/x-npy"),
   SAFETENSORS("application/x-safetensors"),
@@ -28,7 +28,7 @@ enum Media {
     return MediaType.parseMediaType(text);
   }
 
-  String text() {
+  public String text() {
     return text;
   }
 
@@ -37,7 +37,7 @@ enum Media {
    *
    * @throws Failure.Refused with {@code unsupported-media-type}
    */
-  static Media ofBody(HttpServletRequest request, Media... taken) {
+  public static Media ofBody(HttpServletRequest request, Media... taken) {
     var given = request.getContentType();
     if (given != null) {
       try {
@@ -66,7 +66,7 @@ enum Media {
    *
    * @throws Failure.Refused with {@code not-acceptable}
    */
-  static Media ofAnswer(HttpServletRequest request, Media... offered) {
+  public static Media ofAnswer(HttpServletRequest request, Media... offered) {
     var header = String.join(", ", Collections.list(request.getHeaders("Accept")));
     Media best = null;
     double bestQuality = 0;
@@ -84,7 +84,7 @@ enum Media {
   }
 
   /** Whether the client likes a format better than JSON, as browsers do {@code text/html}. */
-  static boolean prefers(HttpServletRequest request, MediaType type) {
+  public static boolean prefers(HttpServletRequest request, MediaType type) {
     var header = String.join(", ", Collections.list(request.getHeaders("Accept")));
     if (header.isBlank()) {
       return false;

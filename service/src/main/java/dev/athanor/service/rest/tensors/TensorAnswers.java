@@ -1,4 +1,4 @@
-package dev.athanor.service.rest;
+package dev.athanor.service.rest.tensors;
 
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter;
@@ -6,6 +6,7 @@ import dev.athanor.service.tensor.TensorInfo;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
@@ -17,8 +18,18 @@ final class TensorAnswers {
 
   static void write(JsonGenerator out, TensorInfo info) {
     out.writeStartObject();
+    members(out, info);
+    out.writeEndObject();
+  }
+
+  private static void members(JsonGenerator out, TensorInfo info) {
     out.writeStringProperty("handle", info.handle());
     text(out, "name", info.name());
+    if (info.replicas() == null) {
+      out.writeNullProperty("replicas");
+    } else {
+      marks(out, "replicas", info.replicas());
+    }
     text(out, "scope", info.scope());
     TensorWriter.writeType(out, info.type());
     out.writeNumberProperty("bytes", info.type().bytes());
@@ -26,7 +37,13 @@ final class TensorAnswers {
     out.writeNumberProperty("version", info.version());
     out.writeStringProperty("createdAt", info.createdAt().toString());
     text(out, "expiresAt", info.expiresAt());
-    out.writeEndObject();
+  }
+
+  private static void marks(JsonGenerator out, String name, List<String> replicas) {
+    out.writeName(name);
+    out.writeStartArray();
+    replicas.forEach(out::writeString);
+    out.writeEndArray();
   }
 
   private static void text(JsonGenerator out, String name, @Nullable Object value) {
@@ -44,6 +61,21 @@ final class TensorAnswers {
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(response.getOutputStream())) {
       write(out, info);
+    }
+  }
+
+  /** Answers with the description of a stored tensor, and the replicas that could not be asked. */
+  static void sendStored(
+      HttpServletResponse response, int status, TensorInfo info, List<String> unreachable)
+      throws IOException {
+    response.setStatus(status);
+    headers(response, info);
+    response.setContentType(Media.JSON.text());
+    try (var out = Json.write(response.getOutputStream())) {
+      out.writeStartObject();
+      members(out, info);
+      marks(out, "unreachable", unreachable);
+      out.writeEndObject();
     }
   }
 

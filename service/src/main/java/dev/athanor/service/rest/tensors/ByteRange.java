@@ -1,4 +1,4 @@
-package dev.athanor.service.rest;
+package dev.athanor.service.rest.tensors;
 
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;

@@ -1,0 +1,243 @@
+package dev.athanor.service.rest.tensors;
+
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.forward.Peers;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.rest.tensors.Copies.Order;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.NamedTensors;
+import dev.athanor.service.tensor.NamedTensors.Copy;
+import dev.athanor.service.tensor.Names;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorStore;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpStatus;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PutMapping;
+import org.springframework.web.bind.annotation.ResponseStatus;
+import org.springframework.web.bind.annotation.RestController;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+
+/** Stores tensors under names that clients choose. */
+@RestController
+class NamedTensorController {
+
+  private static final int LONGEST_COPY = 1 << 16;
+
+  private final TensorStore store;
+  private final TensorBodies bodies;
+  private final Copies copies;
+  private final DeviceHealth health;
+  private final RestSettings settings;
+
+  NamedTensorController(
+      TensorStore store,
+      TensorBodies bodies,
+      Copies copies,
+      DeviceHealth health,
+      RestSettings settings) {
+    this.store = store;
+    this.bodies = bodies;
+    this.copies = copies;
+    this.health = health;
+    this.settings = settings;
+  }
+
+  @PutMapping("/tensors/{handle}")
+  void put(
+      @PathVariable("handle") String name, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    Names.check(name);
+    var media = Media.ofBody(request, TensorBodies.FORMATS);
+    Media.ofAnswer(request, Media.JSON);
+    TensorBodies.checkQuery(request, media, List.of("replicas", "ttlSeconds", "scope", "device"));
+    var terms = Requests.terms(request);
+    var lease = Requests.lease(request);
+    var options =
+        new TensorOptions(
+            null, Requests.label(request, "scope"), Copies.STAGED, request.getParameter("device"));
+    int replicas = replicas(request);
+    health.admit();
+    var before = store.of(terms.tenant()).named().version(name);
+    checkPreconditions(request, name, before, terms);
+    var order =
+        new Order(
+            name,
+            replicas,
+            lease == null ? Duration.ZERO : lease,
+            options,
+            current -> checkUnchanged(request, before, current));
+    var body = Requests.body(request, settings.maxBodyBytes());
+    var staged = bodies.create(request, media, body, options, terms);
+    var stored = copies.store(request, order, staged, terms);
+    response.setHeader("Location", "/tensors/" + name);
+    TensorAnswers.sendStored(
+        response,
+        before.isEmpty() ? HttpServletResponse.SC_CREATED : HttpServletResponse.SC_OK,
+        stored.info(),
+        stored.unreachable());
+  }
+
+  /** How many replicas get a copy; 0 for all. */
+  private int replicas(HttpServletRequest request) {
+    var text = request.getParameter("replicas");
+    if (text == null) {
+      return 1;
+    }
+    if (text.equals("all")) {
+      return 0;
+    }
+    int most = copies.most(request);
+    var given = Tensors.integer(text);
+    if (given.isPresent() && given.getAsLong() >= 1 && given.getAsLong() <= most) {
+      return (int) given.getAsLong();
+    }
+    throw new Failure.Refused(
+        Code.INVALID_ATTRIBUTE,
+        "replicas",
+        "replicas is \"%s\"; it must be all or an integer 1 to %d, the number of replicas that this one can copy to (athanor.forward.replicas), itself included"
+            .formatted(Tensors.excerpt(text), most));
+  }
+
+  /** Compares with the copy of this replica or, where it has none, with that of another one. */
+  private void checkPreconditions(
+      HttpServletRequest request, String name, OptionalLong here, RequestContext terms)
+      throws IOException {
+    var ifMatch = request.getHeader("If-Match");
+    var ifNoneMatch = request.getHeader("If-None-Match");
+    if (ifNoneMatch != null && !ifNoneMatch.strip().equals("*")) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "If-None-Match",
+          "If-None-Match is %s; here it can only be *, which stores no tensor over another"
+              .formatted(Tensors.excerpt(ifNoneMatch)));
+    }
+    if (ifMatch == null && ifNoneMatch == null) {
+      return;
+    }
+    var version = here;
+    if (here.isEmpty()) {
+      var holder = copies.find(request, name, terms);
+      version = holder.isEmpty() ? here : ETags.version(holder.get().etag());
+    }
+    if (ifNoneMatch != null && version.isPresent()) {
+      throw new Failure.Refused(
+          Code.VERSION_MISMATCH,
+          "If-None-Match",
+          "If-None-Match is *, but version %d of a tensor is stored under the name %s"
+              .formatted(version.getAsLong(), name));
+    }
+    if (ifMatch != null && (version.isEmpty() || !ETags.allows(ifMatch, version.getAsLong()))) {
+      throw new Failure.Refused(
+          Code.VERSION_MISMATCH,
+          "If-Match",
+          version.isEmpty()
+              ? "If-Match is given, but no tensor is stored under the name %s".formatted(name)
+              : "If-Match does not match version %d of the tensor %s; read the tensor again"
+                  .formatted(version.getAsLong(), name));
+    }
+  }
+
+  private static void checkUnchanged(
+      HttpServletRequest request, OptionalLong before, OptionalLong current) {
+    var header = request.getHeader("If-Match") == null ? "If-None-Match" : "If-Match";
+    if (request.getHeader(header) != null && !before.equals(current)) {
+      throw new Failure.Refused(
+          Code.VERSION_MISMATCH,
+          header,
+          "another tensor was stored under the name while this one was uploaded; read it and send the request again");
+    }
+  }
+
+  /**
+   * What one replica tells another.
+   *
+   * @param handle null if the replica gets no copy, and drops an older one
+   */
+  private record Notice(@Nullable String handle, Copy copy) {}
+
+  /** Replicas tell each other the names of the tensors that they have copied. */
+  @PutMapping("/tensors/{handle}/copy")
+  @ResponseStatus(HttpStatus.NO_CONTENT)
+  void copy(@PathVariable("handle") String name, HttpServletRequest request) throws IOException {
+    Names.check(name);
+    Media.ofBody(request, Media.JSON);
+    Requests.checkQuery(request, List.of());
+    if (!Peers.isForwarded(request)) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "Athanor-Forwarded",
+          "Athanor-Forwarded is missing; replicas send this request to each other, and clients send PUT /tensors/{name}");
+    }
+    var notice = Json.read(Requests.body(request, LONGEST_COPY), NamedTensorController::notice);
+    var named = store.of(Requests.tenant(request)).named();
+    if (notice.handle == null) {
+      named.remove(name, notice.copy.version());
+    } else {
+      named.put(name, notice.handle, notice.copy, _ -> {});
+    }
+  }
+
+  private static Notice notice(JsonParser parser) {
+    String handle = null;
+    long version = 0;
+    long seconds = 0;
+    var replicas = new ArrayList<String>();
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      var key = parser.currentName();
+      parser.nextToken();
+      switch (key) {
+        case "handle" -> handle = Json.string(parser, "handle", Code.INVALID_ATTRIBUTE);
+        case "version" -> version = integer(parser, key, 1, NamedTensors.GREATEST_VERSION);
+        case "ttlSeconds" -> seconds = integer(parser, key, 0, Tensors.LONGEST_LEASE_SECONDS);
+        case "replicas" -> marks(parser, replicas);
+        default ->
+            throw Json.unknown("", key, List.of("handle", "version", "ttlSeconds", "replicas"));
+      }
+    }
+    if (version == 0) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE, "version", "version is missing; it orders what is stored");
+    }
+    return new Notice(handle, new Copy(version, replicas, Duration.ofSeconds(seconds)));
+  }
+
+  private static long integer(JsonParser parser, String key, long least, long most) {
+    if (parser.currentToken() == JsonToken.VALUE_NUMBER_INT
+        && parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER
+        && parser.getLongValue() >= least
+        && parser.getLongValue() <= most) {
+      return parser.getLongValue();
+    }
+    throw new Failure.Refused(
+        Code.INVALID_ATTRIBUTE,
+        key,
+        "%s is %s; it must be an integer %d to %d"
+            .formatted(key, Tensors.excerpt(parser.getString()), least, most));
+  }
+
+  private static void marks(JsonParser parser, List<String> replicas) {
+    if (parser.currentToken() != JsonToken.START_ARRAY) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "replicas",
+          "replicas must be a list of marks, got " + Json.name(parser.currentToken()));
+    }
+    while (parser.nextToken() != JsonToken.END_ARRAY) {
+      replicas.add(Json.string(parser, "replicas", Code.INVALID_ATTRIBUTE));
+    }
+  }
+}

@@ -1,0 +1,374 @@
+package dev.athanor.service.forward;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.service.ServiceProcess;
+import dev.athanor.service.security.ApiKey;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * The replicas 2, 3 and 4, which copy named tensors to each other, and 5, which they know but which
+ * does not run.
+ */
+@Timeout(300)
+class NamedReplicasTest {
+
+  private static final JsonMapper JSON = new JsonMapper();
+  private static final ApiKey.Made LAB = key("lab", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.Made OTHER = key("other", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.Made READER = key("lab", "tensors:read");
+  private static final Map<String, ServiceProcess> REPLICAS = new TreeMap<>();
+  private static final HttpClient CLIENT = HttpClient.newHttpClient();
+
+  @TempDir private static Path folder;
+  private static int port;
+
+  private static ApiKey.Made key(String tenant, String scopes) {
+    return ApiKey.make(new Tenant(tenant), Scope.list(scopes), new SecureRandom());
+  }
+
+  @BeforeAll
+  static void start() throws Exception {
+    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      port = socket.getLocalPort();
+    }
+    Files.write(folder.resolve("keys"), List.of(LAB.line(), OTHER.line(), READER.line()));
+    for (var mark : List.of("2", "3", "4")) {
+      launch(mark);
+    }
+    for (var replica : REPLICAS.values()) {
+      replica.awaitReady();
+    }
+  }
+
+  private static void launch(String mark) throws IOException {
+    REPLICAS.put(
+        mark,
+        new ServiceProcess(
+            "127.0.0." + mark,
+            port,
+            0,
+            folder.resolve(mark + ".log"),
+            List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            List.of(
+                "athanor.replica=test-" + mark,
+                "athanor.forward.url=http://127.0.0.{replica}:" + port,
+                "athanor.forward.replicas=2,3,4,5",
+                "athanor.tensors.max-bytes=" + (1 << 20),
+                "athanor.security.mode=api-key",
+                "athanor.security.api-keys.file=" + folder.resolve("keys"),
+                "athanor.tuning.cache=" + folder.resolve(mark + ".json"))));
+  }
+
+  private static ServiceProcess replica(String mark) {
+    return Objects.requireNonNull(REPLICAS.get(mark));
+  }
+
+  @AfterAll
+  static void stop() {
+    REPLICAS.values().forEach(ServiceProcess::close);
+  }
+
+  @AfterEach
+  void delete() throws Exception {
+    // 5, which does not answer, is in the problem; the others have none any more
+    assertThat(send(LAB, "2", "DELETE", "/tensors/w", null).status()).isEqualTo(503);
+  }
+
+  private record Answer(int status, JsonNode body, String replica) {
+    String detail() {
+      return body.path("detail").asString("");
+    }
+
+    List<String> list(String member) {
+      var texts = new ArrayList<String>();
+      body.path(member).forEach(each -> texts.add(each.asString()));
+      return texts;
+    }
+  }
+
+  private static Answer send(
+      ApiKey.Made key,
+      String mark,
+      String method,
+      String path,
+      byte @Nullable [] body,
+      String... headers)
+      throws Exception {
+    var request =
+        HttpRequest.newBuilder(URI.create("http://127.0.0.%s:%d%s".formatted(mark, port, path)))
+            .timeout(Duration.ofMinutes(1))
+            .header("X-API-Key", key.key())
+            .method(
+                method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
+    if (body != null) {
+      request.header(
+          "Content-Type",
+          path.contains("shape=") ? "application/octet-stream" : "application/json");
+    }
+    if (headers.length > 0) {
+      request.headers(headers);
+    }
+    HttpResponse<byte[]> response = CLIENT.send(request.build(), BodyHandlers.ofByteArray());
+    var text = response.body();
+    return new Answer(
+        response.statusCode(),
+        text.length > 0 && text[0] == '{' ? JSON.readTree(text) : JSON.createObjectNode(),
+        response.headers().firstValue("Athanor-Replica").orElse(""));
+  }
+
+  private static byte[] tensor(float... values) {
+    return "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
+        .formatted(values.length, Arrays.toString(values))
+        .getBytes(UTF_8);
+  }
+
+  private static Answer put(String mark, String query, float... values) throws Exception {
+    return send(LAB, mark, "PUT", "/tensors/w" + query, tensor(values));
+  }
+
+  /** Runs an op on a named tensor, and returns its first element. */
+  private static Answer relu(String mark, String... headers) throws Exception {
+    return send(
+        LAB,
+        mark,
+        "POST",
+        "/ops/relu",
+        "{\"inputs\": {\"x\": {\"handle\": \"w\"}}}".getBytes(UTF_8),
+        headers);
+  }
+
+  private static float first(Answer answer) {
+    assertThat(answer.status()).as(answer.body().toString()).isEqualTo(200);
+    return answer.body().path("outputs").path("y").path("data").path(0).floatValue();
+  }
+
+  private static Answer describe(String mark) throws Exception {
+    return send(LAB, mark, "GET", "/tensors/w", null, "Athanor-Forwarded", "x");
+  }
+
+  @Test
+  void eachReplicaHasItsCopy() throws Exception {
+    var stored = put("3", "?replicas=3&scope=a+b&ttlSeconds=600", 1, 2);
+
+    assertThat(stored.status()).as(stored.body().toString()).isEqualTo(201);
+    assertThat(stored.list("replicas")).containsExactly("3", "4", "2");
+    assertThat(stored.list("unreachable")).containsExactly("5");
+    for (var mark : REPLICAS.keySet()) {
+      var copy = describe(mark);
+      assertThat(copy.list("replicas")).containsExactly("3", "4", "2");
+      assertThat(copy.body().path("scope").asString()).isEqualTo("a b");
+      assertThat(copy.body().path("expiresAt").isNull()).isFalse();
+      assertThat(copy.body().path("handle").asString()).endsWith("_" + mark);
+      assertThat(copy.body().path("version")).isEqualTo(stored.body().path("version"));
+      var answer = relu(mark);
+      assertThat(first(answer)).isEqualTo(1);
+      assertThat(answer.replica()).isEqualTo(mark);
+    }
+  }
+
+  @Test
+  void aReplicaWithoutACopyForwards() throws Exception {
+    assertThat(put("2", "", 1).list("replicas")).containsExactly("2");
+
+    for (var mark : REPLICAS.keySet()) {
+      var answer = relu(mark);
+      assertThat(first(answer)).isEqualTo(1);
+      assertThat(answer.replica()).isEqualTo("2");
+      assertThat(send(LAB, mark, "GET", "/tensors/w", null).replica()).isEqualTo("2");
+      assertThat(send(LAB, mark, "GET", "/tensors/w/data", null).status()).isEqualTo(200);
+    }
+    var forwarded = relu("3", "Athanor-Forwarded", "x");
+    assertThat(forwarded.status()).isEqualTo(404);
+    assertThat(forwarded.detail())
+        .isEqualTo(
+            "the replica 3, to which the request was forwarded, has no tensor of the name w; store it with ?replicas=all");
+  }
+
+  /** A replica that does not answer may have what the others have not. */
+  @Test
+  void aNameThatNobodyHasMayBeElsewhere() throws Exception {
+    var answer = relu("2");
+    assertThat(answer.status()).isEqualTo(503);
+    assertThat(answer.detail()).startsWith("the replica 5 cannot be reached");
+  }
+
+  @Test
+  void olderCopiesAreDropped() throws Exception {
+    put("2", "?replicas=3", 1);
+    var again = put("4", "", 2);
+
+    assertThat(again.status()).isEqualTo(200);
+    assertThat(again.list("replicas")).containsExactly("4");
+    assertThat(describe("2").status()).isEqualTo(404);
+    assertThat(describe("3").status()).isEqualTo(404);
+    for (var mark : REPLICAS.keySet()) {
+      assertThat(first(relu(mark))).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void preconditionsSeeCopiesOfOtherReplicas() throws Exception {
+    var version = put("2", "", 1).body().path("version").asLong();
+
+    assertThat(send(LAB, "3", "PUT", "/tensors/w", tensor(2), "If-None-Match", "*").detail())
+        .isEqualTo(
+            "If-None-Match is *, but version %d of a tensor is stored under the name w"
+                .formatted(version));
+    assertThat(send(LAB, "3", "PUT", "/tensors/w", tensor(2), "If-Match", "\"7\"").status())
+        .isEqualTo(412);
+    assertThat(
+            send(LAB, "3", "PUT", "/tensors/w", tensor(2), "If-Match", "\"" + version + "\"")
+                .status())
+        .isEqualTo(201);
+  }
+
+  @Test
+  void copiesThatCannotBeMadeChangeNothing() throws Exception {
+    put("2", "?replicas=3", 1);
+
+    for (var query : List.of("?replicas=4", "?replicas=all")) {
+      var answer = put("2", query, 2);
+      assertThat(answer.status()).isEqualTo(503);
+      assertThat(answer.body().path("type").asString()).endsWith("replica-unavailable");
+      assertThat(answer.detail())
+          .startsWith(
+              "no replica has stored the tensor under the name w, since too few could take a copy: the replica 5 cannot be reached");
+      assertThat(answer.list("done")).isEmpty();
+      assertThat(answer.list("failed")).containsExactly("5");
+    }
+    for (var mark : REPLICAS.keySet()) {
+      assertThat(first(relu(mark))).isEqualTo(1);
+      assertThat(send(LAB, mark, "GET", "/tensors", null).body().path("tensors").size())
+          .as("tensors of %s", mark)
+          .isEqualTo(1);
+    }
+    assertThat(put("2", "?replicas=5", 2).detail())
+        .startsWith("replicas is \"5\"; it must be all or an integer 1 to 4");
+  }
+
+  /** The next replica stands in for one that is full. */
+  @Test
+  void aFullReplicaIsPassedOver() throws Exception {
+    int size = 700_000;
+    var filler =
+        send(LAB, "3", "POST", "/tensors?dtype=u8&shape=" + size, new byte[size])
+            .body()
+            .path("handle")
+            .asString();
+
+    var one = send(LAB, "2", "PUT", "/tensors/w?replicas=2&dtype=u8&shape=" + size, new byte[size]);
+    assertThat(one.list("replicas")).as(one.body().toString()).containsExactly("2", "4");
+    assertThat(one.list("unreachable")).containsExactly("5");
+    send(LAB, "2", "DELETE", "/tensors/w", null);
+    var all = send(LAB, "2", "PUT", "/tensors/w?replicas=3&dtype=u8&shape=" + size, new byte[size]);
+    assertThat(all.status()).isEqualTo(429);
+    assertThat(all.detail()).contains("the replica 3: a tensor of 700000 bytes more would exceed");
+    assertThat(all.list("failed")).containsExactly("3", "5");
+    send(LAB, "3", "DELETE", "/tensors/" + filler, null);
+  }
+
+  @Test
+  void deletingDeletesAllCopies() throws Exception {
+    put("2", "?replicas=3", 1);
+
+    var answer = send(LAB, "4", "DELETE", "/tensors/w", null);
+
+    assertThat(answer.status()).isEqualTo(503);
+    assertThat(answer.detail())
+        .startsWith(
+            "the tensor of the name w is deleted on 4, 2, 3, but others may still have it; send the request again: the replica 5 cannot be reached");
+    assertThat(answer.list("done")).containsExactly("4", "2", "3");
+    assertThat(answer.list("failed")).containsExactly("5");
+    for (var mark : REPLICAS.keySet()) {
+      assertThat(describe(mark).status()).isEqualTo(404);
+    }
+  }
+
+  @Test
+  void namesBelongToTheirTenants() throws Exception {
+    put("2", "?replicas=3", 1);
+    assertThat(send(OTHER, "3", "PUT", "/tensors/w", tensor(9)).status()).isEqualTo(201);
+
+    assertThat(first(relu("3"))).isEqualTo(1);
+    assertThat(send(OTHER, "4", "GET", "/tensors/w", null).replica()).isEqualTo("3");
+    send(OTHER, "4", "DELETE", "/tensors/w", null);
+    assertThat(first(relu("3"))).isEqualTo(1);
+    assertThat(send(OTHER, "3", "GET", "/tensors", null).body().path("tensors").size()).isZero();
+  }
+
+  @Test
+  void copyingNeedsTheScopeOfTheCaller() throws Exception {
+    assertThat(send(READER, "2", "PUT", "/tensors/w", tensor(1)).status()).isEqualTo(403);
+    assertThat(
+            send(
+                    READER,
+                    "2",
+                    "PUT",
+                    "/tensors/w/copy",
+                    "{\"version\": 1}".getBytes(UTF_8),
+                    "Athanor-Forwarded",
+                    "3")
+                .status())
+        .isEqualTo(403);
+  }
+
+  /** The header that ends loops ends the copying, too. */
+  @Test
+  void aForwardedRequestIsNotCopied() throws Exception {
+    assertThat(
+            send(LAB, "2", "PUT", "/tensors/w?replicas=2", tensor(1), "Athanor-Forwarded", "x")
+                .detail())
+        .startsWith("replicas is \"2\"; it must be all or an integer 1 to 1");
+  }
+
+  @Test
+  void theLossOfAReplicaLosesNothing() throws Exception {
+    put("2", "?replicas=3", 1);
+
+    replica("4").kill();
+    try {
+      for (var mark : List.of("2", "3")) {
+        assertThat(first(relu(mark))).isEqualTo(1);
+      }
+    } finally {
+      launch("4");
+      replica("4").awaitReady();
+    }
+    assertThat(first(relu("4"))).as("which the new replica forwards").isEqualTo(1);
+    put("4", "?replicas=3", 2);
+    for (var mark : REPLICAS.keySet()) {
+      assertThat(first(relu(mark))).isEqualTo(2);
+    }
+  }
+}
