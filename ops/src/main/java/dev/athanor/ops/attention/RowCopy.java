@@ -27,6 +27,12 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
    */
   private static final int MOST_UNROLLED = 64;
 
+  /**
+   * The most segments of a row that are copied by predicates. More take more predicates than a
+   * thread has, and registers to keep them in, with which kernels of long rows spill.
+   */
+  private static final int MOST_PREDICATED = 2;
+
   /** The most bytes that every row begins at a multiple of, and that one copy can move. */
   public static int access(long rowBytes) {
     return (int) Math.min(16, Long.lowestOneBit(rowBytes));
@@ -147,10 +153,24 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   private void copy(
       SharedTile tile, Places places, Int row, GlobalPointer from, Int columns, Predicate there) {
     for (int s = 0; s < places.segments; s++) {
-      var column = places.column.plus(s * places.segment);
-      // rows are as long as a multiple of what is copied at once
-      tile.copyAsyncWhere(
-          there.and(column.lt(columns)), row, column, access, from, k.integer(s * places.segment));
+      int further = s * places.segment;
+      var column = places.column.plus(further);
+      var index = k.integer(further);
+      if (places.segments <= MOST_PREDICATED) {
+        // rows are as long as a multiple of what is copied at once
+        var inside = there.and(column.lt(columns));
+        tile.copyAsyncWhere(inside, row, column, access, from, index);
+      } else {
+        var bytes =
+            columns
+                .minus(places.column)
+                .plus(-further)
+                .times(from.element().bytes())
+                .max(k.integer(0))
+                .min(k.integer(access));
+        tile.copyAsync(
+            row, column, access, from, index, bytes.where(there, k.integer(0)));
+      }
     }
   }
 

@@ -146,7 +146,8 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
 
     /** {@code 2^(score − shift)}. */
     public Real exp2(Real capped, Real shift) {
-      return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate())).exp2();
+      return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate()))
+          .exp2WithoutSubnormals();
     }
 
     /** The derivative of the score by {@code scale} times the product. */
@@ -183,7 +184,7 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
       for (double c : new double[] {-17.0 / 315, 2.0 / 15, -1.0 / 3, 1}) {
         series = series.fma(square, square.constant(c));
       }
-      var tail = t.times(2 * LOG2_E).exp2().plus(1);
+      var tail = t.times(2 * LOG2_E).exp2WithoutSubnormals().plus(1);
       var reciprocal = k.compute(Type.F32, "rcp.approx.f32", tail).widen();
       var far = reciprocal.fma(x.constant(-2), x.constant(1));
       var magnitude = t.times(series).where(t.lt(0.3), far);
