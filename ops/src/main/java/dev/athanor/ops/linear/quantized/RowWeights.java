@@ -7,7 +7,6 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.BlockBytes;
 import dev.athanor.ops.quant.BlockFormat;
-import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Quants;
 import dev.athanor.ops.quant.Run;
@@ -154,24 +153,7 @@ final class RowWeights {
         }
         yield runs;
       }
-      case Packing.AlongN(var words, var zeros, var lessOne) -> {
-        if (words != ColumnWeights.Format.GPTQ || length != Int4Layout.WORD) {
-          throw new IllegalArgumentException(packing.text());
-        }
-        var columns = new ColumnWeights(k, words, problem.weights, problem.n);
-        var first = part.times(length);
-        var group = first.shr(problem.groupShift);
-        var zero =
-            zeros
-                ? columns.zeros(problem.zeros, lessOne, group, row, 1).getFirst()
-                : columns.middles(1).getFirst();
-        var quants =
-            columns.patch(first, length, row, 1, problem.depth).stream()
-                .map(q -> q.getFirst().minus(zero))
-                .toList();
-        var scale = columns.scales(problem.scales, group, row, 1).getFirst();
-        yield List.of(new Run(first, quants, scale, Optional.empty()));
-      }
+      case Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
     };
   }
 
