@@ -124,8 +124,7 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
   }
 
   private Int bytes(Int low, Int high, int selection) {
-    return k.compute(
-            Type.B32, "prmt.b32", bits(low), bits(high), k.integer(selection).value())
+    return k.compute(Type.B32, "prmt.b32", bits(low), bits(high), k.integer(selection).value())
         .integer();
   }
 

@@ -181,8 +181,7 @@ public record TensorMatmul(
    *
    * @param scales two of each eight columns, or none
    */
-  private static void promote(
-      List<List<Value>> from, List<List<Value>> to, List<Value> scales) {
+  private static void promote(List<List<Value>> from, List<List<Value>> to, List<Value> scales) {
     var wide = scales.stream().map(Value::widen).toList();
     for (int part = 0; part < to.size(); part++) {
       for (int i = 0; i < to.get(part).size(); i++) {

@@ -16,9 +16,8 @@ import java.util.List;
 
 /**
  * Brings stages of four-bit weights to shared memory, decoded by {@link PairedNibbles}: as weights
- * of f16, or as the integers that {@link ColumnScales} apply to.
- * Behind the ends of the weights a stage gets some of them again, which are multiplied with zeros
- * or not stored.
+ * of f16, or as the integers that {@link ColumnScales} apply to. Behind the ends of the weights a
+ * stage gets some of them again, which are multiplied with zeros or not stored.
  *
  * @param stage with K as the row for AWQ, whose words go along N
  * @param firstColumn of the block
@@ -136,7 +135,9 @@ record PairedStaging(
       var points = zeros(nibbles, inWeights, group);
       stores.add(() -> {
         var pairsOfScales =
-            scales.stream().flatMap(s -> Collections.nCopies(CHUNK, k.pack(s, s)).stream()).toList();
+            scales.stream()
+                .flatMap(s -> Collections.nCopies(CHUNK, k.pack(s, s)).stream())
+                .toList();
         for (int i = 0; i < words; i++) {
           var word = loaded.get(i).integer();
           var pairs = along ? nibbles.unsigned(word, 0) : nibbles.signed(word);

@@ -56,19 +56,13 @@ final class RowWeights {
     return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
   }
 
-  /** Where the runs of a part begin, when part 0 begins at 0 and a span. */
+  /** Where the runs of a part of blocks begin, when part 0 begins at 0 and a span. */
   List<Int> firsts(Int part) {
-    if (packing instanceof Packing.Block(var dtype)) {
-      var first = BlockFormat.first(dtype, part, length);
-      return BlockFormat.runs(dtype) == 1
-          ? List.of(first)
-          : List.of(first, first.plus(BlockFormat.apart(dtype)));
-    }
-    var firsts = new ArrayList<Int>();
-    for (int word = 0; word < length; word += Int4Layout.WORD) {
-      firsts.add(part.times(length).plus(word));
-    }
-    return firsts;
+    var dtype = ((Packing.Block) packing).format();
+    var first = BlockFormat.first(dtype, part, length);
+    return BlockFormat.runs(dtype) == 1
+        ? List.of(first)
+        : List.of(first, first.plus(BlockFormat.apart(dtype)));
   }
 
   /**

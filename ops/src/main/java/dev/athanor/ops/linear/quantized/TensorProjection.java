@@ -24,11 +24,12 @@ import java.util.Optional;
 /**
  * Products with quantised weights on tensor cores: weights are dequantised on their way to shared
  * memory. Four-bit weights of {@code group} stay integers there, and their scales are applied to
- * sums: a weight with its scale has more digits than bf16, an integer has not. With {@code split} the blocks along the second dimension of the grid share K, {@code
- * depth} each, and c is where their f32 sums go, for {@link SplitVariant}.
+ * sums: a weight with its scale has more digits than bf16, an integer has not. With {@code split}
+ * the blocks along the second dimension of the grid share K, {@code depth} each, and c is where
+ * their f32 sums go, for {@link SplitVariant}.
  *
- * @param group how many weights along K are summed before a scale is applied to the sum; 0 if scales
- *     are applied to weights
+ * @param group how many weights along K are summed before a scale is applied to the sum; 0 if
+ *     scales are applied to weights
  * @param accessA bytes of a that may be copied at once
  * @param accessWeights how many weights may be decoded at once: of int8 as many as rows of N are
  *     aligned to, of four-bit ones 32 where K is a multiple of that
@@ -134,8 +135,7 @@ record TensorProjection(
         new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
     var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
     var shared = k.dynamicShared();
-    var product =
-        new TensorMatmul(k, shared, tile, mma(in), stageA(), stageB(), factors(in));
+    var product = new TensorMatmul(k, shared, tile, mma(in), stageA(), stageB(), factors(in));
     var weights = weights(k, shared, problem, place.column());
     var rows =
         new MatrixStaging(
@@ -197,12 +197,10 @@ record TensorProjection(
         tile.threads());
   }
 
-  private Optional<GroupScales> scales(
-      KernelBuilder k, ProjectionParameters problem, Int column) {
+  private Optional<GroupScales> scales(KernelBuilder k, ProjectionParameters problem, Int column) {
     return group == 0
         ? Optional.empty()
         : Optional.of(
-            new ColumnScales(
-                k, problem, column, tile.warpN(), group, accessC >= 2 * out.bytes()));
+            new ColumnScales(k, problem, column, tile.warpN(), group, accessC >= 2 * out.bytes()));
   }
 }

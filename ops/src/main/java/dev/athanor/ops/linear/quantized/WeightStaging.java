@@ -119,8 +119,7 @@ final class WeightStaging implements Staging {
 
   /** Some rows of K of eight columns. */
   private List<List<Real>> patch(Int row, int count, Int column) {
-    var weights =
-        new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
+    var weights = new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
     var patch = new ArrayList<List<Real>>();
     for (int i = 0; i < count; i++) {
       patch.add(new ArrayList<>());

@@ -297,8 +297,8 @@ class Int4Test {
   }
 
   /**
-   * Kernels compute with the very weights that quantisation left: those of f16 on tensor cores round
-   * them to f16, the others do not. They point where the weights did before.
+   * Kernels compute with the very weights that quantisation left: those of f16 on tensor cores
+   * round them to f16, the others do not. They point where the weights did before.
    */
   @ParameterizedTest
   @EnumSource(
