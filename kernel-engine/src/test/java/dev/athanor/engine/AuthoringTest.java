@@ -158,8 +158,8 @@ class AuthoringTest {
                 }))
             .toString();
     assertThat(text).containsOnlyOnce("ld.global.nc.f32").containsOnlyOnce("ld.global.f32");
-    assertThatThrownBy(() ->
-            build(k -> k.input("x", Type.F32).store(k.thread(), k.real(Type.F32, 1))))
+    assertThatThrownBy(
+            () -> build(k -> k.input("x", Type.F32).store(k.thread(), k.real(Type.F32, 1))))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageMatching(
             "AuthoringTest.java:\\d+: cannot store through an input, which is read-only; declare it with pointer\\(\\)");

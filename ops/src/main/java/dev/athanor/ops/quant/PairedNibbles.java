@@ -8,34 +8,44 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Decodes words of eight four-bit weights to f16, two weights an instruction. Nibbles {@code i} and
- * {@code i + 4} of a word are a pair. Written into the mantissas of two f16 numbers they stand for
- * themselves beside a base, 1024 for an even {@code i} and 64 for an odd one, whose last bit is
- * four places lower. The difference to a zero point with the same base is exact (Kim et al., <a
+ * Decodes words of eight four-bit weights to f16 or bf16, two weights an instruction. Written into
+ * the mantissas of two numbers, nibbles stand for themselves beside a base: in f16, 1024 for the
+ * lowest four bits and 64 for the next four; in bf16, whose mantissa has seven bits, 128 for the
+ * lowest four. The difference to a zero point with the same base is exact (Kim et al., <a
  * href="https://arxiv.org/abs/2211.10017">Who Says Elephants Can't Run</a>, 2022, section 3).
+ *
+ * @param element f16 or bf16
  */
-public final class PairedNibbles {
+public record PairedNibbles(KernelBuilder k, Type element, Order order) {
+
+  /** Which nibbles of a word are pairs. */
+  public enum Order {
+    /** Nibbles {@code 2i} and {@code 2i + 1}. */
+    NEIGHBORS,
+    /** Nibbles {@code i} and {@code i + 4}, which take fewer instructions. */
+    FOUR_APART
+  }
 
   /** Pairs of a word. */
   public static final int PAIRS = Int4Layout.WORD / 2;
 
-  private static final int EVEN_BASE = 0x6400_6400;
-  private static final int ODD_BASE = 0x5400_5400;
-  private static final int EVEN_UNIT = 0x0001_0001;
-  private static final int ODD_UNIT = 0x0010_0010;
+  private static final int MINUS_ONES = 0xBF80_BF80;
 
-  private final KernelBuilder k;
-
-  public PairedNibbles(KernelBuilder k) {
-    this.k = k;
+  /** What adds 1 to both nibbles of a pair. */
+  private int unit(int pair) {
+    if (element == Type.BF16) {
+      return 0x0001_0001;
+    }
+    return order == Order.NEIGHBORS ? 0x0010_0001 : pair % 2 == 0 ? 0x0001_0001 : 0x0010_0010;
   }
 
-  private static int base(int pair) {
-    return pair % 2 == 0 ? EVEN_BASE : ODD_BASE;
+  private int base(int pair) {
+    int unit = unit(pair);
+    return baseOf(unit >>> 16) << 16 | baseOf(unit & 0xFFFF);
   }
 
-  private static int unit(int pair) {
-    return pair % 2 == 0 ? EVEN_UNIT : ODD_UNIT;
+  private int baseOf(int unit) {
+    return element == Type.BF16 ? 0x4300 : unit == 1 ? 0x6400 : 0x5400;
   }
 
   /**
@@ -71,33 +81,51 @@ public final class PairedNibbles {
     return pairs;
   }
 
-  /** Returns {@code (pair - zero) · scale} for each pair, rounded once. */
+  /** Returns {@code pair - zero} for each pair, which is exact. */
+  public List<Value> quants(List<Value> pairs, List<Value> zeros) {
+    var quants = new ArrayList<Value>();
+    for (int pair = 0; pair < PAIRS; pair++) {
+      quants.add(quants(pairs.get(pair), zeros.get(pair)));
+    }
+    return quants;
+  }
+
+  private Value quants(Value pair, Value zero) {
+    // sub.bf16x2 needs sm_90
+    return element == Type.BF16
+        ? k.compute(Type.B32, "fma.rn.bf16x2", zero, bits(k.integer(MINUS_ONES)), pair)
+        : k.compute(Type.B32, "sub.rn.f16x2", pair, zero);
+  }
+
+  /** Returns {@code (pair - zero) · scale} for each pair of f16, rounded once. */
   public List<Value> weights(List<Value> pairs, List<Value> zeros, List<Value> scales) {
+    var quants = quants(pairs, zeros);
     var weights = new ArrayList<Value>();
     for (int pair = 0; pair < PAIRS; pair++) {
-      var quants = k.compute(Type.B32, "sub.rn.f16x2", pairs.get(pair), zeros.get(pair));
-      weights.add(k.compute(Type.B32, "mul.rn.f16x2", quants, scales.get(pair)));
+      weights.add(k.compute(Type.B32, "mul.rn.f16x2", quants.get(pair), scales.get(pair)));
     }
     return weights;
   }
 
-  /** Returns pairs of nibbles {@code (0, 1), (2, 3), (4, 5), (6, 7)} in the place of others. */
-  public List<Value> inOrder(List<Value> pairs) {
-    return List.of(
-        halves(pairs.get(0), pairs.get(1), 0x5410),
-        halves(pairs.get(2), pairs.get(3), 0x5410),
-        halves(pairs.get(0), pairs.get(1), 0x7632),
-        halves(pairs.get(2), pairs.get(3), 0x7632));
-  }
-
-  private Value halves(Value first, Value second, int selection) {
-    return k.compute(Type.B32, "prmt.b32", first, second, k.integer(selection).value());
-  }
-
   /** The nibbles of a pair, at the places that its {@link #unit} says, with some bits turned. */
-  private static Int nibbles(Int word, int pair, int flip) {
-    var lowest = pair < 2 ? word : word.shr(8);
-    return lowest.andXor(0xF * unit(pair), flip);
+  private Int nibbles(Int word, int pair, int flip) {
+    return placed(word, pair).andXor(0xF * unit(pair), flip);
+  }
+
+  /** A word with the nibbles of a pair at the places that its {@link #unit} says. */
+  private Int placed(Int word, int pair) {
+    if (order == Order.FOUR_APART) {
+      return word.shr(element == Type.BF16 ? 4 * pair : pair / 2 * 8);
+    }
+    // the byte of both nibbles goes to both halves, shifted in the upper one unless f16 has room
+    return element == Type.BF16
+        ? bytes(word, word.shr(4), 0x11 * pair | 0x1100 * (pair + 4))
+        : bytes(word, word, 0x1111 * pair);
+  }
+
+  private Int bytes(Int low, Int high, int selection) {
+    return k.compute(Type.B32, "prmt.b32", bits(low), bits(high), k.integer(selection).value())
+        .integer();
   }
 
   private static Value bits(Int word) {

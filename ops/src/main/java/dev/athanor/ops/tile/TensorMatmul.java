@@ -9,6 +9,7 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
@@ -22,7 +23,8 @@ import java.util.stream.Stream;
  * magnitudes differ widely; every 32, the same error is 3e-4. Sums of {@linkplain Factors#SPLIT
  * split} factors are promoted after every stage, because tensor cores truncate: on Ampere, sums of
  * one sign would err by 2.7e-4 of themselves over a K of 16384. (After every instruction, ptxas
- * would need twice the registers.)
+ * would need twice the registers.) Where groups of b have {@linkplain GroupScales scales}, their
+ * sums are multiplied with them as they are promoted.
  *
  * @param shared of which the ring takes the first {@link #ringBytes}
  * @param a the rows of the tile
@@ -86,6 +88,17 @@ public record TensorMatmul(
    *     Fragments.C_16X8} says, of rows and columns that may be {@link Stage#interleaved}
    */
   public List<List<Value>> multiply(Staging stagingA, Staging stagingB, Int from, Int to) {
+    return multiply(stagingA, stagingB, Optional.empty(), from, to);
+  }
+
+  /**
+   * Multiplies, and applies the scales of groups of b to sums.
+   *
+   * @see #multiply(Staging, Staging, Int, Int)
+   */
+  public List<List<Value>> multiply(
+      Staging stagingA, Staging stagingB, Optional<GroupScales> scales, Int from, Int to) {
+    int promoted = scales.map(GroupScales::depth).orElse(factors == Factors.SPLIT ? tile.k() : 0);
     var sums = sums();
     int stageBytes = a.bytes() + b.bytes();
     int ahead = tile.stages() - 1;
@@ -103,23 +116,29 @@ public record TensorMatmul(
         depth -> {
           // every warp has read the stage that is filled now, and it takes its time
           var rest = fill(stagingA, stagingB, free, depth.plus(ahead * tile.k()));
-          var sumsOfStage = factors == Factors.SPLIT ? sums() : sums;
           var now = first;
-          for (int step = step(); step < tile.k(); step += step()) {
-            var next = fragments(full, step);
-            multiply(now, sumsOfStage);
+          var part = sums;
+          List<Value> scalesOfPart = List.of();
+          for (int step = 0; step < tile.k(); step += step()) {
+            int end = step + step();
+            if (promoted > 0 && step % promoted == 0) {
+              part = sums();
+              scalesOfPart = load(scales, depth.plus(step));
+            }
+            if (end == tile.k()) {
+              free.set(full);
+              full.set(next(full, stageBytes));
+              rest.run();
+              awaitStage();
+            }
+            var next = fragments(full, end % tile.k());
+            multiply(now, part);
             now = next;
+            if (promoted > 0 && end % promoted == 0) {
+              promote(part, sums, scalesOfPart);
+            }
           }
-          free.set(full);
-          full.set(next(full, stageBytes));
-          rest.run();
-          awaitStage();
-          var next = fragments(full, 0);
-          multiply(now, sumsOfStage);
-          set(first, next);
-          if (factors == Factors.SPLIT) {
-            promote(sumsOfStage, sums);
-          }
+          set(first, now);
         });
     k.awaitCopies(0);
     return sums;
@@ -153,11 +172,26 @@ public record TensorMatmul(
     return Stream.generate(this::zeros).limit(parts).toList();
   }
 
-  private static void promote(List<List<Value>> from, List<List<Value>> to) {
+  private List<Value> load(Optional<GroupScales> scales, Int depth) {
+    return scales.map(each -> each.load(warpColumn(), depth)).orElse(List.of());
+  }
+
+  /**
+   * Adds sums of a part of K to those of the tile.
+   *
+   * @param scales two of each eight columns, or none
+   */
+  private static void promote(List<List<Value>> from, List<List<Value>> to, List<Value> scales) {
+    var wide = scales.stream().map(Value::widen).toList();
     for (int part = 0; part < to.size(); part++) {
       for (int i = 0; i < to.get(part).size(); i++) {
         var sum = (Real.Variable) to.get(part).get(i);
-        sum.set(sum.plus((Real) from.get(part).get(i)));
+        var more = (Real) from.get(part).get(i);
+        if (wide.isEmpty()) {
+          sum.set(sum.plus(more));
+        } else {
+          sum.addProduct(more, wide.get((2 * part + i % 2) % wide.size()));
+        }
       }
     }
   }

@@ -15,12 +15,13 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Brings stages of four-bit weights to shared memory as f16, decoded by {@link PairedNibbles}.
- * Behind the ends of the weights a stage gets some of them again, which are multiplied with zeros
- * or not stored.
+ * Brings stages of four-bit weights to shared memory, decoded by {@link PairedNibbles}: as weights
+ * of f16, or as the integers that {@link ColumnScales} apply to. Behind the ends of the weights a
+ * stage gets some of them again, which are multiplied with zeros or not stored.
  *
  * @param stage with K as the row for AWQ, whose words go along N
  * @param firstColumn of the block
+ * @param scaled whether weights have their scales, rather than sums
  * @param words that a thread decodes with the same scales: along K neighbors of a column, of AWQ
  *     rows of K
  */
@@ -31,11 +32,12 @@ record PairedStaging(
     ProjectionParameters problem,
     Int firstColumn,
     Packing packing,
+    boolean scaled,
     int words,
     int threads)
     implements Staging {
 
-  /** The words of a chunk of eight f16 weights. */
+  /** The words of a chunk of eight weights. */
   private static final int CHUNK = PairedNibbles.PAIRS;
 
   /** Whether weights of a packing are four-bit. */
@@ -60,13 +62,16 @@ record PairedStaging(
   @Override
   public Runnable fill(Int offset, Int depth) {
     var to = stage.at(shared, offset, Type.B32);
-    var nibbles = new PairedNibbles(k);
     return switch (packing) {
       case Packing.AlongN(var format, var zeros, var lessOne)
           when format == ColumnWeights.Format.AWQ ->
-          rows(to, nibbles, depth, zeros, lessOne);
-      default -> columns(to, nibbles, depth);
+          rows(to, nibbles(PairedNibbles.Order.FOUR_APART), depth, zeros, lessOne);
+      default -> columns(to, nibbles(PairedNibbles.Order.NEIGHBORS), depth);
     };
+  }
+
+  private PairedNibbles nibbles(PairedNibbles.Order order) {
+    return new PairedNibbles(k, stage.element(), order);
   }
 
   /** A thread takes the same eight columns of neighboring rows of K. */
@@ -86,12 +91,14 @@ record PairedStaging(
                 lessOne ? 1 : 0)
             : nibbles.zeros(k.integer(Int4Layout.MIDDLE));
     var scales =
-        problem
-            .scales
-            .plus(at.times(Int4Layout.WORD).wide())
-            .row(group, problem.n)
-            .as(Type.B32)
-            .load(CHUNK, k.integer(0));
+        scaled
+            ? problem
+                .scales
+                .plus(at.times(Int4Layout.WORD).wide())
+                .row(group, problem.n)
+                .as(Type.B32)
+                .load(CHUNK, k.integer(0))
+            : List.<Value>of();
     List<Runnable> stores = new ArrayList<>();
     var source = problem.weights.plus(at.wide()).row(from, wordsOfRow);
     for (int i = 0; i < words; i++) {
@@ -99,7 +106,7 @@ record PairedStaging(
       source = source.plus(wordsOfRow.wide());
       int below = i;
       stores.add(() ->
-          to.store(row.plus(below), word.times(CHUNK), nibbles.weights(pairs, points, scales)));
+          to.store(row.plus(below), word.times(CHUNK), decode(nibbles, pairs, points, scales)));
     }
     return () -> stores.forEach(Runnable::run);
   }
@@ -120,20 +127,31 @@ record PairedStaging(
       var inWeights = firstColumn.plus(column).min(limit);
       var from = depth.div(length).plus(part).min(lastPart);
       var group = from.times(length).shr(problem.groupShift);
-      var scale = problem.scales.plus(inWeights.wide()).row(group, problem.n).load(k.integer(0));
+      var scales =
+          scaled
+              ? problem.scales.plus(inWeights.wide()).row(group, problem.n).load(1, k.integer(0))
+              : List.<Value>of();
       var loaded = words(inWeights, from.times(words));
       var points = zeros(nibbles, inWeights, group);
       stores.add(() -> {
-        var scales = Collections.nCopies(CHUNK, k.pack(scale, scale));
+        var pairsOfScales =
+            scales.stream()
+                .flatMap(s -> Collections.nCopies(CHUNK, k.pack(s, s)).stream())
+                .toList();
         for (int i = 0; i < words; i++) {
           var word = loaded.get(i).integer();
           var pairs = along ? nibbles.unsigned(word, 0) : nibbles.signed(word);
-          var weights = nibbles.inOrder(nibbles.weights(pairs, points, scales));
+          var weights = decode(nibbles, pairs, points, pairsOfScales);
           to.store(column, part.times(words).plus(i).times(CHUNK), weights);
         }
       });
     }
     return () -> stores.forEach(Runnable::run);
+  }
+
+  private List<Value> decode(
+      PairedNibbles nibbles, List<Value> pairs, List<Value> zeros, List<Value> scales) {
+    return scaled ? nibbles.weights(pairs, zeros, scales) : nibbles.quants(pairs, zeros);
   }
 
   private List<Value> words(Int column, Int first) {

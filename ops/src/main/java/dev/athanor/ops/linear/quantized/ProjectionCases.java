@@ -60,6 +60,15 @@ final class ProjectionCases {
         all.add(turn++, layout, every, zeroFormat);
       }
     }
+    if (!quick) {
+      // bf16, whose scales are applied to sums, with every format of zero points
+      for (var layout : Int4Layout.values()) {
+        for (var zeroFormat : zeroFormats(layout)) {
+          all.add(1, layout, new int[] {17, 40, 160, 32}, zeroFormat);
+          all.add(4, layout, new int[] {65, 72, 192, 64}, zeroFormat);
+        }
+      }
+    }
     var others =
         quick
             ? new int[][] {{17, 8, 24, -1}}

@@ -41,9 +41,6 @@ final class ProjectionPlanner {
   private static final List<Shape> SHAPES_FOR_BLOCKS_AS_SINGLES =
       List.of(new Shape(64, 64, 32, 16), new Shape(16, 64, 16, 16));
 
-  /** The least depth of a stage. */
-  private static final int DEPTH = 64;
-
   /** What stages may take, so that every GPU has it. */
   private static final int SHARED_BYTES = 96 * 1024;
 
@@ -218,8 +215,9 @@ final class ProjectionPlanner {
 
   private void offerTile(Shape shape) {
     var packing = problem.packing();
-    var staged = TensorProjection.staged(packing, problem.in());
-    int depth = Math.max(DEPTH, RowWeights.span(packing));
+    var staged = TensorProjection.staged(problem.in());
+    int group = TensorProjection.group(problem);
+    int depth = Math.max(TensorProjection.DEPTH, RowWeights.span(packing));
     int stageBytes = (shape.m + shape.n) * depth * staged.bytes();
     int stages = Math.max(2, Math.min(4, SHARED_BYTES / stageBytes));
     var tile = new TensorTile(shape.m, shape.n, depth, shape.warpM, shape.warpN, stages);
@@ -229,8 +227,9 @@ final class ProjectionPlanner {
             packing,
             problem.in(),
             problem.out(),
+            group,
             access(problem.k(), problem.in()),
-            accessWeights(packing, staged),
+            accessWeights(packing),
             access(problem.alignment(), problem.out()),
             problem.projections().size(),
             false);
@@ -246,7 +245,9 @@ final class ProjectionPlanner {
         Math.ceil(blocks / (double) device.multiprocessors()) * stagesOfDepth * stageCycles(tile),
         TensorProjection.factors(problem.in()) == Factors.SPLIT
             ? "each factor is the sum of two tf32 numbers"
-            : "weights are rounded to " + (staged == Type.F32 ? "tf32" : staged.word()),
+            : group > 0
+                ? "weights are integers, and sums of %d get their scale".formatted(group)
+                : "weights are rounded to " + staged.word(),
         blocks,
         () ->
             List.of(
@@ -264,9 +265,9 @@ final class ProjectionPlanner {
     }
   }
 
-  private int accessWeights(Packing packing, Type staged) {
+  private int accessWeights(Packing packing) {
     boolean wholeGroups = problem.k() % TensorProjection.LEAST_GROUP == 0;
-    return PairedStaging.decodes(packing) && staged == Type.F16 && wholeGroups
+    return PairedStaging.decodes(packing) && wholeGroups
         ? TensorProjection.LEAST_GROUP
         : Math.min(TensorProjection.MOST_BYTES, problem.alignment());
   }
@@ -320,10 +321,13 @@ final class ProjectionPlanner {
     double products =
         PRODUCTS_PER_CYCLE
             * 2
-            / TensorProjection.staged(problem.packing(), problem.in()).bytes()
+            / TensorProjection.staged(problem.in()).bytes()
             / (TensorProjection.factors(problem.in()) == Factors.SPLIT ? SPLIT_PRODUCTS : 1);
+    int group = TensorProjection.group(problem);
+    double promoting = group == 0 ? 0 : (double) tile.m() * tile.n() * tile.k() / group;
     return Math.max(
-            tile.m() * weights / products, weights * (DECODING + STAGING) / LaunchTime.LANES)
+            tile.m() * weights / products,
+            (weights * (DECODING + STAGING) + promoting) / LaunchTime.LANES)
         + STAGE_CYCLES;
   }
 

@@ -7,7 +7,6 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.BlockBytes;
 import dev.athanor.ops.quant.BlockFormat;
-import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Quants;
 import dev.athanor.ops.quant.Run;
@@ -57,19 +56,13 @@ final class RowWeights {
     return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
   }
 
-  /** Where the runs of a part begin, when part 0 begins at 0 and a span. */
+  /** Where the runs of a part of blocks begin, when part 0 begins at 0 and a span. */
   List<Int> firsts(Int part) {
-    if (packing instanceof Packing.Block(var dtype)) {
-      var first = BlockFormat.first(dtype, part, length);
-      return BlockFormat.runs(dtype) == 1
-          ? List.of(first)
-          : List.of(first, first.plus(BlockFormat.apart(dtype)));
-    }
-    var firsts = new ArrayList<Int>();
-    for (int word = 0; word < length; word += Int4Layout.WORD) {
-      firsts.add(part.times(length).plus(word));
-    }
-    return firsts;
+    var dtype = ((Packing.Block) packing).format();
+    var first = BlockFormat.first(dtype, part, length);
+    return BlockFormat.runs(dtype) == 1
+        ? List.of(first)
+        : List.of(first, first.plus(BlockFormat.apart(dtype)));
   }
 
   /**
@@ -154,24 +147,7 @@ final class RowWeights {
         }
         yield runs;
       }
-      case Packing.AlongN(var words, var zeros, var lessOne) -> {
-        if (words != ColumnWeights.Format.GPTQ || length != Int4Layout.WORD) {
-          throw new IllegalArgumentException(packing.text());
-        }
-        var columns = new ColumnWeights(k, words, problem.weights, problem.n);
-        var first = part.times(length);
-        var group = first.shr(problem.groupShift);
-        var zero =
-            zeros
-                ? columns.zeros(problem.zeros, lessOne, group, row, 1).getFirst()
-                : columns.middles(1).getFirst();
-        var quants =
-            columns.patch(first, length, row, 1, problem.depth).stream()
-                .map(q -> q.getFirst().minus(zero))
-                .toList();
-        var scale = columns.scales(problem.scales, group, row, 1).getFirst();
-        yield List.of(new Run(first, quants, scale, Optional.empty()));
-      }
+      case Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
     };
   }
 

@@ -10,6 +10,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.GroupScales;
 import dev.athanor.ops.tile.MatrixStaging;
 import dev.athanor.ops.tile.Place;
 import dev.athanor.ops.tile.SplitVariant;
@@ -18,12 +19,17 @@ import dev.athanor.ops.tile.Staging;
 import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import java.util.Optional;
 
 /**
  * Products with quantised weights on tensor cores: weights are dequantised on their way to shared
- * memory. With {@code split} the blocks along the second dimension of the grid share K, {@code
- * depth} each, and c is where their f32 sums go, for {@link SplitVariant}.
+ * memory. Four-bit weights of {@code group} stay integers there, and their scales are applied to
+ * sums: a weight with its scale has more digits than bf16, an integer has not. With {@code split}
+ * the blocks along the second dimension of the grid share K, {@code depth} each, and c is where
+ * their f32 sums go, for {@link SplitVariant}.
  *
+ * @param group how many weights along K are summed before a scale is applied to the sum; 0 if
+ *     scales are applied to weights
  * @param accessA bytes of a that may be copied at once
  * @param accessWeights how many weights may be decoded at once: of int8 as many as rows of N are
  *     aligned to, of four-bit ones 32 where K is a multiple of that
@@ -35,6 +41,7 @@ record TensorProjection(
     Packing packing,
     DType in,
     DType out,
+    int group,
     int accessA,
     int accessWeights,
     int accessC,
@@ -48,36 +55,42 @@ record TensorProjection(
   /** The most weights of int8 that are loaded at once. */
   static final int MOST_BYTES = 8;
 
-  /**
-   * What is multiplied. A weight with a scale has more digits than bf16, whose rounding alone would
-   * take most of the tolerance; a byte has no more.
-   */
-  static Mma mma(Packing packing, DType in) {
+  /** The least depth of a stage. */
+  static final int DEPTH = 64;
+
+  /** Returns how many weights of a product are summed before a scale is applied to the sum. */
+  static int group(ProjectionProblem problem) {
+    return PairedStaging.decodes(problem.packing()) && problem.in() == DType.BF16
+        ? Math.min(DEPTH, 1 << Math.min(problem.groupShift(), 30))
+        : 0;
+  }
+
+  static Mma mma(DType in) {
     return switch (in) {
       case F16 -> Mma.F16;
-      case BF16 -> packing.scaled() ? Mma.TF32 : Mma.BF16;
+      case BF16 -> Mma.BF16;
       case F32 -> Mma.TF32;
       default -> throw new IllegalArgumentException(in.text());
     };
   }
 
-  /** Rows of f32 keep their digits; those of bf16 are tf32 as they are. */
+  /** Rows of f32 keep their digits. */
   static Factors factors(DType in) {
     return in == DType.F32 ? Factors.SPLIT : Factors.PLAIN;
   }
 
   /** The type of what is in shared memory. */
-  static Type staged(Packing packing, DType in) {
-    var mma = mma(packing, in);
+  static Type staged(DType in) {
+    var mma = mma(in);
     return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
   }
 
   private Stage stageA() {
-    return new Stage(staged(packing, in), false, tile.m(), tile.k());
+    return new Stage(staged(in), false, tile.m(), tile.k());
   }
 
   private Stage stageB() {
-    return new Stage(staged(packing, in), WeightStaging.kIsRow(packing), tile.n(), tile.k());
+    return new Stage(staged(in), WeightStaging.kIsRow(packing), tile.n(), tile.k());
   }
 
   SumStore.Order order() {
@@ -94,17 +107,18 @@ record TensorProjection(
   /** The first of two steps, whose blocks share K. */
   TensorProjection share() {
     return new TensorProjection(
-        tile, packing, in, DType.F32, accessA, accessWeights, accessC, products, true);
+        tile, packing, in, DType.F32, group, accessA, accessWeights, accessC, products, true);
   }
 
   @Override
   public String name() {
-    return "mma_%s_%s_%s_%s_a%d_w%d_c%d%s"
+    return "mma_%s_%s_%s_%s%s_a%d_w%d_c%d%s"
         .formatted(
             packing.text(),
             in.text(),
             out.text(),
             tile,
+            group == 0 ? "" : "_g" + group,
             accessA,
             accessWeights,
             accessC,
@@ -121,18 +135,29 @@ record TensorProjection(
         new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
     var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
     var shared = k.dynamicShared();
-    var product =
-        new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB(), factors(in));
+    var product = new TensorMatmul(k, shared, tile, mma(in), stageA(), stageB(), factors(in));
     var weights = weights(k, shared, problem, place.column());
-    var rows = left(k, shared, problem, place.row());
+    var rows =
+        new MatrixStaging(
+            k,
+            shared,
+            stageA(),
+            problem.a,
+            problem.depth,
+            place.row(),
+            problem.m,
+            problem.depth,
+            accessA,
+            tile.threads());
+    var scales = scales(k, problem, place.column());
     if (split) {
       var share = k.integer("depth");
       var from = k.blockY().times(share);
       var to = from.plus(share).min(problem.depth);
-      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, from, to));
+      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, scales, from, to));
       return;
     }
-    var sums = product.multiply(rows, weights, k.integer(0), problem.depth);
+    var sums = product.multiply(rows, weights, scales, k.integer(0), problem.depth);
     k.barrier();
     var type = Problems.type(out);
     var store =
@@ -155,11 +180,11 @@ record TensorProjection(
 
   private Staging weights(
       KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int column) {
-    if (PairedStaging.decodes(packing) && stageB().element() == Type.F16) {
+    if (PairedStaging.decodes(packing)) {
       int words =
           PairedStaging.words(packing, stageB(), tile.threads(), accessWeights == LEAST_GROUP);
       return new PairedStaging(
-          k, shared, stageB(), problem, column, packing, words, tile.threads());
+          k, shared, stageB(), problem, column, packing, group == 0, words, tile.threads());
     }
     return new WeightStaging(
         k,
@@ -172,19 +197,10 @@ record TensorProjection(
         tile.threads());
   }
 
-  private Staging left(KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int row) {
-    return in == DType.BF16 && staged(packing, in) == Type.F32
-        ? new WideningStaging(k, shared, stageA(), problem, row, tile.threads())
-        : new MatrixStaging(
-            k,
-            shared,
-            stageA(),
-            problem.a,
-            problem.depth,
-            row,
-            problem.m,
-            problem.depth,
-            accessA,
-            tile.threads());
+  private Optional<GroupScales> scales(KernelBuilder k, ProjectionParameters problem, Int column) {
+    return group == 0
+        ? Optional.empty()
+        : Optional.of(
+            new ColumnScales(k, problem, column, tile.warpN(), group, accessC >= 2 * out.bytes()));
   }
 }

@@ -13,9 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Brings stages of weights to shared memory, dequantised in registers on the way. Behind the ends
- * of the weights a stage gets some of them again, which are multiplied with zeros or not stored;
- * int8 has zeros there.
+ * Brings stages of int8 or of blocks to shared memory, dequantized in registers on the way; {@link
+ * PairedStaging} does it for four-bit weights. Behind the ends of the weights a stage gets some of
+ * them again, which are multiplied with zeros or not stored; int8 has zeros there.
  */
 final class WeightStaging implements Staging {
 
@@ -31,7 +31,6 @@ final class WeightStaging implements Staging {
   private final int access;
   private final int threads;
   private final RowWeights rows;
-  private final ColumnWeights.Format format;
 
   /**
    * Describes the weights that a block multiplies.
@@ -58,8 +57,6 @@ final class WeightStaging implements Staging {
     this.access = access;
     this.threads = threads;
     this.rows = new RowWeights(k, problem, packing, CHUNK, false);
-    this.format =
-        packing instanceof Packing.AlongN along ? along.format() : ColumnWeights.Format.GPTQ;
   }
 
   /** Whether the weights that a thread decodes together are neighbours along N. */
@@ -86,10 +83,8 @@ final class WeightStaging implements Staging {
       int parts = stage.depth() / part;
       for (int piece = 0; piece < stage.extent() * parts; piece += threads) {
         var index = k.thread().plus(piece);
-        // lanes go along what is contiguous in memory
-        boolean along = packing instanceof Packing.AlongN;
-        var column = along ? index.rem(stage.extent()) : spread(index.div(parts));
-        var ofStage = along ? index.div(stage.extent()) : index.rem(parts);
+        var column = spread(index.div(parts));
+        var ofStage = index.rem(parts);
         var last = problem.depth.div(part).plus(-1);
         var runs =
             rows.decode(
@@ -124,25 +119,7 @@ final class WeightStaging implements Staging {
 
   /** Some rows of K of eight columns. */
   private List<List<Real>> patch(Int row, int count, Int column) {
-    var weights = new ColumnWeights(k, format, problem.weights, problem.n);
-    if (packing instanceof Packing.AlongN(var words, var zeros, var lessOne)
-        && words == ColumnWeights.Format.AWQ) {
-      var from = row.min(problem.depth.plus(-count));
-      var at = column.min(problem.n.plus(-CHUNK));
-      var group = from.shr(problem.groupShift);
-      var points =
-          zeros ? weights.zeros(problem.zeros, lessOne, group, at, CHUNK) : weights.middles(CHUNK);
-      var scales = weights.scales(problem.scales, group, at, CHUNK);
-      var patch = new ArrayList<List<Real>>();
-      for (var quants : weights.patch(from, count, at, CHUNK, problem.depth)) {
-        var values = new ArrayList<Real>();
-        for (int c = 0; c < CHUNK; c++) {
-          values.add(quants.get(c).minus(points.get(c)).times(scales.get(c)));
-        }
-        patch.add(values);
-      }
-      return patch;
-    }
+    var weights = new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
     var patch = new ArrayList<List<Real>>();
     for (int i = 0; i < count; i++) {
       patch.add(new ArrayList<>());

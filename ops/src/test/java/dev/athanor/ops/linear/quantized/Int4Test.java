@@ -22,6 +22,7 @@ import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Known products of four-bit weights, with every kernel. */
@@ -31,8 +32,13 @@ class Int4Test {
   private static final int[] AWQ_ORDER = {0, 2, 4, 6, 1, 3, 5, 7};
 
   private static Map<String, HostTensor> ones(int m, int n, int k, long word, double... scales) {
+    return ones(DType.F16, m, n, k, word, scales);
+  }
+
+  private static Map<String, HostTensor> ones(
+      DType in, int m, int n, int k, long word, double... scales) {
     return Map.of(
-        "a", Tensors.filled(TensorType.of(DType.F16, m, k), 1),
+        "a", Tensors.filled(TensorType.of(in, m, k), 1),
         "packed", Tensors.filled(TensorType.of(DType.U32, n, k / 8), (double) word),
         "scales",
             HostTensor.of(
@@ -49,17 +55,32 @@ class Int4Test {
   @ParameterizedTest
   @CsvSource({"0x11111111, 128", "0x88888888, -1024", "0x77777777, 896", "0xFFFFFFFF, -128"})
   void equalWeightsAddUp(String word, double sum) {
-    var inputs = ones(16, 8, 128, Long.decode(word), 1);
-    for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
-      assertThat(c.getValue()).as(c.getKey()).containsOnly(sum);
+    for (var in : List.of(DType.F16, DType.BF16)) {
+      var inputs = ones(in, 16, 8, 128, Long.decode(word), 1);
+      for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
+        assertThat(c.getValue()).as(c.getKey()).containsOnly(sum);
+      }
     }
   }
 
   @Test
   void everyGroupHasItsScale() {
-    var inputs = ones(17, 13, 256, 0x11111111, 1, 2);
-    for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
-      assertThat(c.getValue()).as(c.getKey()).containsOnly(384);
+    for (var in : List.of(DType.F16, DType.BF16)) {
+      var inputs = ones(in, 17, 13, 256, 0x11111111, 1, 2);
+      for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
+        assertThat(c.getValue()).as(c.getKey()).containsOnly(384);
+      }
+    }
+  }
+
+  /** Groups of 32 are half a stage of tensor cores each, and the last stage has only one. */
+  @Test
+  void everyHalfOfAStageHasItsScale() {
+    var inputs = ones(DType.BF16, 17, 24, 160, 0x11111111, 1, 2, 4, 8, 16);
+    var results = Runner.all(OP, inputs, Map.of("groupSize", 32), "c");
+    assertThat(results.keySet()).anyMatch(kernel -> kernel.contains("_g32_"));
+    for (var c : results.entrySet()) {
+      assertThat(c.getValue()).as(c.getKey()).containsOnly(32 * 31);
     }
   }
 
@@ -110,8 +131,17 @@ class Int4Test {
    * the other.
    */
   @ParameterizedTest
-  @CsvSource({"gptq, less-one", "gptq, plain", "awq, plain", "awq, less-one"})
-  void wordsArePackedAsTheirAuthorsPackThem(String layout, String zeroFormat) {
+  @CsvSource({
+    "f16, gptq, less-one",
+    "f16, gptq, plain",
+    "f16, awq, plain",
+    "f16, awq, less-one",
+    "bf16, gptq, less-one",
+    "bf16, gptq, plain",
+    "bf16, awq, plain",
+    "bf16, awq, less-one"
+  })
+  void wordsArePackedAsTheirAuthorsPackThem(String in, String layout, String zeroFormat) {
     int k = 64;
     int n = 24;
     var random = new Random(layout.hashCode() + zeroFormat.length());
@@ -147,7 +177,7 @@ class Int4Test {
     var scales = new Draw(random).uniform(0.5, 2, TensorType.of(DType.F16, 2, n));
     var inputs =
         Map.of(
-            "a", Tensors.identity(DType.F16, k),
+            "a", Tensors.identity(DType.of(in).orElseThrow(), k),
             "packed",
                 HostTensor.of(
                     awq ? TensorType.of(DType.U32, k, n / 8) : TensorType.of(DType.U32, k / 8, n),
@@ -186,19 +216,23 @@ class Int4Test {
   /** A scale for each column and group; groups of 64 and a last one that is not full, too. */
   @ParameterizedTest
   @CsvSource({
-    "64, 64, 128, 128",
-    "128, 128, 256, 128",
-    "256, 256, 512, 128",
-    "17, 13, 256, 128",
-    "16, 8, 128, 64",
-    "16, 8, 192, 64",
-    "17, 13, 192, 128"
+    "f16, 64, 64, 128, 128",
+    "f16, 128, 128, 256, 128",
+    "f16, 256, 256, 512, 128",
+    "f16, 17, 13, 256, 128",
+    "f16, 16, 8, 128, 64",
+    "f16, 16, 8, 192, 64",
+    "f16, 17, 13, 192, 128",
+    "bf16, 128, 128, 256, 64",
+    "bf16, 128, 130, 256, 32",
+    "bf16, 17, 13, 192, 128",
+    "bf16, 17, 13, 160, 32"
   })
-  void everyColumnAndGroupHasItsScale(int m, int n, int k, int group) {
+  void everyColumnAndGroupHasItsScale(String in, int m, int n, int k, int group) {
     var draw = new Draw(new Random(6));
     var inputs =
         Map.of(
-            "a", draw.normal(DType.F16, m, k),
+            "a", draw.normal(DType.of(in).orElseThrow(), m, k),
             "packed", draw.bytes(TensorType.of(DType.U32, n, k / 8)),
             "scales", draw.uniform(0.01, 0.1, TensorType.of(DType.F16, Math.ceilDiv(k, group), n)));
     var attributes = Attributes.of(OP.description(), Map.of("groupSize", group, "outDtype", "f32"));
@@ -263,17 +297,20 @@ class Int4Test {
   }
 
   /**
-   * Kernels compute with the very weights that quantisation left: those on tensor cores round them
-   * to f16, the others do not. They point where the weights did before.
+   * Kernels compute with the very weights that quantisation left: those of f16 on tensor cores
+   * round them to f16, the others do not. They point where the weights did before.
    */
-  @Test
-  void productsAreThoseOfTheQuantisedWeights() {
+  @ParameterizedTest
+  @EnumSource(
+      value = DType.class,
+      names = {"F16", "BF16"})
+  void productsAreThoseOfTheQuantisedWeights(DType in) {
     int m = 5;
     int n = 24;
     int k = 128;
     var w = new Draw(new Random(7)).normal(DType.F32, n, k);
     var quantised = Quantised.of(w);
-    var a = new Draw(new Random(8)).normal(DType.F16, m, k);
+    var a = new Draw(new Random(8)).normal(in, m, k);
     var inputs = Map.of("a", a, "packed", quantised.packed, "scales", quantised.scales);
     var results = Runner.all(OP, inputs, Map.of("groupSize", 32, "outDtype", "f32"), "c");
     assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("mma"));
@@ -285,7 +322,8 @@ class Int4Test {
         for (int at = 0; at < k; at++) {
           unquantised[i] += a.get((long) (i / n) * k + at) * w.get((long) (i % n) * k + at);
           DType.F16.write(half.data(), 0, quantised.weight(i % n, at));
-          double weight = kernel.startsWith("mma") ? half.get(0) : quantised.weight(i % n, at);
+          boolean rounds = in == DType.F16 && kernel.startsWith("mma");
+          double weight = rounds ? half.get(0) : quantised.weight(i % n, at);
           chain[i] += a.get((long) (i / n) * k + at) * weight;
         }
       }

@@ -92,7 +92,7 @@ class QuantProfileTest {
   void lanesReadQuantsInWholeSectorsButAtTheEndsOfBlocks(DType format) {
     long quants = N * K / 2 / 32;
     for (var profile : profiles(new MatmulGguf(), Map.of(), gguf(format, 1), "gemv")) {
-      var loads = rows(profile, "ld.global.v4.u32", BlockBytes.class);
+      var loads = rows(profile, "ld.global.nc.v4.u32", BlockBytes.class);
       if (rows(profile, "cp.async.cg").isEmpty()) {
         // 128 bytes that begin in the middle of a sector touch five
         assertThat(loads.stream().mapToLong(row -> row.global().sectors()).max().orElseThrow())
@@ -176,7 +176,7 @@ class QuantProfileTest {
       var loads =
           profile.rows().stream()
               .filter(row -> row.executed() > 0)
-              .filter(row -> row.instruction().opcode().matches("ld\\.global\\.(v4\\.)?u32"))
+              .filter(row -> row.instruction().opcode().matches("ld\\.global\\.nc\\.(v4\\.)?u32"))
               .filter(row -> row.instruction().source().toString().startsWith(source))
               .toList();
       assertThat(sectors(loads)).as(profile.kernel()).isEqualTo(packed.bytes() / 32);
