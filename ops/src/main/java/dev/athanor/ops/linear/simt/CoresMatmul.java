@@ -75,13 +75,13 @@ final class CoresMatmul {
 
   void write() {
     var part = CoresPart.of(k, variant, problem);
-    a.store(k.integer(0), a.load(k.integer(0)));
-    b.store(k.integer(0), b.load(k.integer(0)));
+    a.store(k.integer(0), a.load(problem.from));
+    b.store(k.integer(0), b.load(problem.from));
     k.barrier();
     var current = k.variable(k.integer(0));
     k.loop(
-        k.integer(0),
-        problem.depth,
+        problem.from,
+        problem.to,
         tile.k(),
         depth -> {
           var nextA = a.load(depth.plus(tile.k()));
@@ -180,14 +180,14 @@ final class CoresMatmul {
       return tile.k() * extent / elements / tile.threads();
     }
 
-    /** Loads a thread's chunks of the stage from {@code depth} on, zeros where the matrix ends. */
+    /** Loads a thread's chunks of the stage from {@code depth} on, zeros where the matrix or the share of K ends. */
     List<List<Value>> load(Int depth) {
       var chunks = new ArrayList<List<Value>>();
       for (int round = 0; round < rounds(); round++) {
         var place = place(round);
         var inC = first.plus(place.alongC);
         var inK = depth.plus(place.alongK);
-        Predicate inside = inC.lt(limit).and(inK.lt(problem.depth));
+        Predicate inside = inC.lt(limit).and(inK.lt(problem.to));
         chunks.add(
             kIsRow
                 ? from.row(inK, ld).loadWhere(inside, elements, inC)
