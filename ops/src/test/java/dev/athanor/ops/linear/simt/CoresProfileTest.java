@@ -80,7 +80,7 @@ class CoresProfileTest {
   void aStageTakesOneBarrier(DType dtype, int k) {
     for (var profile : tiled(dtype, false, false, 32, 32, k)) {
       long warps = profile.block().x() / 32;
-      int depth = profile.kernel().contains("128x128x8") ? 8 : 16;
+      int depth = profile.kernel().contains("128x64x8") ? 8 : 16;
       assertThat(profile.mix().get("bar")).isEqualTo(warps * (1 + Math.ceilDiv(k, depth)));
     }
   }
