@@ -5,7 +5,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;

@@ -88,8 +88,7 @@ public final class ProductParameters {
                 Slot.of(problem.leadingDimensionA()),
                 Slot.of(problem.leadingDimensionB())));
     slots.addAll(
-        BatchParameters.slots(
-            problem.batch(), matrixA, matrixB, (long) problem.m() * problem.n()));
+        BatchParameters.slots(problem.batch(), matrixA, matrixB, (long) problem.m() * problem.n()));
     return slots;
   }
 

@@ -45,8 +45,7 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
    * @param alpha see {@link Epilogue#slots}
    */
   public Step step(Slot sums, Slot c, int count, int n, int shares, double alpha) {
-    var slots =
-        new ArrayList<>(List.of(sums, c, Slot.of(count), Slot.of(n), Slot.of(shares)));
+    var slots = new ArrayList<>(List.of(sums, c, Slot.of(count), Slot.of(n), Slot.of(shares)));
     slots.addAll(epilogue.slots(alpha));
     int blocks = Math.ceilDiv(count, KernelBuilder.WARP * elements());
     return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, slots);
@@ -98,8 +97,7 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
           for (int i = 0; i < UNROLL; i++) {
             var share = first.plus(i * WARPS);
             loaded.add(
-                sums.row(share, count)
-                    .loadWhere(inside.and(share.lt(shares)), elements, index));
+                sums.row(share, count).loadWhere(inside.and(share.lt(shares)), elements, index));
           }
           for (var share : loaded) {
             for (int i = 0; i < elements; i++) {

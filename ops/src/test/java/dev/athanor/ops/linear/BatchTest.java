@@ -42,8 +42,7 @@ class BatchTest {
     assertThat(batch.shape()).isEqualTo(Shape.of(2));
     assertThatThrownBy(() -> Batch.of(Shape.of(), Shape.of(4)).withoutInner())
         .isInstanceOf(IllegalStateException.class)
-        .hasMessage(
-            "the matrices of a are not consecutive in Loop[count=4, strideA=0, strideB=1]");
+        .hasMessage("the matrices of a are not consecutive in Loop[count=4, strideA=0, strideB=1]");
   }
 
   @Test

@@ -23,9 +23,9 @@ import java.util.Optional;
 /**
  * A product of matrices on tensor cores. The kernel's parameters are {@code a, b, c, m, n, k, lda,
  * ldb}, those of {@link BatchParameters} and those of the epilogue; a block computes a tile of a
- * product, in a grid of one dimension. Without an epilogue it is the first of two
- * steps: the blocks along the second dimension of the grid share K, {@code depth} each, and c is
- * where their sums go, for {@link SplitVariant}.
+ * product, in a grid of one dimension. Without an epilogue it is the first of two steps: the blocks
+ * along the second dimension of the grid share K, {@code depth} each, and c is where their sums go,
+ * for {@link SplitVariant}.
  *
  * @param accessC bytes of c that may be written at once
  */
@@ -99,14 +99,11 @@ record TensorVariant(
     var batch = new BatchParameters(k);
 
     var place = Place.of(k, k.block(), tile, m, n);
-    var matrices =
-        batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.product());
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.product());
     var shared = k.dynamicShared();
     var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB(), factors);
-    var stagingA =
-        staging(k, shared, stageA(), a, matrices.a(), lda, place.row(), m, depth);
-    var stagingB =
-        staging(k, shared, stageB(), b, matrices.b(), ldb, place.column(), n, depth);
+    var stagingA = staging(k, shared, stageA(), a, matrices.a(), lda, place.row(), m, depth);
+    var stagingB = staging(k, shared, stageB(), b, matrices.b(), ldb, place.column(), n, depth);
     if (epilogue.isEmpty()) {
       var share = k.integer("depth");
       var from = k.blockY().times(share);

@@ -72,11 +72,7 @@ public final class GemvPlanner {
       Capability capability,
       Candidates candidates) {
     var sums = problem.product();
-    var partial =
-        new GemvVariant(
-            sums.ofShares(),
-            variant.access(),
-            variant.lanes());
+    var partial = new GemvVariant(sums.ofShares(), variant.access(), variant.lanes());
     int chunk =
         Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
     int parts = Math.ceilDiv(problem.depth(), chunk);

@@ -110,7 +110,7 @@ final class CoresMatmul {
     /** How many rows or columns of c are left from the first chunk on. */
     private final Int leftOfC;
 
-    /** Where a stage begins whose first chunk is behind the end of the block's share of K. */
+    /** The end of the block's share of K, less the offset of the first chunk. */
     private final Int endOfK;
 
     /**
@@ -158,17 +158,15 @@ final class CoresMatmul {
       return stages.at(at.plus(offset), type, tile.k(), extent, pitch());
     }
 
-    /**
-     * Which chunks of a stage a thread brings: the first, and how far behind it the one of a round
-     * is. Of a matrix whose rows go along K, a warp's chunks are neighbors. Of a turned one as many
-     * neighbors as fill a sector are of one row, and the next are of the next row: in the banks
-     * those rows' elements are neighbors, and a sector's fill the gaps between them.
-     *
-     * @param alongK the first chunk's place along K
-     * @param alongC its place along c
-     */
+    /** Offsets of a chunk in the tile, along K and along c. */
     private record Place(Int alongK, Int alongC) {}
 
+    /**
+     * The first chunk of a thread. Of a matrix whose rows go along K, a warp's chunks are
+     * neighbors. Of a turned one as many neighbors as fill a sector are of one row, and the next
+     * are of the next row: in the banks those rows' elements are neighbors, and a sector's fill the
+     * gaps between them.
+     */
     private Place first() {
       if (kIsRow) {
         int across = extent / elements;
@@ -189,13 +187,14 @@ final class CoresMatmul {
       return sector() / elements;
     }
 
-    /** How far along K the chunk of a round is behind the first. */
-    private int furtherAlongK(int round) {
+    /** Elements along K from a thread's first chunk to the one of a round. */
+    private int offsetAlongK(int round) {
       int threads = round * tile.threads();
       return kIsRow ? threads * elements / extent : threads / lanes() / extent * sector();
     }
 
-    private int furtherAlongC(int round) {
+    /** Elements along c from a thread's first chunk to the one of a round. */
+    private int offsetAlongC(int round) {
       return kIsRow ? 0 : round * tile.threads() / lanes() % extent;
     }
 
@@ -211,9 +210,9 @@ final class CoresMatmul {
       var at = kIsRow ? origin.row(depth, ld) : origin.plus(depth.wide());
       var chunks = new ArrayList<List<Value>>();
       for (int round = 0; round < rounds(); round++) {
-        int alongK = furtherAlongK(round);
-        int alongC = furtherAlongC(round);
-        var inside = k.integer(alongC).lt(leftOfC).and(depth.plus(alongK).lt(endOfK));
+        int alongK = offsetAlongK(round);
+        int alongC = offsetAlongC(round);
+        var inside = leftOfC.gt(k.integer(alongC)).and(depth.plus(alongK).lt(endOfK));
         int rows = kIsRow ? alongK : alongC;
         int columns = kIsRow ? alongC : alongK;
         var row = rows == 0 ? at : at.plus(ld.wide().times(rows));
@@ -225,8 +224,8 @@ final class CoresMatmul {
     void store(Int at, List<List<Value>> chunks) {
       var to = stage(at);
       for (int round = 0; round < chunks.size(); round++) {
-        var alongK = place.alongK.plus(furtherAlongK(round));
-        var alongC = place.alongC.plus(furtherAlongC(round));
+        var alongK = place.alongK.plus(offsetAlongK(round));
+        var alongC = place.alongC.plus(offsetAlongC(round));
         var chunk = chunks.get(round);
         if (kIsRow) {
           to.store(alongK, alongC, chunk);

@@ -88,7 +88,8 @@ public final class CoresPlanner {
       Shares.atMost(
               (long) BLOCKS * device.multiprocessors() / blocks,
               Math.ceilDiv(problem.k(), tile.k()))
-          .ifPresent(shares -> split(variant(product.ofShares(), tile), whole, blocks, shares, step));
+          .ifPresent(
+              shares -> split(variant(product.ofShares(), tile), whole, blocks, shares, step));
     }
   }
 
