@@ -96,7 +96,7 @@ class CommandLineTest {
           verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
           verify --seed one | athanor verify: --seed one: it takes a whole number
-          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 33
+          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 53
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
           ops frob | athanor ops: there is no op "frob"; athanor ops lists them
           run frob | athanor run: there is no op "frob"; athanor ops lists them
