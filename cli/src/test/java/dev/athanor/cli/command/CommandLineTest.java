@@ -91,7 +91,7 @@ class CommandLineTest {
           profile frob | athanor profile: there is no op "frob"; athanor ops lists them
           profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
-          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
+          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x64x8_nn_a16_b16_c16, matmul_f32_naive_nn
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
           verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target can be chosen; use "emulator"
@@ -99,7 +99,7 @@ class CommandLineTest {
           verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
           verify --seed one | athanor verify: --seed one: it takes a whole number
-          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 33
+          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 53
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
           ops frob | athanor ops: there is no op "frob"; athanor ops lists them
           run frob | athanor run: there is no op "frob"; athanor ops lists them

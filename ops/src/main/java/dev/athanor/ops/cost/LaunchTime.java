@@ -1,5 +1,7 @@
 package dev.athanor.ops.cost;
 
+import dev.athanor.engine.device.Capability;
+
 /** A rough model of the time of a launch, by which the planners of products compare kernels. */
 public final class LaunchTime {
 
@@ -12,6 +14,9 @@ public final class LaunchTime {
   /** Multiply-adds of a multiprocessor per cycle without tensor cores. */
   public static final double LANES = 128;
 
+  /** Bytes that a multiprocessor receives in a cycle when all do. */
+  public static final double BYTES_PER_CYCLE = 32;
+
   private LaunchTime() {}
 
   /**
@@ -21,5 +26,10 @@ public final class LaunchTime {
    */
   public static double microseconds(double multiplyAdds) {
     return MICROSECONDS + multiplyAdds / (LANES * CYCLES_PER_MICROSECOND);
+  }
+
+  /** The time in which all multiprocessors together read or write so many bytes. */
+  public static double memoryMicroseconds(double bytes, Capability device) {
+    return bytes / (BYTES_PER_CYCLE * device.multiprocessors() * CYCLES_PER_MICROSECOND);
   }
 }

@@ -4,6 +4,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.LongStream;
 
 /**
  * Which matrices of a and b are multiplied: their leading dimensions, broadcast against each other,
@@ -70,34 +71,77 @@ public record Batch(Shape shape, List<Loop> loops) {
     loops.add(outer);
   }
 
-  /** The innermost loop, which one launch covers. */
+  /** The innermost loop; without one, a loop over a single product. */
   public Loop inner() {
-    return loops.isEmpty() ? new Loop(1, 0, 0) : loops.getLast();
+    return fromInnermost(0);
   }
 
-  /** Where each launch begins: the numbers of its first matrices in a, b and c. */
-  public List<Start> starts() {
-    var starts = List.of(new Start(0, 0, 0));
-    long perLaunch = inner().count;
-    for (int i = 0; i < loops.size() - 1; i++) {
-      var loop = loops.get(i);
-      long products =
-          loops.subList(i + 1, loops.size()).stream()
-              .mapToLong(Loop::count)
-              .reduce(1, (x, y) -> x * y);
-      var next = new ArrayList<Start>();
-      for (var start : starts) {
-        for (long n = 0; n < loop.count; n++) {
-          next.add(
-              new Start(
-                  start.a + n * loop.strideA, start.b + n * loop.strideB, start.c + n * products));
-        }
-      }
-      starts = next;
+  /** The loop around the innermost one; one launch covers both. */
+  public Loop outer() {
+    return fromInnermost(1);
+  }
+
+  private Loop fromInnermost(int index) {
+    return index < loops.size() ? loops.reversed().get(index) : new Loop(1, 0, 0);
+  }
+
+  /**
+   * The loops around the innermost one, whose matrices of a are the rows of a single one.
+   *
+   * @throws IllegalStateException when the matrices of a do not follow one another in that loop
+   */
+  Batch withoutInner() {
+    var inner = inner();
+    if (inner.strideA != 1) {
+      throw new IllegalStateException("the matrices of a are not consecutive in " + inner);
     }
-    return perLaunch == 0 ? List.of() : starts;
+    var outer =
+        loops.subList(0, loops.size() - 1).stream()
+            // where a is not repeated, a loop steps over whole inner loops
+            .map(loop -> new Loop(loop.count, loop.strideA / inner.count, loop.strideB))
+            .toList();
+    return new Batch(Shape.of(outer.stream().mapToLong(Loop::count).toArray()), outer);
   }
 
-  /** The numbers of matrices. */
+  /** The number of products. */
+  public long products() {
+    return loops.stream().mapToLong(Loop::count).reduce(1, Math::multiplyExact);
+  }
+
+  /** The number of products that one launch computes. */
+  public long productsPerLaunch() {
+    return Math.multiplyExact(outer().count, inner().count);
+  }
+
+  /** The first matrices of each launch: the loops around the two innermost ones. */
+  public List<Start> starts() {
+    long perLaunch = productsPerLaunch();
+    return LongStream.range(0, products() / perLaunch)
+        .mapToObj(launch -> matrices(launch * perLaunch))
+        .toList();
+  }
+
+  /** The matrices of a product, which is also the index of its matrix in c. */
+  public Start matrices(long product) {
+    long a = 0;
+    long b = 0;
+    long rest = product;
+    for (var loop : loops.reversed()) {
+      long index = rest % loop.count;
+      rest /= loop.count;
+      a += index * loop.strideA;
+      b += index * loop.strideB;
+    }
+    return new Start(a, b, product);
+  }
+
+  /** The same products with the roles of a and b exchanged. */
+  public Batch swapped() {
+    return new Batch(
+        shape,
+        loops.stream().map(loop -> new Loop(loop.count, loop.strideB, loop.strideA)).toList());
+  }
+
+  /** Indices of matrices in a, b and c. */
   public record Start(long a, long b, long c) {}
 }

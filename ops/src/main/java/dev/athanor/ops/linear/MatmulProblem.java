@@ -5,7 +5,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
@@ -158,14 +157,14 @@ public record MatmulProblem(
   }
 
   /**
-   * The same products as one where they have the same right matrix: the rows of all left ones are
-   * those of one, and so are those of c. Others are returned as they are.
+   * Merges consecutive products that have the same right matrix: the rows of their left matrices
+   * are those of one, and so are those of c. Other problems are returned as they are.
    */
   public MatmulProblem withRowsTogether() {
     var inner = batch.inner();
-    long rows = inner.count() * m;
+    long rows = Math.multiplyExact(inner.count(), (long) m);
     boolean together =
-        batch.loops().size() == 1
+        inner.count() > 1
             && inner.strideA() == 1
             && inner.strideB() == 0
             && !transposeA
@@ -174,7 +173,7 @@ public record MatmulProblem(
         ? new MatmulProblem(
             dtype,
             dtypeB,
-            Batch.of(Shape.of(), Shape.of()),
+            batch.withoutInner(),
             (int) rows,
             n,
             k,
@@ -224,13 +223,8 @@ public record MatmulProblem(
     return new TensorType(outDType(), batch.shape().with(m, n));
   }
 
-  /** How many products there are. */
-  long products() {
-    return batch.shape().elements();
-  }
-
   public Plan.Cost cost() {
-    double products = products();
+    double products = batch.products();
     double read =
         products * ((double) m * k * dtype.bytes() + (double) k * n * dtypeB.bytes())
             + epilogue.bias().map(bias -> n * (double) bias.bytes()).orElse(0.0);

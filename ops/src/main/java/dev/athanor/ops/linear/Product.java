@@ -16,6 +16,11 @@ public record Product(DType dtype, boolean transposeA, boolean transposeB, Epilo
         problem.dtype(), problem.transposeA(), problem.transposeB(), problem.epilogue());
   }
 
+  /** The same product of a share of K, whose sums another launch adds. */
+  public Product ofShares() {
+    return new Product(dtype, transposeA, transposeB, epilogue.ofShares());
+  }
+
   public Type type() {
     return Epilogue.type(dtype);
   }

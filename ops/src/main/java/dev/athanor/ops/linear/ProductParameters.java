@@ -10,8 +10,10 @@ import java.util.List;
 
 /**
  * The parameters of a kernel that computes products tile by tile, one block for each tile of each
- * product in a grid of one dimension: {@code a, b, c, m, n, k, lda, ldb, strideA, strideB,
- * strideC}, strides in elements, and those of the epilogue.
+ * product along the first dimension of the grid: {@code a, b, c, m, n, k, lda, ldb}, those of
+ * {@link BatchParameters}, {@code share, strideShare} and those of the epilogue. Blocks along the
+ * second dimension share K: each computes {@code share} of it, and its products lie {@code
+ * strideShare} elements behind those of the block before.
  */
 public final class ProductParameters {
   public final GlobalPointer a;
@@ -19,9 +21,13 @@ public final class ProductParameters {
   public final GlobalPointer c;
   public final Int m;
   public final Int n;
-  public final Int depth;
   public final Int lda;
   public final Int ldb;
+
+  /** The block's part of K. */
+  public final Int from;
+
+  public final Int to;
 
   /** The row and the column of c where the block's tile begins. */
   public final Int row;
@@ -37,13 +43,16 @@ public final class ProductParameters {
     var firstC = k.pointer("c", product.outType());
     m = k.integer("m");
     n = k.integer("n");
-    depth = k.integer("k");
+    var depth = k.integer("k");
     lda = k.integer("lda");
     ldb = k.integer("ldb");
-    var strideA = k.wide("strideA");
-    var strideB = k.wide("strideB");
-    var strideC = k.wide("strideC");
+    var batch = new BatchParameters(k);
+    var share = k.integer("share");
+    var strideShare = k.wide("strideShare");
     epilogue = product.epilogue().declare(k);
+
+    from = k.blockY().times(share);
+    to = from.plus(share).min(depth);
 
     var tileRows = m.plus(tileM - 1).div(tileM);
     var tileColumns = n.plus(tileN - 1).div(tileN);
@@ -53,39 +62,55 @@ public final class ProductParameters {
     var tileRow = within.div(tileColumns);
     row = tileRow.times(tileM);
     column = within.minus(tileRow.times(tileColumns)).times(tileN);
-    a = firstA.matrix(number, strideA);
-    b = firstB.matrix(number, strideB);
-    c = firstC.matrix(number, strideC);
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), number);
+    a = matrices.a();
+    b = matrices.b();
+    c = matrices.c().matrix(k.blockY(), strideShare);
   }
 
   /**
-   * The arguments up to the strides, of the products from {@code start} on.
+   * The arguments up to those of {@link BatchParameters}, of the products from {@code start} on.
    *
    * @param c where they go
    */
-  public static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot c) {
+  public static List<Slot> operands(MatmulProblem problem, Batch.Start start, Slot c) {
     long matrixA = (long) problem.m() * problem.k();
     long matrixB = (long) problem.k() * problem.n();
-    var inner = problem.batch().inner();
-    return new ArrayList<>(
-        List.of(
-            new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
-            new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
-            c,
-            Slot.of(problem.m()),
-            Slot.of(problem.n()),
-            Slot.of(problem.k()),
-            Slot.of(problem.leadingDimensionA()),
-            Slot.of(problem.leadingDimensionB()),
-            Slot.of(inner.strideA() * matrixA),
-            Slot.of(inner.strideB() * matrixB),
-            Slot.of((long) problem.m() * problem.n())));
+    var slots =
+        new ArrayList<>(
+            List.of(
+                new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
+                new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
+                c,
+                Slot.of(problem.m()),
+                Slot.of(problem.n()),
+                Slot.of(problem.k()),
+                Slot.of(problem.leadingDimensionA()),
+                Slot.of(problem.leadingDimensionB())));
+    slots.addAll(
+        BatchParameters.slots(problem.batch(), matrixA, matrixB, (long) problem.m() * problem.n()));
+    return slots;
   }
 
-  /** All arguments, in the order of the parameters, of the products from {@code start} on. */
+  /** All arguments of a launch whose blocks compute all of K, in the order of the parameters. */
   public static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
-    var slots = slots(problem, start, c(problem, start));
+    var slots = operands(problem, start, c(problem, start));
+    slots.add(Slot.of(problem.k()));
+    slots.add(Slot.of(0L));
     slots.addAll(problem.epilogue().slots(problem.alpha()));
+    return slots;
+  }
+
+  /**
+   * All arguments of a launch that writes the sums of shares of K to {@code sums}.
+   *
+   * @param share how much of K a block computes
+   */
+  public static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot sums, int share) {
+    var slots = operands(problem, start, sums);
+    slots.add(Slot.of(share));
+    slots.add(Slot.of(elements(problem)));
+    slots.addAll(problem.epilogue().ofShares().slots(1));
     return slots;
   }
 
@@ -95,10 +120,15 @@ public final class ProductParameters {
     return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
   }
 
+  /** The elements of c that a launch computes. */
+  public static long elements(MatmulProblem problem) {
+    return problem.batch().productsPerLaunch() * problem.m() * problem.n();
+  }
+
   /** The blocks that tiles of such a size take. */
   public static long blocks(MatmulProblem problem, int tileM, int tileN) {
     return Math.ceilDiv(problem.m(), tileM)
         * (long) Math.ceilDiv(problem.n(), tileN)
-        * problem.batch().inner().count();
+        * problem.batch().productsPerLaunch();
   }
 }

@@ -56,6 +56,11 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     return new Epilogue(Scale.ALPHA, Optional.empty(), Activation.NONE, out);
   }
 
+  /** The sums of a share of K as they are, in the type in which they are finished. */
+  public Epilogue ofShares() {
+    return plain(out == DType.F64 ? DType.F64 : DType.F32);
+  }
+
   /** What sums are finished in: f64 for f64, f32 for the others. */
   public Type sum() {
     return out == DType.F64 ? Type.F64 : Type.F32;

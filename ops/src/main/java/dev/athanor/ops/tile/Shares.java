@@ -5,7 +5,7 @@ import java.util.Optional;
 
 /**
  * How blocks share K where there are fewer tiles than multiprocessors: each takes some stages of a
- * tile, and {@link SplitVariant} adds up what they have.
+ * tile, and a second launch adds up what they have: {@link SplitVariant} after tensor cores.
  *
  * @param count how many shares there are
  * @param stages of a share; the last may have fewer
@@ -25,7 +25,16 @@ public record Shares(int count, int stages) {
    * @param blocks that compute a share
    */
   public static Optional<Shares> of(int stages, long blocks, Capability device) {
-    long most = Math.min(Math.min(MOST, stages / LEAST_STAGES), device.multiprocessors() / blocks);
+    return atMost(Math.min(MOST, device.multiprocessors() / blocks), stages);
+  }
+
+  /**
+   * So many shares, or fewer so that each has enough stages; nothing where that leaves one.
+   *
+   * @param stages of all K
+   */
+  public static Optional<Shares> atMost(long count, int stages) {
+    long most = Math.min(count, stages / LEAST_STAGES);
     if (most < 2) {
       return Optional.empty();
     }

@@ -28,6 +28,24 @@ class BatchTest {
   }
 
   @Test
+  void oneLaunchCoversTwoLoops() {
+    assertThat(Batch.of(Shape.of(5, 1), Shape.of(1, 3)).starts())
+        .containsExactly(new Batch.Start(0, 0, 0));
+    assertThat(Batch.of(Shape.of(2, 1, 4), Shape.of(1, 3, 4)).starts())
+        .containsExactly(new Batch.Start(0, 0, 0), new Batch.Start(4, 0, 12));
+  }
+
+  @Test
+  void productsThatShareBAreOneProductOfMoreRows() {
+    var batch = Batch.of(Shape.of(2, 5, 4), Shape.of(2, 1, 1)).withoutInner();
+    assertThat(batch.loops()).containsExactly(new Batch.Loop(2, 1, 1));
+    assertThat(batch.shape()).isEqualTo(Shape.of(2));
+    assertThatThrownBy(() -> Batch.of(Shape.of(), Shape.of(4)).withoutInner())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("the matrices of a are not consecutive in Loop[count=4, strideA=0, strideB=1]");
+  }
+
+  @Test
   void otherDimensionsAreRefused() {
     assertThatThrownBy(() -> Batch.of(Shape.of(2, 3), Shape.of(4, 3)))
         .isInstanceOf(OpException.ShapeMismatch.class)
@@ -51,13 +69,18 @@ class BatchTest {
       }
       var batch = Batch.of(Shape.of(a), Shape.of(b));
       var visited = new ArrayList<List<Long>>();
+      var inner = batch.inner();
+      var outer = batch.outer();
       for (var start : batch.starts()) {
-        for (long i = 0; i < batch.inner().count(); i++) {
-          assertThat(start.c() + i).isEqualTo(visited.size());
-          visited.add(
-              List.of(
-                  start.a() + i * batch.inner().strideA(),
-                  start.b() + i * batch.inner().strideB()));
+        for (long o = 0; o < outer.count(); o++) {
+          for (long i = 0; i < inner.count(); i++) {
+            assertThat(start.c() + o * inner.count() + i).isEqualTo(visited.size());
+            long atA = start.a() + o * outer.strideA() + i * inner.strideA();
+            long atB = start.b() + o * outer.strideB() + i * inner.strideB();
+            assertThat(batch.matrices(visited.size()))
+                .isEqualTo(new Batch.Start(atA, atB, visited.size()));
+            visited.add(List.of(atA, atB));
+          }
         }
       }
       var expected = new ArrayList<List<Long>>();

@@ -32,19 +32,18 @@ final class MatmulBackwardReference {
     var da = new double[a.length];
     var db = new double[b.length];
     int at = 0;
-    for (var start : p.batch().starts()) {
-      for (long product = 0; product < p.batch().inner().count(); product++) {
-        int firstA = (int) (start.a() + product * p.batch().inner().strideA()) * p.m() * p.k();
-        int firstB = (int) (start.b() + product * p.batch().inner().strideB()) * p.k() * p.n();
-        for (int i = 0; i < p.m(); i++) {
-          for (int j = 0; j < p.n(); j++) {
-            double g = grad[at++];
-            for (int k = 0; k < p.k(); k++) {
-              int inA = firstA + (transposeA ? k * p.m() + i : i * p.k() + k);
-              int inB = firstB + (transposeB ? j * p.k() + k : k * p.n() + j);
-              da[inA] += g * b[inB];
-              db[inB] += g * a[inA];
-            }
+    for (long product = 0; product < p.batch().products(); product++) {
+      var matrices = p.batch().matrices(product);
+      int firstA = (int) matrices.a() * p.m() * p.k();
+      int firstB = (int) matrices.b() * p.k() * p.n();
+      for (int i = 0; i < p.m(); i++) {
+        for (int j = 0; j < p.n(); j++) {
+          double g = grad[at++];
+          for (int k = 0; k < p.k(); k++) {
+            int inA = firstA + (transposeA ? k * p.m() + i : i * p.k() + k);
+            int inB = firstB + (transposeB ? j * p.k() + k : k * p.n() + j);
+            da[inA] += g * b[inB];
+            db[inB] += g * a[inA];
           }
         }
       }

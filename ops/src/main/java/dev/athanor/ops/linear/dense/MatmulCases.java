@@ -42,6 +42,16 @@ final class MatmulCases {
 
   private static final int[][] QUICK_SIZES = {{1, 1, 1}, {17, 19, 31}, {33, 72, 64}};
 
+  /** Leading dimensions of a and b. */
+  record Broadcast(Shape a, Shape b) {}
+
+  /** Two loops over products, two with merged rows, and three. */
+  static final List<Broadcast> BROADCAST =
+      List.of(
+          new Broadcast(Shape.of(3, 1), Shape.of(1, 2)),
+          new Broadcast(Shape.of(2, 3), Shape.of(2, 1)),
+          new Broadcast(Shape.of(2, 1, 2), Shape.of(3, 2)));
+
   private MatmulCases() {}
 
   static List<Case> of(RandomGenerator random, boolean quick) {
@@ -76,6 +86,16 @@ final class MatmulCases {
             random, DType.F32, Shape.of(2, 1), Shape.of(3), new int[] {18, 6, 10}, Map.of(), true));
     cases.add(
         make(random, DType.F32, Shape.of(), Shape.of(2, 2), new int[] {4, 16, 8}, Map.of(), false));
+    for (var dtype : List.of(DType.F32, DType.F64)) {
+      for (var batch : BROADCAST) {
+        cases.add(make(random, dtype, batch.a, batch.b, new int[] {5, 9, 70}, Map.of(), true));
+      }
+    }
+    // a row and a column, which are vectors
+    cases.add(
+        make(random, DType.F32, Shape.of(2, 1), Shape.of(3), new int[] {1, 9, 7}, Map.of(), true));
+    cases.add(
+        make(random, DType.F16, Shape.of(2, 1), Shape.of(3), new int[] {9, 1, 7}, Map.of(), false));
     cases.addAll(TensorCases.of(random, quick));
     cases.addAll(CoresCases.of(random, quick));
     return cases;

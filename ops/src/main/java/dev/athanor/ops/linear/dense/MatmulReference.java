@@ -27,15 +27,11 @@ final class MatmulReference {
     var b = reader(Objects.requireNonNull(inputs.get("b")), elements.length);
     var bias = inputs.get("bias");
     long matrixC = (long) p.m() * p.n();
-    var starts = p.batch().starts();
-    var inner = p.batch().inner();
     var c = new double[elements.length];
     for (int e = 0; e < elements.length; e++) {
-      long product = elements[e] / matrixC;
-      var start = starts.get((int) (product / inner.count()));
-      long within = product % inner.count();
-      long firstA = (start.a() + within * inner.strideA()) * p.m() * p.k();
-      long firstB = (start.b() + within * inner.strideB()) * p.k() * p.n();
+      var matrices = p.batch().matrices(elements[e] / matrixC);
+      long firstA = matrices.a() * p.m() * p.k();
+      long firstB = matrices.b() * p.k() * p.n();
       c[e] = element(p, a, firstA, b, firstB, bias, elements[e] % matrixC);
     }
     return c;

@@ -123,6 +123,13 @@ final class TensorCases {
     var plain = Map.<String, Object>of();
     cases.add(make(random, f16, Shape.of(3), Shape.of(3), new Size(5, 7, 9), plain, false));
     cases.add(make(random, f16, Shape.of(2, 1), Shape.of(3), new Size(18, 6, 300), plain, true));
+    for (var factors : FACTORS) {
+      for (var batch : MatmulCases.BROADCAST) {
+        var given = attributes(factors, turn, 1);
+        cases.add(make(random, factors, batch.a(), batch.b(), new Size(5, 9, 150), given, false));
+        turn++;
+      }
+    }
     for (var dtype : List.of(DType.F16, DType.BF16, DType.E5M2)) {
       cases.add(special(random, dtype));
     }

@@ -68,9 +68,6 @@ final class TensorPlanner {
   /** Multiply-adds of 16-bit elements that a multiprocessor does in a cycle. */
   private static final double PRODUCTS_PER_CYCLE = 1024;
 
-  /** Bytes that a multiprocessor receives in a cycle when all do. */
-  private static final double BYTES_PER_CYCLE = 32;
-
   /** Cycles until the first stage of a block is there. */
   private static final double BLOCK_CYCLES = 1500;
 
@@ -181,7 +178,8 @@ final class TensorPlanner {
     double cycles = rounds * blockCycles(problem, variant, stages, problem.outDType());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
-      var slots = ProductParameters.slots(problem, start);
+      var slots = ProductParameters.operands(problem, start, ProductParameters.c(problem, start));
+      slots.addAll(problem.epilogue().slots(problem.alpha()));
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
@@ -209,10 +207,10 @@ final class TensorPlanner {
     long bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
     double cycles =
         blockCycles(problem, first, shares.stages(), DType.F32)
-            + bytes / (BYTES_PER_CYCLE * capability.multiprocessors());
+            + bytes / (LaunchTime.BYTES_PER_CYCLE * capability.multiprocessors());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
-      var slots = ProductParameters.slots(problem, start, new Slot.Workspace(0));
+      var slots = ProductParameters.operands(problem, start, new Slot.Workspace(0));
       slots.add(Slot.of(shares.stages() * tile.k()));
       steps.add(
           new Step(
@@ -272,8 +270,8 @@ final class TensorPlanner {
     int bytes = problem.dtype().bytes();
     double rate = PRODUCTS_PER_CYCLE * 2 / variant.mma().a().bytes();
     double multiply = (double) tile.m() * tile.n() * tile.k() / rate;
-    double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / BYTES_PER_CYCLE;
-    double write = (double) tile.m() * tile.n() * written.bytes() / BYTES_PER_CYCLE;
+    double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / LaunchTime.BYTES_PER_CYCLE;
+    double write = (double) tile.m() * tile.n() * written.bytes() / LaunchTime.BYTES_PER_CYCLE;
     return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
   }
 

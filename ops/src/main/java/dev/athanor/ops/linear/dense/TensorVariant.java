@@ -7,6 +7,7 @@ import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.MatrixStaging;
@@ -21,10 +22,10 @@ import java.util.Optional;
 
 /**
  * A product of matrices on tensor cores. The kernel's parameters are {@code a, b, c, m, n, k, lda,
- * ldb, strideA, strideB, strideC} and those of the epilogue, strides in elements; a block computes
- * a tile of a product, in a grid of one dimension. Without an epilogue it is the first of two
- * steps: the blocks along the second dimension of the grid share K, {@code depth} each, and c is
- * where their sums go, for {@link SplitVariant}.
+ * ldb}, those of {@link BatchParameters} and those of the epilogue; a block computes a tile of a
+ * product, in a grid of one dimension. Without an epilogue it is the first of two steps: the blocks
+ * along the second dimension of the grid share K, {@code depth} each, and c is where their sums go,
+ * for {@link SplitVariant}.
  *
  * @param accessC bytes of c that may be written at once
  */
@@ -95,35 +96,14 @@ record TensorVariant(
     var depth = k.integer("k");
     var lda = k.integer("lda");
     var ldb = k.integer("ldb");
-    var strideA = k.wide("strideA");
-    var strideB = k.wide("strideB");
-    var strideC = k.wide("strideC");
+    var batch = new BatchParameters(k);
 
     var place = Place.of(k, k.block(), tile, m, n);
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.product());
     var shared = k.dynamicShared();
     var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB(), factors);
-    var stagingA =
-        staging(
-            k,
-            shared,
-            stageA(),
-            a,
-            firstA.matrix(place.product(), strideA),
-            lda,
-            place.row(),
-            m,
-            depth);
-    var stagingB =
-        staging(
-            k,
-            shared,
-            stageB(),
-            b,
-            firstB.matrix(place.product(), strideB),
-            ldb,
-            place.column(),
-            n,
-            depth);
+    var stagingA = staging(k, shared, stageA(), a, matrices.a(), lda, place.row(), m, depth);
+    var stagingB = staging(k, shared, stageB(), b, matrices.b(), ldb, place.column(), n, depth);
     if (epilogue.isEmpty()) {
       var share = k.integer("depth");
       var from = k.blockY().times(share);
@@ -135,7 +115,7 @@ record TensorVariant(
     var sums = product.multiply(stagingA, stagingB, k.integer(0), depth);
     k.barrier();
     var out = Epilogue.type(epilogue.get().out());
-    var target = new SumStore.Target(firstC.matrix(place.product(), strideC), m, n);
+    var target = new SumStore.Target(matrices.c(), m, n);
     var store =
         new SumStore(
             k,

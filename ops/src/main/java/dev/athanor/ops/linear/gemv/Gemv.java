@@ -89,7 +89,6 @@ public final class Gemv implements Op {
             false,
             Epilogue.plain(MatmulProblem.outDType(a.dtype(), attributes.choice("outDtype")))),
         Batch.of(Shape.of(), Shape.of()),
-        true,
         outputs,
         depth,
         0,

@@ -7,6 +7,7 @@ import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
@@ -53,9 +54,7 @@ final class GemvKernel {
     var depth = k.integer("depth");
     ld = k.integer("ld");
     var chunk = k.integer("chunk");
-    var strideMatrix = k.wide("strideMatrix");
-    var strideX = k.wide("strideX");
-    var strideY = k.wide("strideY");
+    var batch = new BatchParameters(k);
     var strideSplit = k.wide("strideSplit");
     columnStep = k.integer("columnStep");
     epilogue = product.epilogue().declare(k);
@@ -63,9 +62,10 @@ final class GemvKernel {
     var blocks = outputs.plus(variant.outputs() - 1).div(variant.outputs());
     var number = k.block().div(blocks);
     first = k.block().minus(number.times(blocks)).times(variant.outputs());
-    matrix = firstMatrix.matrix(number, strideMatrix);
-    x = firstX.matrix(number, strideX);
-    y = firstY.matrix(number, strideY).matrix(k.blockY(), strideSplit);
+    var own = batch.of(new BatchParameters.Matrices(firstMatrix, firstX, firstY), number);
+    matrix = own.a();
+    x = own.b();
+    y = own.c().matrix(k.blockY(), strideSplit);
     from = k.blockY().times(chunk);
     to = from.plus(chunk).min(depth);
   }

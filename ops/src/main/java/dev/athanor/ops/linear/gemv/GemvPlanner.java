@@ -3,14 +3,13 @@ package dev.athanor.ops.linear.gemv;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.LaunchTime;
 import dev.athanor.ops.linear.Batch;
-import dev.athanor.ops.linear.Product;
-import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.linear.BatchParameters;
+import dev.athanor.ops.linear.ShareSumVariant;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -37,7 +36,7 @@ public final class GemvPlanner {
       }
       long blocks =
           (long) Math.ceilDiv(problem.outputs(), variant.outputs())
-              * problem.batch().inner().count();
+              * problem.batch().productsPerLaunch();
       if (blocks > Integer.MAX_VALUE) {
         candidates.refuse(
             variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
@@ -50,7 +49,7 @@ public final class GemvPlanner {
           BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
       candidates.offer(
           variant.name(),
-          LaunchTime.microseconds(waves * step * problem.depth()),
+          problem.batch().starts().size() * LaunchTime.microseconds(waves * step * problem.depth()),
           "%.0f waves of blocks, each %.0f".formatted(waves, step),
           whole(problem, variant, (int) blocks),
           0);
@@ -73,29 +72,22 @@ public final class GemvPlanner {
       Capability capability,
       Candidates candidates) {
     var sums = problem.product();
-    var partial =
-        new GemvVariant(
-            new Product(
-                sums.dtype(),
-                sums.transposeA(),
-                false,
-                Epilogue.plain(sums.dtype() == DType.F64 ? DType.F64 : DType.F32)),
-            variant.access(),
-            variant.lanes());
+    var partial = new GemvVariant(sums.ofShares(), variant.access(), variant.lanes());
     int chunk =
         Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
     int parts = Math.ceilDiv(problem.depth(), chunk);
     double waves =
         Math.ceil((double) blocks * parts / (BLOCKS * (double) capability.multiprocessors()));
-    long outputs = problem.outputs() * problem.batch().inner().count();
+    long outputs = problem.outputs() * problem.batch().productsPerLaunch();
     candidates.offer(
         "%s_split%d".formatted(variant.name(), parts),
-        LaunchTime.MICROSECONDS
-            + LaunchTime.microseconds(waves * BLOCKS * step * problem.depth() / parts),
+        problem.batch().starts().size()
+            * (LaunchTime.MICROSECONDS
+                + LaunchTime.microseconds(waves * BLOCKS * step * problem.depth() / parts)),
         "%.0f waves of blocks, each %.0f of %d parts of K, and a second launch"
             .formatted(waves, step * BLOCKS, parts),
         split(problem, partial, blocks, chunk, parts),
-        outputs * parts * sums.sumType().bytes());
+        ShareSumVariant.workspaceBytes(sums.epilogue(), outputs, parts));
   }
 
   private static List<Step> whole(GemvProblem problem, GemvVariant variant, int blocks) {
@@ -119,9 +111,8 @@ public final class GemvPlanner {
   private static List<Step> split(
       GemvProblem problem, GemvVariant partial, int blocks, int chunk, int parts) {
     var product = problem.product();
-    var sum = new GemvSumVariant(product);
-    long count = problem.batch().inner().count();
-    long strideSplit = problem.outputs() * count;
+    var sum = ShareSumVariant.of(product.epilogue(), problem.columns());
+    long outputs = problem.outputs() * problem.batch().productsPerLaunch();
     var workspace = new Slot.Workspace(0);
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
@@ -136,27 +127,16 @@ public final class GemvPlanner {
                   start,
                   workspace,
                   chunk,
-                  strideSplit,
+                  outputs,
                   partial.product().epilogue().slots(1))));
-      var slots =
-          new ArrayList<>(
-              List.of(
-                  workspace,
-                  y(problem, start),
-                  Slot.of(problem.outputs()),
-                  Slot.of(parts),
-                  Slot.of(strideSplit),
-                  Slot.of((long) problem.outputs()),
-                  Slot.of(problem.columnStep())));
-      slots.addAll(product.epilogue().slots(problem.alpha()));
       steps.add(
-          new Step(
-              sum,
-              Dim3.of(
-                  Math.toIntExact(count * Math.ceilDiv(problem.outputs(), GemvSumVariant.THREADS))),
-              GemvSumVariant.THREADS,
-              0,
-              slots));
+          sum.step(
+              workspace,
+              y(problem, start),
+              Math.toIntExact(outputs),
+              problem.columns(),
+              parts,
+              problem.alpha()));
     }
     return steps;
   }
@@ -180,19 +160,17 @@ public final class GemvPlanner {
     var slots =
         new ArrayList<>(
             List.of(
-                new Slot.Input(problem.names().matrix(), problem.matrix(start) * matrix * bytes),
-                new Slot.Input(
-                    problem.names().vector(), problem.vector(start) * problem.depth() * bytes),
+                new Slot.Input(problem.names().matrix(), start.a() * matrix * bytes),
+                new Slot.Input(problem.names().vector(), start.b() * problem.depth() * bytes),
                 y,
                 Slot.of(problem.outputs()),
                 Slot.of(problem.depth()),
                 Slot.of(problem.leadingDimension()),
-                Slot.of(chunk),
-                Slot.of(problem.matrixStep() * matrix),
-                Slot.of(problem.vectorStep() * problem.depth()),
-                Slot.of((long) problem.outputs()),
-                Slot.of(strideSplit),
-                Slot.of(problem.columnStep())));
+                Slot.of(chunk)));
+    slots.addAll(
+        BatchParameters.slots(problem.batch(), matrix, problem.depth(), problem.outputs()));
+    slots.add(Slot.of(strideSplit));
+    slots.add(Slot.of(problem.columnStep()));
     slots.addAll(ofEpilogue);
     return slots;
   }

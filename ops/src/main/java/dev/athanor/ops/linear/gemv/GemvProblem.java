@@ -13,8 +13,7 @@ import java.util.Set;
  *
  * @param product the matrix as a: where it is transposed, neighbours in memory belong to different
  *     outputs, else to one
- * @param batch of the matrix product
- * @param matrixIsA whether the matrix is its left one
+ * @param batch of the matrix as a and the vector as b
  * @param outputs of a product
  * @param depth the length of x
  * @param columnStep columns of the matrix product from one output to the next: 0 or 1
@@ -23,7 +22,6 @@ import java.util.Set;
 public record GemvProblem(
     Product product,
     Batch batch,
-    boolean matrixIsA,
     int outputs,
     int depth,
     int columnStep,
@@ -49,8 +47,7 @@ public record GemvProblem(
     return new GemvProblem(
         // one output alone is a row, however it is stored
         new Product(problem.dtype(), apart && outputs > 1, false, problem.epilogue()),
-        problem.batch(),
-        column,
+        column ? problem.batch() : problem.batch().swapped(),
         outputs,
         problem.k(),
         column ? 0 : 1,
@@ -63,26 +60,13 @@ public record GemvProblem(
     return product.transposeA() ? outputs : depth;
   }
 
+  /** The columns of the matrix product. */
+  int columns() {
+    return columnStep == 0 ? 1 : outputs;
+  }
+
   /** The most bytes that one access to the matrix can move. */
   int access() {
     return Operand.access(leadingDimension(), product.dtype());
-  }
-
-  /** The number of the matrix with which a launch begins. */
-  long matrix(Batch.Start start) {
-    return matrixIsA ? start.a() : start.b();
-  }
-
-  long vector(Batch.Start start) {
-    return matrixIsA ? start.b() : start.a();
-  }
-
-  /** How many matrices further that of the next product is. */
-  long matrixStep() {
-    return matrixIsA ? batch.inner().strideA() : batch.inner().strideB();
-  }
-
-  long vectorStep() {
-    return matrixIsA ? batch.inner().strideB() : batch.inner().strideA();
   }
 }

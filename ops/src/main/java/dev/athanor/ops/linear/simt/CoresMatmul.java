@@ -3,7 +3,6 @@ package dev.athanor.ops.linear.simt;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
@@ -26,7 +25,7 @@ final class CoresMatmul {
   /**
    * Elements by which a row of a stage is longer than it has to be. With rows 4 elements apart in
    * the banks, a matrix that is turned on its way is stored without conflicts: see {@link
-   * Loader#place}.
+   * Loader.Place}.
    */
   private static final int PADDING = 4;
 
@@ -75,13 +74,13 @@ final class CoresMatmul {
 
   void write() {
     var part = CoresPart.of(k, variant, problem);
-    a.store(k.integer(0), a.load(k.integer(0)));
-    b.store(k.integer(0), b.load(k.integer(0)));
+    a.store(k.integer(0), a.load(problem.from));
+    b.store(k.integer(0), b.load(problem.from));
     k.barrier();
     var current = k.variable(k.integer(0));
     k.loop(
-        k.integer(0),
-        problem.depth,
+        problem.from,
+        problem.to,
         tile.k(),
         depth -> {
           var nextA = a.load(depth.plus(tile.k()));
@@ -98,14 +97,21 @@ final class CoresMatmul {
 
   /** Brings a matrix to shared memory, in chunks. */
   private final class Loader {
-    private final GlobalPointer from;
     private final Int ld;
     private final boolean kIsRow;
     private final int elements;
-    private final Int first;
-    private final Int limit;
     private final int extent;
     private final int offset;
+    private final Place place;
+
+    /** The thread's first chunk where K begins. */
+    private final GlobalPointer origin;
+
+    /** How many rows or columns of c are left from the first chunk on. */
+    private final Int leftOfC;
+
+    /** The end of the block's share of K, less the offset of the first chunk. */
+    private final Int endOfK;
 
     /**
      * @param kIsRow whether rows of the stored matrix go along K, as in a stage; else they are
@@ -125,14 +131,19 @@ final class CoresMatmul {
         Int limit,
         int extent,
         int offset) {
-      this.from = from;
       this.ld = ld;
       this.kIsRow = kIsRow;
       this.elements = elements;
-      this.first = first;
-      this.limit = limit;
       this.extent = extent;
       this.offset = offset;
+      place = first();
+      var inC = first.plus(place.alongC);
+      origin =
+          kIsRow
+              ? from.row(place.alongK, ld).plus(inC.wide())
+              : from.row(inC, ld).plus(place.alongK.wide());
+      leftOfC = limit.minus(inC);
+      endOfK = problem.to.minus(place.alongK);
     }
 
     private int pitch() {
@@ -147,51 +158,65 @@ final class CoresMatmul {
       return stages.at(at.plus(offset), type, tile.k(), extent, pitch());
     }
 
-    /** How far along K and along c a chunk lies in the tile. */
+    /** Offsets of a chunk in the tile, along K and along c. */
     private record Place(Int alongK, Int alongC) {}
 
     /**
-     * Where chunk {@code round · threads + thread} is. Of a matrix whose rows go along K, a warp's
-     * chunks are neighbours. Of a turned one as many neighbours as fill a sector are of one row,
-     * and the next are of the next row: in the banks those rows' elements are neighbours, and a
-     * sector's fill the gaps between them.
+     * The first chunk of a thread. Of a matrix whose rows go along K, a warp's chunks are
+     * neighbors. Of a turned one as many neighbors as fill a sector are of one row, and the next
+     * are of the next row: in the banks those rows' elements are neighbors, and a sector's fill the
+     * gaps between them.
      */
-    private Place place(int round) {
+    private Place first() {
       if (kIsRow) {
         int across = extent / elements;
-        return new Place(
-            k.thread().div(across).plus(round * tile.threads() / across),
-            k.thread().rem(across).times(elements));
+        return new Place(k.thread().div(across), k.thread().rem(across).times(elements));
       }
-      int sector = SECTOR_BYTES / type.bytes();
-      int lanes = sector / elements;
-      int rows = tile.threads() / lanes;
-      var row = k.thread().div(lanes);
-      int done = round * rows;
+      var row = k.thread().div(lanes());
       return new Place(
-          row.div(extent)
-              .plus(done / extent)
-              .times(sector)
-              .plus(k.thread().rem(lanes).times(elements)),
-          row.rem(extent).plus(done % extent));
+          row.div(extent).times(sector()).plus(k.thread().rem(lanes()).times(elements)),
+          row.rem(extent));
+    }
+
+    private int sector() {
+      return SECTOR_BYTES / type.bytes();
+    }
+
+    /** Threads that bring a sector of a turned matrix. */
+    private int lanes() {
+      return sector() / elements;
+    }
+
+    /** Elements along K from a thread's first chunk to the one of a round. */
+    private int offsetAlongK(int round) {
+      int threads = round * tile.threads();
+      return kIsRow ? threads * elements / extent : threads / lanes() / extent * sector();
+    }
+
+    /** Elements along c from a thread's first chunk to the one of a round. */
+    private int offsetAlongC(int round) {
+      return kIsRow ? 0 : round * tile.threads() / lanes() % extent;
     }
 
     private int rounds() {
       return tile.k() * extent / elements / tile.threads();
     }
 
-    /** Loads a thread's chunks of the stage from {@code depth} on, zeros where the matrix ends. */
+    /**
+     * Loads a thread's chunks of the stage from {@code depth} on, zeros where the matrix or the
+     * share of K ends. Only {@code depth} changes from stage to stage.
+     */
     List<List<Value>> load(Int depth) {
+      var at = kIsRow ? origin.row(depth, ld) : origin.plus(depth.wide());
       var chunks = new ArrayList<List<Value>>();
       for (int round = 0; round < rounds(); round++) {
-        var place = place(round);
-        var inC = first.plus(place.alongC);
-        var inK = depth.plus(place.alongK);
-        Predicate inside = inC.lt(limit).and(inK.lt(problem.depth));
-        chunks.add(
-            kIsRow
-                ? from.row(inK, ld).loadWhere(inside, elements, inC)
-                : from.row(inC, ld).loadWhere(inside, elements, inK));
+        int alongK = offsetAlongK(round);
+        int alongC = offsetAlongC(round);
+        var inside = leftOfC.gt(k.integer(alongC)).and(depth.plus(alongK).lt(endOfK));
+        int rows = kIsRow ? alongK : alongC;
+        int columns = kIsRow ? alongC : alongK;
+        var row = rows == 0 ? at : at.plus(ld.wide().times(rows));
+        chunks.add(row.loadWhere(inside, elements, k.integer(columns)));
       }
       return chunks;
     }
@@ -199,13 +224,14 @@ final class CoresMatmul {
     void store(Int at, List<List<Value>> chunks) {
       var to = stage(at);
       for (int round = 0; round < chunks.size(); round++) {
-        var place = place(round);
+        var alongK = place.alongK.plus(offsetAlongK(round));
+        var alongC = place.alongC.plus(offsetAlongC(round));
         var chunk = chunks.get(round);
         if (kIsRow) {
-          to.store(place.alongK, place.alongC, chunk);
+          to.store(alongK, alongC, chunk);
         } else {
           for (int i = 0; i < elements; i++) {
-            to.store(place.alongK.plus(i), place.alongC, chunk.get(i));
+            to.store(alongK.plus(i), alongC, chunk.get(i));
           }
         }
       }

@@ -37,8 +37,8 @@ record NaiveVariant(Product product) implements Variant {
         () -> {
           var sum = k.variable(k.real(product.sumType(), 0));
           k.loop(
-              k.integer(0),
-              problem.depth,
+              problem.from,
+              problem.to,
               1,
               i -> {
                 var a =

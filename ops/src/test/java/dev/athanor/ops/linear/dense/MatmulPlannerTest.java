@@ -7,11 +7,13 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -23,8 +25,12 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "F32, 4096, 4096, 4096, matmul_f32_128x128x8_nn_a16_b16_c16",
-    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
+    "F32, 4096, 4096, 4096, matmul_f32_128x64x8_nn_a16_b16_c16",
+    "F32, 512, 512, 4096, matmul_f32_128x64x8_nn_a16_b16_c16_split8",
+    "F32, 128, 128, 65536, matmul_f32_128x64x8_nn_a16_b16_c16_split131",
+    "F32, 128, 128, 64, matmul_f32_32x32x16_nn_a16_b16_c16",
+    "F64, 128, 128, 65536, matmul_f64_64x64x16_mma_nn_a16_b16_c16_split66",
+    "F64, 128, 128, 64, matmul_f64_32x32x16_mma_nn_a16_b16_c16",
     "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
     "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",
     "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split4",
@@ -36,6 +42,55 @@ class MatmulPlannerTest {
     assertThat(plan.cost().flops()).isEqualTo(2.0 * m * n * k);
     assertThat(plan.cost().bytes())
         .isEqualTo(dtype.bytes() * ((double) m * k + (double) k * n + (double) m * n));
+  }
+
+  /** Where tiles are few, blocks share K, and a second launch adds their sums. */
+  @ParameterizedTest
+  @CsvSource({"F32, 128, 128", "F32, 512, 512", "F32, 64, 1024", "F64, 128, 128", "F64, 96, 200"})
+  void sharesOfADeepProductFillTheDevice(DType dtype, int m, int n) {
+    var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, m, n, 65_536), attributes(Map.of()), H200);
+    assertThat(plan.steps()).as(plan.kernel()).hasSize(2);
+    var grid = plan.steps().getFirst().grid();
+    assertThat(grid.x() * grid.y()).isGreaterThanOrEqualTo(132);
+    assertThat(plan.workspaceBytes()).isEqualTo((long) m * n * dtype.bytes() * grid.y());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"F32, 64", "F32, 100", "F64, 64", "F64, 100"})
+  void shallowProductsTakeOneLaunch(DType dtype, int k) {
+    var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, 128, 128, k), attributes(Map.of()), H200);
+    assertThat(plan.steps()).as(plan.kernel()).hasSize(1);
+  }
+
+  /** Two loops over products are one launch, three are as many as the outermost goes round. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      value = {
+        "F16; 64,1,128,256; 1,64,256,128; 1; matmul_f16_128x128x64x3_nn_a16_b16_f16_c16",
+        "F16; 64,128,256; 256,128; 1; matmul_f16_128x64x32x4_nn_a16_b16_f16_c16",
+        "F16; 8,64,128,256; 8,1,256,128; 1; matmul_f16_128x128x64x3_nn_a16_b16_f16_c16",
+        "F16; 256,128; 64,128,256; 1; matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+        "F16; 2,1,16,16384; 1,2,16384,64; 2; matmul_f16_32x64x32x4_nn_a16_b16_split32",
+        "BF16; 64,1,128,256; 1,64,256,128; 1; matmul_bf16_128x128x64x3_nn_a16_b16_bf16_c16",
+        "E4M3; 64,1,128,256; 1,64,256,128; 1; matmul_e4m3_as_f16_128x128x128x3_nn_a16_b16_f32_c16",
+        "F32; 64,1,128,256; 1,64,256,128; 1; matmul_f32_128x64x8_nn_a16_b16_c16",
+        "F32; 2,1,128,65536; 1,2,65536,128; 2; matmul_f32_128x64x8_nn_a16_b16_c16_split33",
+        "F64; 64,1,128,256; 1,64,256,128; 1; matmul_f64_64x64x16_mma_nn_a16_b16_c16",
+        "F32; 64,1,1,256; 1,64,256,128; 1; gemv_f32_t32_a16",
+        "F32; 2,1,1,65536; 1,2,65536,128; 2; gemv_f32_t32_a16_split64",
+        "F16; 3,1,4,128,256; 1,5,4,256,128; 3; matmul_f16_64x64x32x3_nn_a16_b16_f16_c16"
+      })
+  void broadcastProductsTakeFewLaunches(
+      DType dtype, String a, String b, int launches, String kernel) {
+    var types = Map.of("a", type(dtype, a), "b", type(dtype, b));
+    var plan = (LaunchPlan) MATMUL.plan(types, attributes(Map.of()), H200);
+    assertThat(plan.kernel()).isEqualTo(kernel);
+    assertThat(plan.steps()).hasSize(launches);
+  }
+
+  private static TensorType type(DType dtype, String extents) {
+    return TensorType.of(dtype, Stream.of(extents.split(",")).mapToLong(Long::parseLong).toArray());
   }
 
   @ParameterizedTest

@@ -63,7 +63,7 @@ class GemvTest {
     assertThat(plans).isNotEmpty();
     for (var plan : plans) {
       var profile = OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches().getFirst();
-      var load = dtype == DType.F64 ? "ld.global.v2" : "ld.global.v4";
+      var load = dtype == DType.F64 ? "ld.global.nc.v2" : "ld.global.nc.v4";
       movesWholeSectors(profile, load);
       assertThat(MatmulProfileTest.rows(profile, load))
           .allSatisfy(row -> assertThat(row.global().bytes()).isEqualTo(16 * row.active()));
