@@ -10,15 +10,20 @@ import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.BinaryOperator;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** One row, as a team of threads computes it. Beyond the last row nothing is read or written. */
+/**
+ * One row or a part of one, as a team of threads computes it. Beyond the last row nothing is read
+ * or written.
+ */
 public final class Row {
   private final KernelBuilder k;
   private final RowTile tile;
   private final Int count;
+  private final Int begin;
 
   /** The number of the row. */
   public final Int index;
@@ -26,12 +31,17 @@ public final class Row {
   /** The elements of the row. */
   public final Int n;
 
-  Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n) {
+  /**
+   * @param count rows of the tensor
+   * @param begin the first group of the part
+   */
+  Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n, Int begin) {
     this.k = k;
     this.tile = tile;
     this.index = index;
     this.count = count;
     this.n = n;
+    this.begin = begin;
   }
 
   /** Where the row begins in a tensor. */
@@ -65,7 +75,7 @@ public final class Row {
     }
     var held = new ArrayList<Data.Held>();
     for (int i = 0; i < tile.vectors(); i++) {
-      var chunk = chunk(layout, k.integer(0), i);
+      var chunk = chunk(layout, begin, i);
       held.add(new Data.Held(chunk, make.apply(chunk)));
     }
     return new Registers(held);
@@ -104,6 +114,34 @@ public final class Row {
     /** Goes through the values of a thread. */
     void forEach(BiConsumer<Chunk, List<Real>> body);
 
+    /**
+     * Goes through the values of a thread, and through others of the same elements. For a batch of
+     * chunks the others are loaded together, before the body stores anything of the batch.
+     *
+     * @param chunks of a batch
+     * @param others loads the others of a chunk, whose values it may store first
+     */
+    void forEachWith(int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body);
+
+    /** What is done with the values of a chunk and others of the same elements. */
+    interface PairedBody {
+      void accept(Chunk chunk, List<Real> values, List<Real> others);
+    }
+
+    private static void inBatches(
+        List<Held> held,
+        int chunks,
+        BiFunction<Chunk, List<Real>, List<Real>> others,
+        PairedBody body) {
+      for (int first = 0; first < held.size(); first += chunks) {
+        var batch = held.subList(first, Math.min(first + chunks, held.size()));
+        var loaded = batch.stream().map(each -> others.apply(each.chunk(), each.values())).toList();
+        for (int i = 0; i < batch.size(); i++) {
+          body.accept(batch.get(i).chunk(), batch.get(i).values(), loaded.get(i));
+        }
+      }
+    }
+
     /** Goes through those among the first elements of the row, {@link Row#atOnce} of them. */
     void forFirst(BiConsumer<Chunk, List<Real>> body);
 
@@ -129,6 +167,12 @@ public final class Row {
     @Override
     public void forEach(BiConsumer<Chunk, List<Real>> body) {
       held.forEach(each -> body.accept(each.chunk(), each.values()));
+    }
+
+    @Override
+    public void forEachWith(
+        int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body) {
+      Data.inBatches(held, chunks, others, body);
     }
 
     @Override
@@ -168,21 +212,35 @@ public final class Row {
 
     @Override
     public void forEach(BiConsumer<Chunk, List<Real>> body) {
-      k.loop(k.integer(0), layout.count, tile.team() * tile.vectors(), first -> step(first, body));
+      loop(held -> held.forEach(each -> body.accept(each.chunk(), each.values())));
+    }
+
+    @Override
+    public void forEachWith(
+        int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body) {
+      loop(held -> Data.inBatches(held, chunks, others, body));
     }
 
     @Override
     public void forFirst(BiConsumer<Chunk, List<Real>> body) {
-      step(k.integer(0), body);
+      step(k.integer(0)).forEach(each -> body.accept(each.chunk(), each.values()));
     }
 
-    private void step(Int first, BiConsumer<Chunk, List<Real>> body) {
+    private void loop(Consumer<List<Held>> body) {
+      k.loop(
+          k.integer(0),
+          layout.count,
+          tile.team() * tile.vectors(),
+          first -> body.accept(step(first)));
+    }
+
+    private List<Held> step(Int first) {
       var held = new ArrayList<Held>();
       for (int i = 0; i < tile.vectors(); i++) {
         var chunk = chunk(layout, first, i);
         held.add(new Held(chunk, make.apply(chunk)));
       }
-      held.forEach(each -> body.accept(each.chunk(), each.values()));
+      return held;
     }
 
     @Override

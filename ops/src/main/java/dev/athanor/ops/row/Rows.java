@@ -28,7 +28,22 @@ public final class Rows {
 
   /** The row of this thread's team, in a grid that has a team for each row. */
   public Row row() {
-    return new Row(k, tile, team(), count, n);
+    return row(team());
+  }
+
+  private Row row(Int index) {
+    return new Row(k, tile, index, count, n, k.integer(0));
+  }
+
+  /**
+   * Returns the part of a row that this block computes, in a grid of {@code parts × rows} blocks.
+   * {@link Row#read} reads the part, which is as much as a block of a whole tile holds.
+   */
+  public Row part() {
+    if (!tile.whole() || tile.rows() != 1) {
+      throw new IllegalStateException("blocks of tile " + tile + " do not hold a part of one row");
+    }
+    return new Row(k, tile, k.blockY(), count, n, k.block().times(tile.team() * tile.vectors()));
   }
 
   /**
@@ -41,6 +56,6 @@ public final class Rows {
         k.block().times(tile.rows()),
         count,
         step,
-        first -> body.accept(new Row(k, tile, first.plus(k.thread().div(tile.team())), count, n)));
+        first -> body.accept(row(first.plus(k.thread().div(tile.team())))));
   }
 }

@@ -40,7 +40,7 @@ record ColumnSums(DType out) implements Variant {
         k -> {
           var rows = k.integer("rows");
           var n = k.integer("n");
-          var in = k.pointer("in", Type.F32);
+          var in = k.input("in", Type.F32);
           var type = RowKernel.type(out);
           var sums = k.pointer("out", type);
           var tile = k.shared(Type.F32, WARPS, COLUMNS, COLUMNS);

@@ -29,8 +29,8 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
 
   @Override
   public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
-    var grads = kernel.tensor(k, "grad");
-    var xs = kernel.tensor(k, "x");
+    var grads = kernel.input(k, "grad");
+    var xs = kernel.input(k, "x");
     var gamma = kernel.weights(k, "gamma");
     var dxs = kernel.tensor(k, "dx");
     var partOfGamma = k.pointer("dgamma", Type.F32).row(rows.team(), rows.n);

@@ -1,10 +1,8 @@
 package dev.athanor.ops.row.norm;
 
-import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.row.Chunk;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.Rows;
@@ -16,6 +14,17 @@ import java.util.List;
  * parameters are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}.
  */
 public record NormFunction(Norm norm, Residual residual) implements RowFunction {
+
+  /**
+   * Bytes of weights, and of a residual beside them, that a thread loads at once. More registers
+   * would lower the occupancy.
+   */
+  private static final int BYTES_AT_ONCE = 64;
+
+  /** The same for a large block, of which a multiprocessor has room for two with 64 registers. */
+  private static final int BYTES_OF_LARGE_TEAM = 32;
+
+  private static final int LARGE_TEAM = 512;
 
   /** Where the residual is added. */
   public enum Residual {
@@ -38,8 +47,8 @@ public record NormFunction(Norm norm, Residual residual) implements RowFunction 
   @Override
   public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
     var row = rows.row();
-    var x = row.of(kernel.tensor(k, "x"));
-    var other = row.of(kernel.tensor(k, "residual"));
+    var x = row.of(kernel.input(k, "x"));
+    var other = row.of(kernel.input(k, "residual"));
     var gamma = kernel.weights(k, "gamma");
     var beta = kernel.weights(k, "beta");
     var y = row.of(kernel.tensor(k, "y"));
@@ -52,30 +61,48 @@ public record NormFunction(Norm norm, Residual residual) implements RowFunction 
             chunk ->
                 residual == Residual.PRE ? sums(chunk.load(x), chunk.load(other)) : chunk.load(x));
     var statistics = norm.of(row, values, epsilon);
-    values.forEach((chunk, v) -> {
-      if (residual == Residual.PRE) {
-        chunk.store(sum, v);
-      }
-      var scaled = scaled(chunk, v, statistics, gamma, beta);
-      chunk.store(y, residual == Residual.POST ? sums(scaled, chunk.load(other)) : scaled);
-    });
+    values.forEachWith(
+        chunksAtOnce(kernel),
+        (chunk, v) -> {
+          if (residual == Residual.PRE) {
+            // before the weights take registers
+            chunk.store(sum, v);
+          }
+          var others = new ArrayList<>(chunk.load(gamma));
+          if (norm.shifts()) {
+            others.addAll(chunk.load(beta));
+          }
+          if (residual == Residual.POST) {
+            others.addAll(chunk.load(other));
+          }
+          return others;
+        },
+        (chunk, v, others) -> {
+          int n = chunk.elements();
+          var scaled = new ArrayList<Real>();
+          for (int i = 0; i < n; i++) {
+            var normal = statistics.apply(v.get(i));
+            var factor = others.get(i);
+            scaled.add(
+                norm.shifts() ? normal.fma(factor, others.get(n + i)) : normal.times(factor));
+          }
+          chunk.store(
+              y,
+              residual == Residual.POST
+                  ? sums(scaled, others.subList(others.size() - n, others.size()))
+                  : scaled);
+        });
   }
 
-  private List<Real> scaled(
-      Chunk chunk,
-      List<Real> values,
-      Norm.Statistics statistics,
-      GlobalPointer gamma,
-      GlobalPointer beta) {
-    var factors = chunk.load(gamma);
-    var shifts = norm.shifts() ? chunk.load(beta) : List.<Real>of();
-    var scaled = new ArrayList<Real>();
-    for (int i = 0; i < values.size(); i++) {
-      var normal = statistics.apply(values.get(i));
-      scaled.add(
-          norm.shifts() ? normal.fma(factors.get(i), shifts.get(i)) : normal.times(factors.get(i)));
+  /** Returns how many chunks have their weights loaded at once. */
+  private int chunksAtOnce(RowKernel kernel) {
+    var tile = kernel.tile();
+    int most = tile.team() < LARGE_TEAM ? BYTES_AT_ONCE : BYTES_OF_LARGE_TEAM;
+    int bytes = (norm.shifts() ? 2 : 1) * kernel.weights().bytes();
+    if (residual == Residual.POST) {
+      bytes += kernel.dtype().bytes();
     }
-    return scaled;
+    return Math.max(1, most / (bytes * tile.access()));
   }
 
   private static List<Real> sums(List<Real> a, List<Real> b) {

@@ -16,9 +16,11 @@ import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowPlanner;
 import dev.athanor.ops.row.RowShape;
+import dev.athanor.ops.row.RowTile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -103,31 +105,46 @@ public final class Softmax implements Op {
     if (dropout) {
       x.sameShape(inputs, "mask");
     }
-    var function = new SoftmaxFunction(attributes.flag("causal"), dropout);
+    boolean causal = attributes.flag("causal");
     int access = x.access(x.n());
     var outputs = Map.of("y", x.tensor());
+    var scale = Slot.of((float) (attributes.number("scale") / Math.log(2)));
+    var slots =
+        List.of(
+            Slot.input("x"),
+            // a kernel without dropout never reads the pointer
+            Slot.input(dropout ? "mask" : "x"),
+            Slot.output("y"),
+            scale,
+            Slot.of((float) kept(probability)),
+            Slot.of(queries));
     return new RowPlanner(x.rows(), x.n() / access, access, access)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
-            tile -> {
-              var kernel = new RowKernel(function, x.dtype(), x.dtype(), tile);
-              var step =
-                  RowPlanner.step(
-                      kernel,
-                      x,
-                      List.of(
-                          Slot.input("x"),
-                          // a kernel without dropout never reads the pointer
-                          Slot.input(dropout ? "mask" : "x"),
-                          Slot.output("y"),
-                          Slot.of((float) (attributes.number("scale") / Math.log(2))),
-                          Slot.of((float) kept(probability)),
-                          Slot.of(queries)));
-              return new RowPlanner.Launches(List.of(step), 0);
+            tile ->
+                new RowPlanner.Launches(
+                    List.of(
+                        RowPlanner.step(
+                            kernel(new SoftmaxFunction(causal, dropout), x, tile), x, slots)),
+                    0),
+            split -> {
+              var partials = new Slot.Workspace(0);
+              var ofParts = List.of(Slot.input("x"), partials, scale, Slot.of(queries));
+              var ofRows = new ArrayList<>(slots);
+              ofRows.add(partials);
+              var first = kernel(new PartialSumFunction(causal), x, split.tile());
+              var second = kernel(new SplitSoftmaxFunction(causal, dropout), x, split.tile());
+              return new RowPlanner.Launches(
+                  List.of(split.step(first, x, ofParts), split.step(second, x, ofRows)),
+                  (long) x.rows() * split.parts() * PartialSumFunction.NUMBERS * Float.BYTES);
             },
             outputs,
             Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
+  }
+
+  private static RowKernel kernel(RowFunction function, RowShape x, RowTile tile) {
+    return new RowKernel(function, x.dtype(), x.dtype(), tile);
   }
 
   /** The factor of elements that dropout keeps. */

@@ -29,6 +29,13 @@ final class SoftmaxCases {
                           .attribute("scale", number % 3 == 0 ? 1 : 0.125);
                   return finish(made, dropout, number, dtype, rows, n);
                 }));
+    // rows that several blocks share, with accesses of one, two and four elements
+    int[] lengths = {32_769, 33_002, 40_004};
+    for (int i = 0; i < (quick ? 1 : lengths.length); i++) {
+      var dtype = RowCases.DTYPES.get((i + 1) % RowCases.DTYPES.size());
+      var made = new RowCases.Builder(op, random).normal("x", 0, 4, dtype, 1, lengths[i]);
+      cases.add(finish(made, dropout, i, dtype, 1, lengths[i]));
+    }
     // the first rows of the second see nothing at all
     long[][] causal = {{2, 5, 5}, {3, 7, 4}, {2, 4, 9}, {33, 64}};
     for (int i = 0; i < (quick ? 2 : causal.length); i++) {

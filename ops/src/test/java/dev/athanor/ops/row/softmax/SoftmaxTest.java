@@ -8,18 +8,22 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
+import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -141,6 +145,39 @@ class SoftmaxTest {
     for (var y : softmax(x, PLAIN, Tolerance.maximum(1e-7))) {
       assertThat(Arrays.copyOf(y, 3)).containsOnly(Double.NaN);
       assertThat(y[3]).isCloseTo(1 / 3.0, within(1e-7));
+    }
+  }
+
+  /** Parts of a row that are masked or have no numbers, in every plan for a large GPU. */
+  @ParameterizedTest
+  @CsvSource({"false, false", "true, false", "false, true"})
+  void blocksThatShareARowAgree(boolean causal, boolean dropout) {
+    int n = 33_001;
+    var x = new Draw(new Random(7)).normal(DType.F32, 6, n);
+    fill(x, n, 2 * n, Double.NEGATIVE_INFINITY);
+    fill(x, 2 * n, 2 * n + 20_000, Double.NEGATIVE_INFINITY);
+    // far below the neutral exponent of what is masked
+    fill(x, 2 * n + 20_000, 3 * n, -1000);
+    fill(x, 3 * n + 30_000, 3 * n + 30_001, Double.NaN);
+    fill(x, 4 * n + 5, 4 * n + 6, Double.POSITIVE_INFINITY);
+    var inputs = new HashMap<>(Map.of("x", x));
+    if (dropout) {
+      inputs.put("mask", new Draw(new Random(8)).integers(0, 1, TensorType.of(DType.U8, 6, n)));
+    }
+    var op = dropout ? DROPOUT : SOFTMAX;
+    var attributes = Attributes.of(op.description(), Map.of("causal", causal));
+    var expected = Objects.requireNonNull(op.reference(inputs, attributes).get("y"));
+    var plans = op.plans(HostTensor.types(inputs), attributes, TestDevices.H200);
+    assertThat(plans).extracting(Plan::kernel).anyMatch(name -> name.startsWith("softmax_split"));
+    for (var plan : plans) {
+      double error = Tolerance.maximum(1e-6).error(y(Runner.run(plan, inputs)), expected);
+      assertThat(error).as(plan.kernel()).isLessThanOrEqualTo(1e-6);
+    }
+  }
+
+  private static void fill(HostTensor x, int from, int to, double value) {
+    for (int i = from; i < to; i++) {
+      DType.F32.write(x.data(), i, value);
     }
   }
 
