@@ -93,6 +93,7 @@ class ArchitectureTest {
                   "device",
                   "ptx")),
           entry("analysis", Set.of("ptx", "device", "natives")),
+          entry("analysis.sass", Set.of("analysis", "ptx")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of()));

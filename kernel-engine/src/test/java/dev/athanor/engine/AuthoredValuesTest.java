@@ -591,4 +591,33 @@ class AuthoredValuesTest {
             });
     assertThat(results).containsExactly(5, 8, 6);
   }
+
+  @Test
+  void bitsAreMaskedAndTurnedAtOnce() {
+    var results =
+        run(
+            List.of(0x1234_5678),
+            body -> {
+              body.result(body.input(0).andXor(0x0F0F_0F0F, 0x6400_6400));
+              body.result(body.k.integer(0x1234_5678).andXor(0x0F0F_0F0F, 0x6400_6400));
+            });
+    int expected = (0x1234_5678 & 0x0F0F_0F0F) ^ 0x6400_6400;
+    assertThat(results).containsExactly(expected, expected);
+  }
+
+  /** What was read of a variable stays what it was. */
+  @Test
+  void variablesOfBitsAreReadWhereTheOperationIsWritten() {
+    var results =
+        run(
+            List.of(5),
+            body -> {
+              var variable = body.k.variable(body.input(0).value());
+              var before = variable.integer().plus(1);
+              variable.set(body.k.integer(40).value());
+              body.result(before);
+              body.result(variable.integer().plus(2));
+            });
+    assertThat(results).containsExactly(6, 42);
+  }
 }

@@ -19,6 +19,9 @@ import java.util.Locale;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import dev.athanor.engine.author.RegisterTile;
+import java.util.stream.IntStream;
+import dev.athanor.engine.author.Real;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -142,6 +145,68 @@ class AuthoringTest {
   }
 
   /** Blocks can have any size; only exchanges between lanes need full warps. */
+  @Test
+  void inputsAreReadThroughTheReadOnlyCacheAndNotWritten() {
+    var text =
+        Module.of(
+                build(k -> {
+                  var x = k.input("x", Type.F32);
+                  var y = k.pointer("y", Type.F32);
+                  y.store(k.thread(), x.plus(k.wide(4)).load(k.thread()));
+                  var either = x.where(k.thread().lt(3), y);
+                  y.store(k.thread(), either.load(k.thread()));
+                }))
+            .toString();
+    assertThat(text).containsOnlyOnce("ld.global.nc.f32").containsOnlyOnce("ld.global.f32");
+    assertThatThrownBy(
+            () -> build(k -> k.input("x", Type.F32).store(k.thread(), k.real(Type.F32, 1))))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: cannot store through an input, which is read-only; declare it with pointer\\(\\)");
+  }
+
+  @Test
+  void variablesKeepTheirType() {
+    assertThatThrownBy(() ->
+            build(k -> {
+              var pair = k.variable(k.pack(k.real(Type.F32, 1).to(Type.F16), half(k)));
+              pair.set(half(k));
+            }))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: cannot set a variable of .b32 to a value of .f16; convert it, or reinterpret its bits with as\\(\\)");
+  }
+
+  @Test
+  void rowVectorsAreOfTheRowsOfTheirTile() {
+    assertThatThrownBy(() ->
+            build(k -> {
+              var two = tile(k, 2);
+              tile(k, 4).rowVector(0).zip(two.rowVector(0), Real::plus);
+            }))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: cannot combine numbers of 4 rows with numbers of 2 rows; take both from tiles of the same rows");
+    assertThatThrownBy(() ->
+            build(k -> {
+              var sums = tile(k, 2).reduceRows(Real::plus);
+              sums.set(sums);
+            }))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: cannot set a row vector of values; create one of variables with RegisterTile.rowVector\\(\\)");
+  }
+
+  private static RegisterTile tile(KernelBuilder k, int rows) {
+    var distances = IntStream.range(0, rows).boxed().toList();
+    return new RegisterTile(
+        k, new RegisterTile.Layout(k.thread(), distances, k.lane(), List.of(0, 1), 4));
+  }
+
+  private static Value half(KernelBuilder k) {
+    return k.real(Type.F32, 2).to(Type.F16);
+  }
+
   @Test
   void acceptsBlocksOfPartialWarps() {
     var kernel =

@@ -67,7 +67,7 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
    * Why the device cannot launch this, in one sentence; empty when it can. Looked at are shared
    * memory, then the block, then the grid.
    */
-  Optional<String> refusal(Capability device) {
+  public Optional<String> refusal(Capability device) {
     if (sharedBytes > device.sharedBytesPerBlockOptIn()) {
       return Optional.of(
           "it needs %d bytes of shared memory, a block on %s has %d"

@@ -1,4 +1,4 @@
-/** The operation library: one package per family of operations. */
+/** The types that users and plugins see: ops, their descriptions, problems, plans and tensors. */
 @NullMarked
 package dev.athanor.ops;
 

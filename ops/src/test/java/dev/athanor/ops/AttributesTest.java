@@ -3,7 +3,7 @@ package dev.athanor.ops;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.dense.Matmul;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

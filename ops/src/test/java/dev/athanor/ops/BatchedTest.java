@@ -3,6 +3,7 @@ package dev.athanor.ops;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.ops.run.HostRun;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

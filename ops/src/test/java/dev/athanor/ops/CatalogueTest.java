@@ -3,7 +3,7 @@ package dev.athanor.ops;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.dense.Matmul;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -22,7 +22,7 @@ class CatalogueTest {
   void refusesTwoOpsOfOneName() {
     assertThatThrownBy(() -> new Catalogue(List.of(new Matmul(), new Matmul())))
         .hasMessage(
-            "two ops are called matmul: dev.athanor.ops.matmul.Matmul and dev.athanor.ops.matmul.Matmul");
+            "two ops are called matmul: dev.athanor.ops.linear.dense.Matmul and dev.athanor.ops.linear.dense.Matmul");
   }
 
   @Test

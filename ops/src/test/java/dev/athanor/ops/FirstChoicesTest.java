@@ -33,11 +33,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The kernels that production picks: those of each {@link Corpus}. Each must assemble without
- * spills for every target that a planner offers it for, and run right on the emulator with its
- * sanitizer. That takes minutes, so a build does it for kernels that are new or changed since the
- * lists in {@code src/test/resources/first-choices} were written: -Dbless writes them anew once the
- * kernels pass, and -Dathanor.sweep=true checks all of them again.
+ * The kernels that production picks: those of each {@link Corpus}. For every target that a planner
+ * offers it for, each must assemble without spills, warnings, emulated matrix instructions or loops
+ * that mostly move registers, and it must be right on the emulator with its sanitizer. That takes
+ * minutes, so a build checks the kernels that are new or changed since the ledger in {@code
+ * src/test/resources/first-choices} was written: -Dbless writes it anew once the kernels pass, and
+ * -Dathanor.sweep=true checks all of them again. {@link LedgerEntry} says how to read it.
  */
 class FirstChoicesTest {
 
@@ -116,7 +117,7 @@ class FirstChoicesTest {
     return lines;
   }
 
-  /** The lines of kernels that assemble without spills: hash, name, and registers by target. */
+  /** The lines of kernels whose machine code is sound: hash, name, and an entry for each target. */
   private static Map<String, String> assembled(Op op, Map<String, Module> modules) {
     if (modules.isEmpty()) {
       return Map.of();
@@ -124,27 +125,28 @@ class FirstChoicesTest {
     var ptxas = Ptxas.find();
     if (ptxas.isEmpty()) {
       System.err.println(
-          "SKIPPED: ptxas is not here, so %d first choices were not assembled"
+          "SKIPPED: ptxas is not installed, so %d first choices were not assembled"
               .formatted(modules.size()));
     }
     assumeThat(ptxas).isPresent();
     var targets = Production.targets(op);
     var lines = new ConcurrentSkipListMap<String, String>();
-    var spills = new ConcurrentSkipListMap<String, String>();
+    var faults = new ConcurrentSkipListMap<String, List<String>>();
     modules.entrySet().parallelStream()
         .forEach(each -> {
+          var name = each.getKey();
           var module = each.getValue();
-          var line = new StringBuilder(hash(module)).append("  ").append(each.getKey()).append(' ');
-          for (var target : targets.getOrDefault(each.getKey(), Set.of())) {
-            var usage = ptxas.orElseThrow().assemble(module.toString(), target).of(each.getKey());
-            line.append(" %s=%d".formatted(target, usage.registers()));
-            if (usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes() > 0) {
-              spills.merge(each.getKey(), target.toString(), (a, b) -> a + " " + b);
+          var line = new StringBuilder(hash(module)).append("  ").append(name).append(' ');
+          for (var target : targets.getOrDefault(name, Set.of())) {
+            var judged = LedgerEntry.assemble(ptxas.orElseThrow(), name, module, target);
+            line.append(' ').append(judged.entry());
+            if (!judged.faults().isEmpty()) {
+              faults.put(name + " for " + target, judged.faults());
             }
           }
-          lines.put(each.getKey(), line.toString());
+          lines.put(name, line.toString());
         });
-    assertThat(spills).as("kernels that spill, and the targets that they spill for").isEmpty();
+    assertThat(faults).as("first choices with faults in their machine code").isEmpty();
     return lines;
   }
 

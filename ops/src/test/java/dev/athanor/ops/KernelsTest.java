@@ -4,14 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.ops.profile.OpProfile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -36,6 +39,11 @@ class KernelsTest {
 
   private static final List<Target> TARGETS =
       List.of(Target.SM_80, Target.SM_86, Target.SM_89, Target.SM_90);
+
+  /** GPUs that multiply fp8 in different ways. */
+  private static final List<Capability> GPUS =
+      List.of(TestDevices.H200, OpProfile.capability(Gpu.RTX_4090));
+
   private static final Path HASHES = Path.of("src/test/resources/kernels");
 
   /** The newest version of PTX that the compiler within JCuda knows. */
@@ -72,14 +80,20 @@ class KernelsTest {
         op,
         _ -> {
           var found = Catalogue.load().find(op).orElseThrow();
-          var kernels = new TreeMap<String, Kernel>();
+          var variants = new TreeMap<String, Variant>();
           for (Op.Case each : found.cases(new Random(1), false)) {
-            var types = HostTensor.types(each.inputs());
-            for (var plan : found.plans(types, each.attributes(), TestDevices.H200)) {
-              plan.kernels().forEach(kernel -> kernels.put(kernel.name(), kernel));
+            var problem = new Problem(found, HostTensor.types(each.inputs()), each.attributes());
+            for (var gpu : GPUS) {
+              for (var plan : Production.plans(problem, gpu)) {
+                for (var step : plan.steps()) {
+                  variants.putIfAbsent(step.variant().name(), step.variant());
+                }
+              }
             }
           }
-          return kernels.values().stream().map(Text::of).toList();
+          return variants.values().parallelStream()
+              .map(variant -> Text.of(variant.build()))
+              .toList();
         });
   }
 
@@ -129,12 +143,16 @@ class KernelsTest {
         });
   }
 
-  /** The targets of a kernel for which an assembler takes it. */
+  /**
+   * The targets of a kernel for which an assembler takes it. The compiler within JCuda crashes on
+   * some kernels for newer targets than their own.
+   */
   private static List<Target> targets(Text text, Assembler assembler) {
-    boolean known = assembler instanceof Ptxas || text.module.version().compareTo(OF_JCUDA) <= 0;
-    return known
-        ? TARGETS.stream().filter(target -> target.canRun(text.module.target())).toList()
-        : List.of();
+    var able = TARGETS.stream().filter(target -> target.canRun(text.module.target()));
+    if (assembler instanceof Ptxas) {
+      return able.toList();
+    }
+    return text.module.version().compareTo(OF_JCUDA) <= 0 ? able.limit(1).toList() : List.of();
   }
 
   private static void assemblesWithoutSpills(Assembler assembler, Text text, Target target) {

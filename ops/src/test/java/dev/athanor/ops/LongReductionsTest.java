@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.run.HostRun;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

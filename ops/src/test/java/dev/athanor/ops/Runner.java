@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
+import dev.athanor.ops.run.HostRun;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

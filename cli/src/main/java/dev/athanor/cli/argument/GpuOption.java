@@ -2,6 +2,7 @@ package dev.athanor.cli.argument;
 
 import dev.athanor.engine.analysis.Gpu;
 import java.util.stream.Collectors;
+import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -28,10 +29,19 @@ public final class GpuOption {
    * @throws ParameterException when none has this name
    */
   public Gpu gpu() {
+    return named(command.commandLine(), name);
+  }
+
+  /**
+   * The GPU of a name.
+   *
+   * @throws ParameterException when none has this name
+   */
+  public static Gpu named(CommandLine command, String name) {
     return Gpu.named(name)
         .orElseThrow(() ->
             new ParameterException(
-                command.commandLine(),
+                command,
                 "--gpu %s: GPUs are %s"
                     .formatted(
                         name, Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));

@@ -1,8 +1,11 @@
 package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.GpuOption;
 import dev.athanor.cli.argument.OpArguments;
 import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.MachineCodeReport;
+import dev.athanor.cli.report.MachineCodeReport.Launched;
 import dev.athanor.cli.report.ResultFile;
 import dev.athanor.cli.report.Table;
 import dev.athanor.engine.analysis.Assembler;
@@ -11,6 +14,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Liveness;
 import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -19,8 +23,13 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.check.Violation;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.service.codec.KernelView;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -72,8 +81,24 @@ public final class PtxCommand implements Callable<Integer> {
       names = "--assemble",
       paramLabel = "TARGET",
       description =
-          "assembles for a target, sm_80, and prints registers, spills and occupancy instead of PTX")
+          "assembles for a target, sm_80, and prints registers, spills and occupancy instead of"
+              + " PTX; with --sass, the target of the machine code")
   private @Nullable String assemble;
+
+  @Option(
+      names = "--gpu",
+      paramLabel = "GPU",
+      description =
+          "plans for a GPU that need not be present, instead of the device: H200, H100, A100, RTX"
+              + " 4090, L4, RTX 5090")
+  private @Nullable String gpu;
+
+  @Option(
+      names = "--sass",
+      description =
+          "prints a report of the machine code instead of PTX: registers, spills, shared memory,"
+              + " occupancy, and the instructions of the innermost loops")
+  private boolean sass;
 
   @Option(names = "--json", description = "all of this as JSON")
   private boolean json;
@@ -93,7 +118,8 @@ public final class PtxCommand implements Callable<Integer> {
       int staticSharedBytes,
       int maxThreads,
       List<String> warnings,
-      List<Assembled> assembled) {}
+      List<Assembled> assembled,
+      @Nullable MachineCodeReport machineCode) {}
 
   /** What an assembler made of it. */
   private record Assembled(
@@ -110,22 +136,66 @@ public final class PtxCommand implements Callable<Integer> {
   public Integer call() {
     var out = spec.commandLine().getOut();
     var target = target();
-    try (var opened = device.open().device()) {
-      var plan = op.plans(Catalogue.load(), opened.capability()).getFirst();
-      if (explain && !json) {
-        out.println(plan.explain());
-        return 0;
+    var wanted = gpu == null ? null : GpuOption.named(spec.commandLine(), gpu);
+    var capability = wanted == null ? capability() : OpProfile.capability(wanted);
+    var plan = op.plans(Catalogue.load(), capability).getFirst();
+    if (explain && !json) {
+      out.println(plan.explain());
+      return 0;
+    }
+    if (!json && !stats && !sass && target == null) {
+      plan.kernels().forEach(kernel -> text(kernel).forEach(out::println));
+      return 0;
+    }
+    var codeTarget = target == null ? capability.target() : target;
+    var kernels =
+        plan.kernels().stream()
+            .map(kernel ->
+                stats(kernel, target, sass ? machineCode(plan, kernel, codeTarget, wanted) : null))
+            .toList();
+    if (json) {
+      out.println(ResultFile.json(new Result(plan.kernel(), kernels, plan.explain())));
+      return 0;
+    }
+    for (var kernel : kernels) {
+      var code = kernel.machineCode();
+      if (stats || (target != null && !sass)) {
+        report(kernel).forEach(out::println);
       }
-      var kernels = plan.kernels().stream().map(kernel -> stats(kernel, target)).toList();
-      if (json) {
-        out.println(ResultFile.json(new Result(plan.kernel(), kernels, plan.explain())));
-      } else if (stats || target != null) {
-        kernels.forEach(kernel -> report(kernel).forEach(out::println));
-      } else {
-        plan.kernels().forEach(kernel -> text(kernel).forEach(out::println));
+      if (code != null) {
+        code.text().forEach(out::println);
       }
     }
     return 0;
+  }
+
+  private Capability capability() {
+    try (var opened = device.open().device()) {
+      return opened.capability();
+    }
+  }
+
+  private MachineCodeReport machineCode(
+      Plan plan, Kernel kernel, Target target, @Nullable Gpu wanted) {
+    var gpus =
+        wanted != null
+            ? List.of(wanted)
+            : Gpu.ALL.stream().filter(each -> each.target().sm() == target.sm()).toList();
+    try {
+      return MachineCodeReport.of(Assembler.best(), kernel, target, gpus, launched(plan, kernel));
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  /** Returns the launch of a kernel that takes the most shared memory. */
+  private static Launched launched(Plan plan, Kernel kernel) {
+    var steps = plan instanceof LaunchPlan launches ? launches.steps() : List.<Step>of();
+    return steps.stream()
+        .filter(step -> step.variant().name().equals(kernel.name()))
+        .max(Comparator.comparingInt(Step::sharedBytes))
+        .map(step -> new Launched(step.block(), step.sharedBytes()))
+        .orElse(new Launched(kernel.maxThreads(), 0));
   }
 
   private @Nullable Target target() {
@@ -156,7 +226,8 @@ public final class PtxCommand implements Callable<Integer> {
                 "#".repeat(Math.ceilDiv(live, 4)));
   }
 
-  private Stats stats(Kernel kernel, @Nullable Target target) {
+  private Stats stats(
+      Kernel kernel, @Nullable Target target, @Nullable MachineCodeReport machineCode) {
     var module = Module.of(kernel);
     var ptx = module.toString();
     var liveness = Liveness.of(kernel);
@@ -179,7 +250,8 @@ public final class PtxCommand implements Callable<Integer> {
         kernel.staticSharedBytes(),
         kernel.maxThreads(),
         Verifier.warnings(module).stream().map(Violation::toString).toList(),
-        target == null ? List.of() : assembled(kernel, ptx, target));
+        target == null ? List.of() : assembled(kernel, ptx, target),
+        machineCode);
   }
 
   private List<Assembled> assembled(Kernel kernel, String ptx, Target target) {

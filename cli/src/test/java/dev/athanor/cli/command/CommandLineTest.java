@@ -1,10 +1,12 @@
 package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.cli.Athanor;
 import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.ptx.text.Parser;
@@ -85,10 +87,11 @@ class CommandLineTest {
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" is not a target; write sm_80 or sm_90a
+          ptx matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor ptx: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
           profile frob | athanor profile: there is no op "frob"; athanor ops lists them
           profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
-          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
+          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x64x8_nn_a16_b16_c16, matmul_f32_naive_nn
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
           verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target can be chosen; use "emulator"
@@ -96,7 +99,7 @@ class CommandLineTest {
           verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
           verify --seed one | athanor verify: --seed one: it takes a whole number
-          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 33
+          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 53
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
           ops frob | athanor ops: there is no op "frob"; athanor ops lists them
           run frob | athanor run: there is no op "frob"; athanor ops lists them
@@ -263,6 +266,62 @@ class CommandLineTest {
         .isPositive();
     assertThat(json.get("explanation").asString()).contains("matmul_f32_64x64x16_nn");
     assertThat(ptx("--explain").out().strip()).isEqualTo(json.get("explanation").asString());
+  }
+
+  private static final List<String> LARGE =
+      List.of(
+          "ptx matmul --shape a=4096,4096 --shape b=4096,4096 --dtype a=f16 --dtype b=f16 --gpu"
+              .split(" "));
+
+  private static Run largePtx(String... options) {
+    return athanor(Stream.concat(LARGE.stream(), Stream.of(options)).toArray(String[]::new));
+  }
+
+  @Test
+  void ptxIsPlannedForAGpuThatIsNotPresent() {
+    var text = largePtx("A100").out();
+    assertThat(Parser.parse(text, "matmul.ptx").kernels().getFirst().name())
+        .startsWith("matmul_f16_");
+    assertThat(text).contains("ldmatrix", "cp.async").doesNotContain("wgmma", "sm_90");
+    assertThat(largePtx("a100", "--explain").out()).contains("matmul_f16_");
+    // the name of a GPU in any case, without its space
+    assertThat(largePtx("rtx5090").status()).isZero();
+  }
+
+  @Test
+  void sassReportsTheInnermostLoop() {
+    if (Assembler.best().isEmpty()) {
+      System.err.println("SKIPPED: there is no assembler here, so --sass reports nothing");
+    }
+    assumeThat(Assembler.best()).isPresent();
+    var run = largePtx("A100", "--sass");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .containsPattern(
+            "^matmul_f16_\\S+: sm_80, (ptxas|nvPTXCompiler) [\\d.]+, \\d+ instructions")
+        .containsPattern("spilled bytes, stored +0\\R")
+        .containsPattern("blocks per multiprocessor, A100 +[1-9]")
+        .containsPattern("innermost loop 0x\\w{4} to 0x\\w{4}, basic blocks: \\d+, matrix")
+        .containsPattern("\\RHMMA +\\d+ +1\\.00\\R");
+    var json = JSON.readTree(largePtx("A100", "--sass", "--json").out());
+    var code = json.get("kernels").get(0).get("machineCode");
+    assertThat(code.get("dynamicSharedBytes").asInt()).isPositive();
+    assertThat(code.get("loops").get(0).get("instructions").get("byClass").get("HMMA").asInt())
+        .isPositive();
+    var other =
+        athanor(
+            "ptx",
+            "matmul",
+            "--shape",
+            "a=64,64",
+            "--shape",
+            "b=64,64",
+            "--device",
+            "emulator",
+            "--sass",
+            "--assemble",
+            "sm_86");
+    assertThat(other.out()).contains(": sm_86, ").doesNotContain("assembler ");
   }
 
   @ParameterizedTest

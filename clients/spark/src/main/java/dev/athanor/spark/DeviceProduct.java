@@ -11,7 +11,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.dense.Matmul;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;

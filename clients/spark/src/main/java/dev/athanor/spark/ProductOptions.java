@@ -2,7 +2,7 @@ package dev.athanor.spark;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.OpException;
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.dense.Matmul;
 import java.io.Serializable;
 import java.util.Map;
 import java.util.Optional;

@@ -1,12 +1,21 @@
 package dev.athanor.engine.analysis;
 
 import dev.athanor.engine.ptx.Target;
+import java.util.Optional;
 
 /**
  * Turns PTX into machine code as NVIDIA's own tools do, without a GPU: the referee of what this
  * engine writes. Assemblers may be used by several threads at once.
  */
 public sealed interface Assembler permits JCudaAssembler, Ptxas {
+
+  /**
+   * Returns the {@code ptxas} on the {@code PATH}, which knows the targets of its toolkit, or else
+   * the compiler library that JCuda brings; empty where there is neither.
+   */
+  static Optional<Assembler> best() {
+    return Ptxas.find().<Assembler>map(found -> found).or(JCudaAssembler::find);
+  }
 
   /** What it is called, with its version. */
   String name();

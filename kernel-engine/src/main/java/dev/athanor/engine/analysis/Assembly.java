@@ -10,7 +10,8 @@ import java.util.regex.Pattern;
  * Machine code and what it needs.
  *
  * @param kernels what each kernel needs, by name
- * @param warnings what the assembler complained of, a sentence each
+ * @param warnings what the assembler complained of, and what it says that it changed, a sentence
+ *     each
  * @param cubin the machine code, an ELF file
  */
 @SuppressWarnings("ArrayRecordComponent") // a result to read, never a key
@@ -25,7 +26,8 @@ public record Assembly(Map<String, Usage> kernels, List<String> warnings, byte[]
   private static final Pattern SHARED = Pattern.compile("(\\d+) bytes smem");
   private static final Pattern REMARK =
       Pattern.compile(
-          "ptxas\\s.*(?:warning|Potential Performance Loss|Advisory).*", Pattern.CASE_INSENSITIVE);
+          "ptxas\\s.*(?:warning|\\(C\\d+\\)|Potential Performance Loss|Advisory).*",
+          Pattern.CASE_INSENSITIVE);
 
   public Assembly {
     kernels = Map.copyOf(kernels);

@@ -11,11 +11,13 @@ public final class GlobalPointer {
   private final BodyEmitter emitter;
   private final Type element;
   private final Register address;
+  private final boolean readOnly;
 
-  GlobalPointer(BodyEmitter emitter, Type element, Register address) {
+  GlobalPointer(BodyEmitter emitter, Type element, Register address, boolean readOnly) {
     this.emitter = emitter;
     this.element = element;
     this.address = address;
+    this.readOnly = readOnly;
   }
 
   public Type element() {
@@ -24,7 +26,7 @@ public final class GlobalPointer {
 
   /** Returns the same address as a pointer to elements of another type. */
   public GlobalPointer as(Type other) {
-    return new GlobalPointer(emitter, other, address);
+    return new GlobalPointer(emitter, other, address, readOnly);
   }
 
   /** Returns the start of a row; consecutive rows are {@code leadingDimension} elements apart. */
@@ -48,14 +50,16 @@ public final class GlobalPointer {
     return new GlobalPointer(
         emitter,
         element,
-        emitter.pure(Type.B64, "selp.b64", address, other.address, condition.register()));
+        emitter.pure(Type.B64, "selp.b64", address, other.address, condition.register()),
+        readOnly && other.readOnly);
   }
 
   private GlobalPointer advance(Register elements) {
     int shift = Integer.numberOfTrailingZeros(element.bytes());
     var bytes =
         shift == 0 ? elements : emitter.pure(Type.B64, "shl.b64", elements, Immediate.of(shift));
-    return new GlobalPointer(emitter, element, emitter.pure(Type.S64, "add.s64", address, bytes));
+    return new GlobalPointer(
+        emitter, element, emitter.pure(Type.S64, "add.s64", address, bytes), readOnly);
   }
 
   /** Loads element {@code index}. */
@@ -68,7 +72,7 @@ public final class GlobalPointer {
    * Several single-byte elements are returned as 32-bit integers.
    */
   public List<Value> load(int count, Int index) {
-    return access(count).load(emitter, null, "ld.global", at(index));
+    return access(count).load(emitter, null, loadOpcode(), at(index));
   }
 
   /**
@@ -81,7 +85,7 @@ public final class GlobalPointer {
 
   /** Loads consecutive elements in threads where the condition holds; the others get zeros. */
   public List<Value> loadWhere(Predicate condition, int count, Int index) {
-    return access(count).load(emitter, condition.register(), "ld.global", at(index));
+    return access(count).load(emitter, condition.register(), loadOpcode(), at(index));
   }
 
   /** Stores element {@code index}. */
@@ -91,6 +95,7 @@ public final class GlobalPointer {
 
   /** Stores consecutive elements, aligned to their total size. */
   public void store(Int index, List<? extends Value> values) {
+    requireWritable();
     access(values.size()).store(emitter, null, "st.global", at(index), values);
   }
 
@@ -101,7 +106,20 @@ public final class GlobalPointer {
 
   /** Stores consecutive elements, aligned to their total size, where the condition holds. */
   public void storeWhere(Predicate condition, Int index, List<? extends Value> values) {
+    requireWritable();
     access(values.size()).store(emitter, condition.register(), "st.global", at(index), values);
+  }
+
+  private String loadOpcode() {
+    return readOnly ? "ld.global.nc" : "ld.global";
+  }
+
+  private void requireWritable() {
+    if (readOnly) {
+      throw new IllegalStateException(
+          BodyEmitter.here()
+              + ": cannot store through an input, which is read-only; declare it with pointer()");
+    }
   }
 
   private VectorAccess access(int count) {

@@ -168,6 +168,23 @@ public class Int {
     return bitwise("and", b.operand());
   }
 
+  /** Returns {@code (this & mask) ^ flip} in one instruction. */
+  public Int andXor(int mask, int flip) {
+    int table = (0xF0 & 0xCC) ^ 0xAA;
+    return isConstant()
+        ? of(emitter, (constant & mask) ^ flip)
+        : new Int(
+            emitter,
+            emitter.pure(
+                Type.B32,
+                "lop3.b32",
+                register(),
+                Immediate.of(mask),
+                Immediate.of(flip),
+                Immediate.of(table)),
+            0);
+  }
+
   public Int or(Int b) {
     return bitwise("or", b.operand());
   }

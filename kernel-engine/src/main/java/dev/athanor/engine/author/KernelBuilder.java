@@ -99,10 +99,19 @@ public final class KernelBuilder {
 
   // parameters
 
-  /** Declares a parameter that points to elements of a type in global memory. */
+  /** Declares a parameter that points to elements of a type in global memory, to read and write. */
   public GlobalPointer pointer(String name, Type element) {
     requireBytes(element);
-    return new GlobalPointer(emitter, element, parameter(name, Type.U64));
+    return new GlobalPointer(emitter, element, parameter(name, Type.U64), false);
+  }
+
+  /**
+   * Declares a parameter that points to elements that no thread of the device writes while the
+   * kernel runs. Loads go through the read-only cache ({@code ld.global.nc}); stores are refused.
+   */
+  public GlobalPointer input(String name, Type element) {
+    requireBytes(element);
+    return new GlobalPointer(emitter, element, parameter(name, Type.U64), true);
   }
 
   /** Declares an integer parameter. */
@@ -240,7 +249,8 @@ public final class KernelBuilder {
     var name = "tile" + number;
     declare(name, "a tile in shared memory");
     shared.add(new SharedArray(name, 16, (int) bytes));
-    return new SharedTile(emitter, element, rows, columns, pitch, Swizzle.NONE, address(name));
+    return new SharedTile(
+        emitter, element, rows, columns, pitch, Swizzle.NONE, address(name), integer(0));
   }
 
   /** Declares the dynamic shared memory, as bytes from which {@link SharedTile#at} cuts tiles. */
@@ -254,7 +264,7 @@ public final class KernelBuilder {
     }
     declare(name, DYNAMIC);
     shared.add(new SharedArray(name, 16, SharedArray.DYNAMIC));
-    return new SharedTile(emitter, Type.B8, 1, 1, 1, Swizzle.NONE, address(name));
+    return new SharedTile(emitter, Type.B8, 1, 1, 1, Swizzle.NONE, address(name), integer(0));
   }
 
   private Int address(String array) {
@@ -397,6 +407,13 @@ public final class KernelBuilder {
     var register = emitter.variable(Type.S32);
     emitter.emit("mov.s32", register, initial.operand());
     return new Int.Variable(emitter, register);
+  }
+
+  /** Declares a variable of any type with an initial value. */
+  public Value.Variable variable(Value initial) {
+    var register = emitter.variable(initial.type());
+    emitter.emit("mov." + initial.type().registerClass().word(), register, initial.operand());
+    return new Value.Variable(emitter, initial.type(), register);
   }
 
   /** Packs two 16-bit values into one register, the first in the low half. */

@@ -1,6 +1,7 @@
 package dev.athanor.engine.author;
 
 import dev.athanor.engine.layout.Swizzle;
+import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
@@ -14,7 +15,10 @@ public final class SharedTile {
   private final int columns;
   private final int pitch;
   private final Swizzle swizzle;
-  private final Int address;
+  private final Int start;
+
+  /** Added last, since in a loop over stages it is all of an address that changes. */
+  private final Int offset;
 
   SharedTile(
       BodyEmitter emitter,
@@ -23,14 +27,16 @@ public final class SharedTile {
       int columns,
       int pitch,
       Swizzle swizzle,
-      Int address) {
+      Int start,
+      Int offset) {
     this.emitter = emitter;
     this.element = element;
     this.rows = rows;
     this.columns = columns;
     this.pitch = pitch;
     this.swizzle = swizzle;
-    this.address = address;
+    this.start = start;
+    this.offset = offset;
   }
 
   public int rows() {
@@ -97,6 +103,27 @@ public final class SharedTile {
    */
   public void copyAsync(
       Int row, Int column, int bytes, GlobalPointer source, Int index, Int valid) {
+    copyAsync(row, column, bytes, source, index, valid.operand());
+  }
+
+  /**
+   * Copies elements from global memory asynchronously where the condition holds: see {@link
+   * KernelBuilder#commitCopies}. Other threads do not read and write zeros.
+   *
+   * @param bytes 4, 8 or 16; both addresses must be multiples of it
+   */
+  public void copyAsyncWhere(
+      Predicate condition, Int row, Int column, int bytes, GlobalPointer source, Int index) {
+    copyAsync(row, column, bytes, source, index, condition.not().register());
+  }
+
+  /**
+   * Emits a copy.
+   *
+   * @param limit the number of bytes to read, or a predicate for reading none
+   */
+  private void copyAsync(
+      Int row, Int column, int bytes, GlobalPointer source, Int index, Operand limit) {
     if (source.element() != element) {
       throw new IllegalArgumentException(
           "%s: cannot copy elements of .%s to a tile of .%s, since a copy does not convert; reinterpret the bits with as()"
@@ -107,7 +134,7 @@ public final class SharedTile {
         at(row, column).address(),
         source.at(index),
         Immediate.of(bytes),
-        valid.operand());
+        limit);
   }
 
   /**
@@ -120,17 +147,34 @@ public final class SharedTile {
     for (int i = 0; i < 4; i++) {
       values.add(new Value(emitter, Type.B32, emitter.register(Type.B32)));
     }
+    loadMatrices(values, row, column, transposed);
+    return values;
+  }
+
+  private void loadMatrices(List<? extends Value> values, Int row, Int column, boolean transposed) {
     emitter.emit(
         "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(transposed ? ".trans" : ""),
         Value.vector(values),
         chunkAt(row, column).address());
-    return values;
+  }
+
+  /** Returns a matrix like this one at byte {@code offset} of it, such as another stage. */
+  public SharedTile at(Int offset) {
+    return new SharedTile(
+        emitter, element, rows, columns, pitch, swizzle, start, this.offset.plus(offset));
   }
 
   /** Returns a matrix at byte {@code offset} of this one, with rows {@code otherPitch} apart. */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
     return new SharedTile(
-        emitter, type, otherRows, otherColumns, otherPitch, Swizzle.NONE, address.plus(offset));
+        emitter,
+        type,
+        otherRows,
+        otherColumns,
+        otherPitch,
+        Swizzle.NONE,
+        start,
+        this.offset.plus(offset));
   }
 
   /** Returns a matrix at byte {@code offset}, swizzled by {@link Swizzle#of} its row length. */
@@ -142,25 +186,36 @@ public final class SharedTile {
   public SharedTile at(
       Int offset, Type type, int otherRows, int otherColumns, Swizzle otherSwizzle) {
     return new SharedTile(
-        emitter, type, otherRows, otherColumns, otherColumns, otherSwizzle, address.plus(offset));
+        emitter,
+        type,
+        otherRows,
+        otherColumns,
+        otherColumns,
+        otherSwizzle,
+        start,
+        this.offset.plus(offset));
   }
 
   private Int at(Int row, Int column) {
-    var start = address.plus(row.times(pitch * element.bytes()));
     if (swizzle.equals(Swizzle.NONE)) {
-      return start.plus(column.times(element.bytes()));
+      return rowStart(row).plus(column.times(element.bytes())).plus(offset);
     }
     int elements = Swizzle.CHUNK / element.bytes();
     var inChunk = column.plus(-(column.constant / elements * elements)).rem(elements);
-    return chunk(start, row, column).plus(inChunk.times(element.bytes()));
+    return rowStart(row).plus(chunk(row, column)).plus(inChunk.times(element.bytes())).plus(offset);
   }
 
   /** Returns the address of the chunk that starts at a column. */
   private Int chunkAt(Int row, Int column) {
-    return chunk(address.plus(row.times(pitch * element.bytes())), row, column);
+    return rowStart(row).plus(chunk(row, column)).plus(offset);
   }
 
-  private Int chunk(Int start, Int row, Int column) {
+  private Int rowStart(Int row) {
+    return start.plus(row.times(pitch * element.bytes()));
+  }
+
+  /** Returns the position of a column's chunk in a row, in bytes. */
+  private Int chunk(Int row, Int column) {
     int elements = Swizzle.CHUNK / element.bytes();
     // multiples of the period, or of a chunk, are computed at build time
     var inPeriod = new Int(emitter, row.base(), row.constant % swizzle.period());
@@ -169,8 +224,9 @@ public final class SharedTile {
     int near = whole % ((swizzle.mask() + 1) * swizzle.run());
     var chunk = column.plus(-whole * elements).div(elements).plus(near);
     var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
-    return start
-        .plus(chunk.xor(step.times(swizzle.run())).times(Swizzle.CHUNK))
+    return chunk
+        .xor(step.times(swizzle.run()))
+        .times(Swizzle.CHUNK)
         .plus((whole - near) * Swizzle.CHUNK);
   }
 }

@@ -174,6 +174,23 @@ public class Value {
         Operand.Immediate.of(-1));
   }
 
+  /** A mutable value. An operation reads the value it has where the operation is written. */
+  public static final class Variable extends Value {
+
+    Variable(BodyEmitter emitter, Type type, Register register) {
+      super(emitter, type, () -> register);
+    }
+
+    public void set(Value value) {
+      if (value.type() != type()) {
+        throw new IllegalArgumentException(
+            "%s: cannot set a variable of .%s to a value of .%s; convert it, or reinterpret its bits with as()"
+                .formatted(BodyEmitter.here(), type().word(), value.type().word()));
+      }
+      emitter.emit("mov." + type().registerClass().word(), operand(), value.operand());
+    }
+  }
+
   /** An integer variable that {@link KernelBuilder#mma} accumulates into. */
   public static final class Accumulator extends Value {
 

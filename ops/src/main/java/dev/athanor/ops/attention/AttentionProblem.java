@@ -6,9 +6,11 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * Attention of queries to keys, its shapes checked.
@@ -25,7 +27,7 @@ import java.util.Objects;
  * @param window 0 where there is none
  * @param leading the dimensions of q before its last two
  */
-record AttentionProblem(
+public record AttentionProblem(
     DType dtype,
     int batch,
     int heads,
@@ -40,6 +42,9 @@ record AttentionProblem(
     int window,
     Shape leading) {
 
+  /** The dtypes of queries, keys and values. */
+  public static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+
   private static final String ALIGNMENT = "alignment";
   private static final String BOTTOM_RIGHT = "bottom-right";
   private static final String TOP_LEFT = "top-left";
@@ -47,7 +52,7 @@ record AttentionProblem(
   private static final double GREATEST_SCALE = 1e6;
 
   /** The attributes of {@link #of}. */
-  static List<Attribute> attributes() {
+  public static List<Attribute> attributes() {
     return List.of(
         Attribute.flag("causal", "whether the query at position p sees keys j ≤ p only"),
         Attribute.choice(
@@ -66,7 +71,7 @@ record AttentionProblem(
             .from(0, GREATEST_SCALE));
   }
 
-  static Attribute scaleAttribute() {
+  public static Attribute scaleAttribute() {
     return Attribute.number("scale", "what q·kᵀ is multiplied by; 1/√D when left out")
         .from(LEAST_SCALE, GREATEST_SCALE);
   }
@@ -77,7 +82,7 @@ record AttentionProblem(
         .from(0, Integer.MAX_VALUE);
   }
 
-  static AttentionProblem of(Map<String, TensorType> inputs, Attributes attributes) {
+  public static AttentionProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var q = input(inputs, "q");
     var k = input(inputs, "k");
     var v = input(inputs, "v");
@@ -139,21 +144,21 @@ record AttentionProblem(
    *
    * @param all a window that hides nothing; with a greater one kernels could not count
    */
-  static int window(Attributes attributes, long all) {
+  public static int window(Attributes attributes, long all) {
     long window = attributes.integer("window");
     return window >= all ? 0 : (int) window;
   }
 
-  static double scale(Attributes attributes, int d) {
+  public static double scale(Attributes attributes, int d) {
     return attributes.has("scale") ? attributes.number("scale") : 1 / Math.sqrt(d);
   }
 
-  static TensorType input(Map<String, TensorType> inputs, String name) {
+  public static TensorType input(Map<String, TensorType> inputs, String name) {
     return Objects.requireNonNull(inputs.get(name), name);
   }
 
   /** An extent that kernels can count. */
-  static int extent(String name, TensorType tensor, int index) {
+  public static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
     if (extent > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
@@ -165,7 +170,7 @@ record AttentionProblem(
   }
 
   /** The elements of a query, a key or a value. */
-  static int columns(String name, TensorType tensor) {
+  public static int columns(String name, TensorType tensor) {
     long extent = tensor.shape().extent(-1);
     if (extent > FlashVariant.MOST_COLUMNS) {
       throw new OpException.TooLarge(
@@ -176,7 +181,7 @@ record AttentionProblem(
     return (int) extent;
   }
 
-  static void equal(
+  public static void equal(
       String name,
       TensorType tensor,
       String letter,
@@ -193,7 +198,7 @@ record AttentionProblem(
     }
   }
 
-  static void wholeGroups(
+  public static void wholeGroups(
       String name, TensorType tensor, int sharedHeads, TensorType q, int heads) {
     if (heads % sharedHeads != 0) {
       throw new OpException.ShapeMismatch(
@@ -203,7 +208,7 @@ record AttentionProblem(
     }
   }
 
-  static void sameDType(String name, TensorType tensor, TensorType q) {
+  public static void sameDType(String name, TensorType tensor, TensorType q) {
     if (tensor.dtype() != q.dtype()) {
       throw new OpException.UnsupportedDType(
           name,
@@ -212,7 +217,7 @@ record AttentionProblem(
     }
   }
 
-  static void sameAsQ(String name, TensorType tensor, TensorType q) {
+  public static void sameAsQ(String name, TensorType tensor, TensorType q) {
     sameDType(name, tensor, q);
     if (tensor.shape().rank() != q.shape().rank()) {
       throw new OpException.ShapeMismatch(
@@ -227,16 +232,16 @@ record AttentionProblem(
     return new TensorType(dtype, leadingDimensions.with(rows, columns));
   }
 
-  TensorType out() {
+  public TensorType out() {
     return type(leading, queries, dv);
   }
 
-  TensorType lse() {
+  public TensorType lse() {
     return new TensorType(DType.F32, leading.with(queries));
   }
 
   /** Queries and keys that see each other, of all heads. */
-  double pairs() {
+  public double pairs() {
     double pairs = 0;
     if (!score.hides()) {
       pairs = (double) queries * keys;
@@ -260,5 +265,16 @@ record AttentionProblem(
 
   private long position(int query) {
     return score.topLeft() ? query : (long) query + keys - queries;
+  }
+
+  /** How far an output may be from its float64 reference. */
+  public static Tolerance tolerance(DType dtype) {
+    return Tolerance.maximum(
+        switch (dtype) {
+          case F32 -> 1e-5;
+          case F16 -> 2e-3;
+          case BF16 -> 1e-2;
+          default -> throw new IllegalArgumentException(dtype.text());
+        });
   }
 }

@@ -29,8 +29,8 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
   }
 
   private void write(KernelBuilder k) {
-    var partial = k.pointer("partial", Type.F32);
-    var partialLse = k.pointer("partialLse", Type.F32);
+    var partial = k.input("partial", Type.F32);
+    var partialLse = k.input("partialLse", Type.F32);
     var out = k.pointer("out", FlashVariant.type(dtype));
     var lse = k.pointer("lse", Type.F32);
     var queries = k.integer("queries");

@@ -3,12 +3,15 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile.Layout;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,20 +61,15 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  SharedTile tile(SharedTile shared, int offset, int tileRows, int columns) {
+  public SharedTile tile(SharedTile shared, int offset, int tileRows, int columns) {
     int pitch = pitch(columns);
     return shared.at(k.integer(offset), type, tileRows, pitch - GROUP, pitch);
   }
 
   @Override
-  void own(SharedTile shared, int offset) {
+  public void own(SharedTile shared, int offset) {
     weights =
         shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), weightPitch(tile));
-  }
-
-  @Override
-  int lanesOfRow() {
-    return LANES;
   }
 
   @Override
@@ -80,7 +78,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  Left keep(SharedTile left, int columns, int most) {
+  public Left keep(SharedTile left, int columns, int most) {
     return new Left(left, columns, List.of());
   }
 
@@ -93,23 +91,24 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  Part scores(int columns) {
+  public RegisterTile scores(int columns) {
     var places = new ArrayList<Integer>();
     for (int column = 0; column < columns; column += LANES) {
       places.add(column);
     }
-    return zeros(row, ownRows(), lane, places);
+    return new RegisterTile(k, new Layout(row, ownRows(), lane, places, LANES));
   }
 
   @Override
-  Part sums(int columns) {
+  public RegisterTile sums(int columns) {
     var places = new ArrayList<Integer>();
     for (int column = 0; column < columns; column += LANES * GROUP) {
       for (int i = 0; i < GROUP; i++) {
         places.add(column + i);
       }
     }
-    return zeros(row, ownRows(), lane.times(GROUP), places);
+    return new RegisterTile(
+        k, new Layout(row, ownRows(), lane.times(GROUP), places, LANES));
   }
 
   private static List<Real> read(SharedTile tile, Int row, Int column) {
@@ -117,7 +116,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  void dot(Part scores, Left left, SharedTile right) {
+  public void dot(RegisterTile scores, Left left, SharedTile right) {
     k.loop(
         k.integer(0),
         k.integer(left.columns()),
@@ -125,12 +124,12 @@ final class CoresEngine extends Engine {
         depth -> {
           for (int at = 0; at < STEP; at += GROUP) {
             var column = depth.plus(at);
-            var of = scores.columns().stream().map(c -> read(right, lane.plus(c), column)).toList();
+            var of = IntStream.range(0, scores.columns()).mapToObj(c -> read(right, scores.column(c), column)).toList();
             for (int r = 0; r < rows; r++) {
               var own = read(left.tile(), row.plus(r), column);
               for (int c = 0; c < of.size(); c++) {
                 for (int i = 0; i < GROUP; i++) {
-                  scores.sums().get(r).get(c).addProduct(own.get(i), of.get(c).get(i));
+                  scores.get(r, c).addProduct(own.get(i), of.get(c).get(i));
                 }
               }
             }
@@ -160,19 +159,19 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  void addWeighted(Part sums, Part given, SharedTile right, Int column, Taken taken) {
+  public void addWeighted(RegisterTile sums, RegisterTile given, SharedTile right, Int column, Taken taken) {
     var exchange = Objects.requireNonNull(weights);
     // the lanes of these rows have read what was here before
     k.warpBarrier();
     for (int r = 0; r < rows; r++) {
-      for (int c = 0; c < given.columns().size(); c++) {
-        exchange.store(row.plus(r), lane.plus(given.columns().get(c)), given.sums().get(r).get(c));
+      for (int c = 0; c < given.columns(); c++) {
+        exchange.store(row.plus(r), given.column(c), given.get(r, c));
       }
     }
     k.warpBarrier();
     k.loop(
         k.integer(0),
-        k.integer(given.columns().size() * LANES),
+        k.integer(given.columns() * LANES),
         STEP,
         first -> {
           for (int at = 0; at < STEP; at += GROUP) {
@@ -182,18 +181,18 @@ final class CoresEngine extends Engine {
               own.add(read(exchange, row.plus(r), from));
             }
             for (int i = 0; i < GROUP; i++) {
-              for (int c = 0; c < sums.columns().size(); c += GROUP) {
+              for (int c = 0; c < sums.columns(); c += GROUP) {
                 var values =
                     read(
                             right,
                             from.plus(i),
-                            column.plus(sums.column()).plus(sums.columns().get(c)))
+                            column.plus(sums.column(c)))
                         .stream()
                         .map(value -> taken(value, taken))
                         .toList();
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {
-                    sums.sums().get(r).get(c + j).addProduct(own.get(r).get(i), values.get(j));
+                    sums.get(r, c + j).addProduct(own.get(r).get(i), values.get(j));
                   }
                 }
               }

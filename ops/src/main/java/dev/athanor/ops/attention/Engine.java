@@ -5,19 +5,19 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 
 /**
  * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
  * it knows: rows with rows, and weights in registers with rows.
  */
-abstract class Engine {
+public abstract class Engine {
 
   final KernelBuilder k;
   final Tile tile;
@@ -29,7 +29,7 @@ abstract class Engine {
     this.type = type;
   }
 
-  static Engine of(KernelBuilder k, Tile tile, Type type) {
+  public static Engine of(KernelBuilder k, Tile tile, Type type) {
     return switch (tile.unit()) {
       case CORES -> new CoresEngine(k, tile, type);
       case TENSOR -> new TensorEngine(k, tile, type);
@@ -37,24 +37,24 @@ abstract class Engine {
   }
 
   /** The bytes that the engine needs for itself, at the end of shared memory. */
-  static int ownBytes(Tile tile) {
+  public static int ownBytes(Tile tile) {
     return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
   }
 
   /** The elements from one row of a tile in shared memory to the next. */
-  static int pitch(Tile.Unit unit, int columns) {
+  public static int pitch(Tile.Unit unit, int columns) {
     return unit == Tile.Unit.CORES ? CoresEngine.pitch(columns) : TensorEngine.pitch(columns);
   }
 
   /** A tile of so many columns that {@link #dot} and {@link #addWeighted} read. */
-  abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
+  public abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
 
   /** Where {@link #ownBytes} are. */
-  abstract void own(SharedTile shared, int offset);
+  public abstract void own(SharedTile shared, int offset);
 
   /** The left factor of {@link #dot}, a tile of as many rows as the block has. */
-  record Left(SharedTile tile, int columns, List<List<Value>> fragments) {
-    Left {
+  public record Left(SharedTile tile, int columns, List<List<Value>> fragments) {
+    public Left {
       fragments = List.copyOf(fragments);
     }
   }
@@ -64,22 +64,22 @@ abstract class Engine {
    *
    * @param most columns whose fragments may stay in registers; with more they are read at each use
    */
-  abstract Left keep(SharedTile left, int columns, int most);
+  public abstract Left keep(SharedTile left, int columns, int most);
 
   /** Zeros for {@link #dot}. */
-  abstract Part scores(int columns);
+  public abstract RegisterTile scores(int columns);
 
   /** Zeros for {@link #addWeighted}. */
-  abstract Part sums(int columns);
+  public abstract RegisterTile sums(int columns);
 
   /** {@code scores += left · rightᵀ}, over the columns of left. */
-  abstract void dot(Part scores, Left left, SharedTile right);
+  public abstract void dot(RegisterTile scores, Left left, SharedTile right);
 
   /**
    * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
    * the sums have. The weights are rounded to the type of the tiles.
    */
-  void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
+  public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
     addWeighted(sums, weights, right, column, Taken.ALL);
   }
 
@@ -108,7 +108,8 @@ abstract class Engine {
   private static final int PLACES = 4;
 
   /** The same with a part of the elements of {@code right}. */
-  abstract void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken);
+  public abstract void addWeighted(
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken);
 
   /** Columns that all lanes of a row have sums of at once. */
   abstract int chunk();
@@ -122,13 +123,13 @@ abstract class Engine {
    * @param ragged whether some row does not see all
    * @param hide makes zeros of what the rows do not see
    */
-  void addSeen(
-      Part sums,
-      Part weights,
+  public void addSeen(
+      RegisterTile sums,
+      RegisterTile weights,
       SharedTile right,
       Int column,
       Predicate ragged,
-      Consumer<Part> hide) {
+      Consumer<RegisterTile> hide) {
     var magnitudes = k.variable(k.real(Type.F32, 0));
     k.when(ragged, () -> magnitudes.set(magnitudes(right)));
     k.when(
@@ -157,11 +158,11 @@ abstract class Engine {
   }
 
   /** Adds the infinities and NaNs that the rows see. */
-  private void addSpecial(Part sums, SharedTile right, Int column, Consumer<Part> hide) {
+  private void addSpecial(RegisterTile sums, SharedTile right, Int column, Consumer<RegisterTile> hide) {
     var seen = scores(tile.columns());
-    seen.sums().forEach(line -> line.forEach(s -> s.set(s.constant(1))));
+    seen.map(s -> s.constant(1));
     hide.accept(seen);
-    int chunks = sums.columns().size() / PLACES;
+    int chunks = sums.columns() / PLACES;
     k.loop(
         k.integer(0),
         k.integer(chunks),
@@ -170,11 +171,11 @@ abstract class Engine {
           var codes = sums(chunk());
           var from = column.plus(number.times(chunk()));
           addWeighted(codes, seen, right, from, Taken.CODES);
-          for (int r = 0; r < sums.rows().size(); r++) {
+          for (int r = 0; r < sums.rows(); r++) {
             for (int i = 0; i < PLACES; i++) {
-              var value = decode(codes.sums().get(r).get(i));
+              var value = decode(codes.get(r, i));
               for (int c = 0; c < chunks; c++) {
-                var sum = sums.sums().get(r).get(c * PLACES + i);
+                var sum = sums.get(r, c * PLACES + i);
                 sum.set(sum.plus(value.where(number.eq(c), value.constant(0))));
               }
             }
@@ -194,34 +195,8 @@ abstract class Engine {
     return codes.constant(Double.NaN).where(counts.shr(14).gt(k.integer(0)), infinite);
   }
 
-  /** How many neighbouring lanes hold a row of {@link #scores} and of {@link #sums}. */
-  abstract int lanesOfRow();
-
   /** Neighbours in a row of {@link #sums} that a thread holds. */
   abstract int neighbours();
-
-  /** Combines what the lanes of a row have. */
-  Real reduceRow(Real value, BinaryOperator<Real> combine) {
-    return k.reduceLanes(value, lanesOfRow(), combine);
-  }
-
-  /** Whether this thread is the one that speaks for its rows. */
-  Predicate speaks() {
-    return k.thread().rem(lanesOfRow()).eq(0);
-  }
-
-  /** Zeros. */
-  Part zeros(Int row, List<Integer> rows, Int column, List<Integer> columns) {
-    var sums = new ArrayList<List<Real.Variable>>();
-    for (int r = 0; r < rows.size(); r++) {
-      var line = new ArrayList<Real.Variable>();
-      for (int c = 0; c < columns.size(); c++) {
-        line.add(k.variable(k.real(Type.F32, 0)));
-      }
-      sums.add(line);
-    }
-    return new Part(row, rows, column, columns, sums);
-  }
 
   /**
    * Writes sums to global memory, those of 16 bits by way of shared memory, so that whole sectors
@@ -235,8 +210,8 @@ abstract class Engine {
    * @param rows how many rows there are
    * @param columns how many columns there are
    */
-  void write(
-      Part sums,
+  public void write(
+      RegisterTile sums,
       int width,
       SharedTile shared,
       int offset,
@@ -247,9 +222,9 @@ abstract class Engine {
       Int columns) {
     if (out.element().bytes() == 2) {
       var staging = tile(shared, offset, tile.rows(), width);
-      for (int r = 0; r < sums.rows().size(); r++) {
-        for (int c = 0; c < sums.columns().size(); c += neighbours()) {
-          var column = sums.column().plus(sums.columns().get(c));
+      for (int r = 0; r < sums.rows(); r++) {
+        for (int c = 0; c < sums.columns(); c += neighbours()) {
+          var column = sums.column(c);
           staging.store(sums.row(r), column, neighbours(sums, r, c, out.element()));
         }
       }
@@ -258,13 +233,13 @@ abstract class Engine {
       return;
     }
     boolean together = copy.access() >= neighbours() * type.bytes();
-    for (int r = 0; r < sums.rows().size(); r++) {
+    for (int r = 0; r < sums.rows(); r++) {
       var row = sums.row(r);
-      var target = out.row(row, ld).plus(sums.column().wide());
-      var left = columns.minus(sums.column());
+      var target = out.row(row, ld).plus(sums.firstColumn().wide());
+      var left = columns.minus(sums.firstColumn());
       var inside = row.lt(rows);
-      for (int c = 0; c < sums.columns().size(); c += neighbours()) {
-        int at = sums.columns().get(c);
+      for (int c = 0; c < sums.columns(); c += neighbours()) {
+        int at = sums.columnOffset(c);
         var values = neighbours(sums, r, c, out.element());
         if (together) {
           target.storeWhere(inside.and(left.gt(k.integer(at))), k.integer(at), values);
@@ -278,8 +253,8 @@ abstract class Engine {
     }
   }
 
-  private List<Value> neighbours(Part sums, int row, int column, Type as) {
-    return sums.sums().get(row).subList(column, column + neighbours()).stream()
+  private List<Value> neighbours(RegisterTile sums, int row, int column, Type as) {
+    return sums.get(row, column, neighbours()).stream()
         .map(sum -> sum.to(as))
         .toList();
   }

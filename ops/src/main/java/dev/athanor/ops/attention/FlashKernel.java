@@ -4,13 +4,13 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
+import dev.athanor.engine.author.RowVector;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score.Range;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.stream.IntStream;
 
 /**
@@ -50,16 +50,16 @@ final class FlashKernel {
   /** The parameters, and what of the problem is this block's. */
   private final class Block {
     final Type type = engine.type;
-    final GlobalPointer q = k.pointer("q", type);
-    final GlobalPointer keys = k.pointer("k", type);
-    final GlobalPointer values = k.pointer("v", type);
+    final GlobalPointer q = k.input("q", type);
+    final GlobalPointer keys = k.input("k", type);
+    final GlobalPointer values = k.input("v", type);
     final GlobalPointer out = k.pointer("out", variant.split() ? Type.F32 : type);
     final GlobalPointer lse = k.pointer("lse", Type.F32);
     final boolean cached = variant.store() != Store.DENSE;
     final boolean paged = variant.store() == Store.PAGED;
     // where there are none the pointers stand for themselves, and nobody reads them
-    final GlobalPointer lengths = cached ? k.pointer("lengths", Type.S32) : lse;
-    final GlobalPointer table = paged ? k.pointer("table", Type.S32) : lse;
+    final GlobalPointer lengths = cached ? k.input("lengths", Type.S32) : lse;
+    final GlobalPointer table = paged ? k.input("table", Type.S32) : lse;
     final Int rows = k.integer("rows");
     final Int capacity = k.integer("keys");
     final Int heads = k.integer("heads");
@@ -209,9 +209,9 @@ final class FlashKernel {
     return new Range(start, start.plus(each).min(last.to()));
   }
 
-  private void hide(Block block, Part scores, Int key, double hidden) {
+  private void hide(Block block, RegisterTile scores, Int key, double hidden) {
     var ranges =
-        IntStream.range(0, scores.rows().size())
+        IntStream.range(0, scores.rows())
             .mapToObj(r -> block.visible(block.firstRow.plus(scores.row(r))))
             .toList();
     block.score.hide(scores, ranges, key, k.real(Type.F32, hidden));
@@ -220,64 +220,49 @@ final class FlashKernel {
   /** The greatest score and the sum of exponentials of the rows that a thread has a part of. */
   private final class Softmax {
     private final Block block;
-    private final Part sums;
-    private final List<Real.Variable> greatest = new ArrayList<>();
+    private final RegisterTile sums;
+    private final RowVector greatest;
 
     /** Of this thread's columns only. */
-    private final List<Real.Variable> total = new ArrayList<>();
+    private final RowVector total;
 
-    Softmax(Block block, Part sums) {
+    Softmax(Block block, RegisterTile sums) {
       this.block = block;
       this.sums = sums;
-      for (int r = 0; r < sums.rows().size(); r++) {
-        greatest.add(k.variable(k.real(Type.F32, Double.NEGATIVE_INFINITY)));
-        total.add(k.variable(k.real(Type.F32, 0)));
-      }
+      greatest = sums.rowVector(Double.NEGATIVE_INFINITY);
+      total = sums.rowVector(0);
     }
 
     /** Makes weights of the scores of a tile, and scales down what was summed before. */
-    void add(Part scores) {
-      for (int r = 0; r < greatest.size(); r++) {
-        var line = scores.sums().get(r);
-        Real most = line.getFirst();
-        for (var score : line.subList(1, line.size())) {
-          most = most.max(score);
-        }
-        most = engine.reduceRow(most, Real::max).max(greatest.get(r));
-        // a row that sees nothing yet has no greatest score to subtract
-        var base =
-            variant.score().hides()
-                ? most.constant(0).where(most.eq(Double.NEGATIVE_INFINITY), most)
-                : most;
-        var shift = block.score.log2(base);
-        var shrink = block.score.exp2(greatest.get(r), shift);
-        greatest.get(r).set(most);
-        Real sum = total.get(r).times(shrink);
-        for (var score : line) {
-          score.set(block.score.exp2(score, shift));
-          sum = sum.plus(score);
-        }
-        total.get(r).set(sum);
-        sums.sums().get(r).forEach(s -> s.set(s.times(shrink)));
-      }
+    void add(RegisterTile scores) {
+      var most = scores.reduceRows(Real::max).zip(greatest, Real::max);
+      var shift = most.map(this::orZero).map(block.score::log2);
+      var shrink = greatest.zip(shift, block.score::exp2);
+      scores.map(shift, block.score::exp2);
+      greatest.set(most);
+      total.set(total.zip(shrink, Real::times).zip(scores.reduceColumns(Real::plus), Real::plus));
+      sums.map(shrink, Real::times);
+    }
+
+    /** A row that sees nothing yet has no greatest score to subtract. */
+    private Real orZero(Real most) {
+      return variant.score().hides()
+          ? most.constant(0).where(most.eq(Double.NEGATIVE_INFINITY), most)
+          : most;
     }
 
     /** Divides the sums, and writes lse. */
     void finish() {
-      var speaks = engine.speaks();
-      for (int r = 0; r < greatest.size(); r++) {
-        var sum = engine.reduceRow(total.get(r), Real::plus);
-        var nothing = sum.eq(0);
-        var inverse = sum.constant(0).where(nothing, sum.reciprocal());
-        sums.sums().get(r).forEach(s -> s.set(s.times(inverse)));
-        if (variant.logSumExp() || variant.split()) {
-          var log2 = block.score.log2(greatest.get(r)).plus(sum.log2());
-          var value = variant.split() ? log2 : log2.times(Math.log(2));
+      var ofRows = sums.reduceLanes(total, Real::plus);
+      sums.map(
+          ofRows.map(sum -> sum.constant(0).where(sum.eq(0), sum.reciprocal())), Real::times);
+      if (variant.logSumExp() || variant.split()) {
+        var log2 = greatest.map(block.score::log2).zip(ofRows.map(Real::log2), Real::plus);
+        var values = variant.split() ? log2 : log2.map(value -> value.times(Math.log(2)));
+        var lse = block.lse.plus(block.rows.wide().times(block.part));
+        for (int r = 0; r < sums.rows(); r++) {
           var row = block.firstRow.plus(sums.row(r));
-          block
-              .lse
-              .plus(block.rows.wide().times(block.part))
-              .storeWhere(speaks.and(row.lt(block.rows)), row, value);
+          lse.storeWhere(sums.isFirstOfRow().and(row.lt(block.rows)), row, values.get(r));
         }
       }
     }

@@ -3,7 +3,6 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
@@ -11,12 +10,13 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.cost.Candidates;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
 /** Chooses the tiles of attention, and whether the keys are split over several blocks. */
-final class FlashPlanner {
+public final class FlashPlanner {
 
   /** Tiles of columns that a split has at least. */
   private static final int LEAST_TILES = 2;
@@ -48,7 +48,7 @@ final class FlashPlanner {
    * @param store where k and v are, in the inputs called {@code k} and {@code v}
    * @param pages blocks of a sequence, blocks of all, and rows of a block; zeros unless paged
    */
-  record Task(
+  public record Task(
       DType dtype,
       int batch,
       int heads,
@@ -69,8 +69,8 @@ final class FlashPlanner {
       Pages pages) {}
 
   /** The extents of a paged cache. */
-  record Pages(int maxBlocks, int blocks, int blockSize) {
-    static final Pages NONE = new Pages(0, 0, 0);
+  public record Pages(int maxBlocks, int blocks, int blockSize) {
+    public static final Pages NONE = new Pages(0, 0, 0);
   }
 
   /** Of a block: many rows, some, or few. */
@@ -99,7 +99,7 @@ final class FlashPlanner {
     };
   }
 
-  static List<LaunchPlan> plans(
+  public static List<LaunchPlan> plans(
       String op,
       Task task,
       Map<String, TensorType> outputs,
@@ -116,7 +116,8 @@ final class FlashPlanner {
           continue;
         }
         judge(task, tile, 1, candidates, capability);
-        if (tile.equals(tiles.getLast())) {
+        // of a tile with more rows than there are queries, a smaller one splits better
+        if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
           judge(task, tile, splits(task, tile, capability), candidates, capability);
         }
       }

@@ -19,7 +19,7 @@ import java.util.Locale;
  * @param store where keys and values are
  * @param split whether a block has a part of the keys only, and writes to the workspace
  */
-record FlashVariant(
+public record FlashVariant(
     Tile tile,
     DType dtype,
     int d,
@@ -33,7 +33,7 @@ record FlashVariant(
     implements Variant {
 
   /** Where keys and values are. */
-  enum Store {
+  public enum Store {
     /** In tensors that are full. */
     DENSE,
     /** In tensors that are filled as far as the lengths say. */
@@ -46,12 +46,12 @@ record FlashVariant(
   static final int MOST_COLUMNS = 256;
 
   /** Columns as they are in shared memory, zeros behind the last. */
-  static int padded(int columns) {
+  public static int padded(int columns) {
     return Math.ceilDiv(columns, 16) * 16;
   }
 
   /** The PTX type of the elements. */
-  static Type type(DType dtype) {
+  public static Type type(DType dtype) {
     return switch (dtype) {
       case F32 -> Type.F32;
       case F16 -> Type.F16;

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * @param threads of the block
  * @param access bytes that are moved at once: 2, 4, 8 or 16, as the alignment of the rows allows
  */
-record RowCopy(KernelBuilder k, int threads, int access) {
+public record RowCopy(KernelBuilder k, int threads, int access) {
 
   private static final int SEGMENT_BYTES = 128;
 
@@ -27,13 +27,19 @@ record RowCopy(KernelBuilder k, int threads, int access) {
    */
   private static final int MOST_UNROLLED = 64;
 
+  /**
+   * The most segments of a row that are copied by predicates. More take more predicates than a
+   * thread has, and registers to keep them in, with which kernels of long rows spill.
+   */
+  private static final int MOST_PREDICATED = 2;
+
   /** The most bytes that every row begins at a multiple of, and that one copy can move. */
-  static int access(long rowBytes) {
+  public static int access(long rowBytes) {
     return (int) Math.min(16, Long.lowestOneBit(rowBytes));
   }
 
   /** Where rows are. */
-  interface Rows {
+  public interface Rows {
 
     /** The type of the elements. */
     Type element();
@@ -90,7 +96,7 @@ record RowCopy(KernelBuilder k, int threads, int access) {
    * @param rows how many there are
    * @param columns how many there are
    */
-  void fill(SharedTile tile, Rows source, Int first, Int rows, Int columns) {
+  public void fill(SharedTile tile, Rows source, Int first, Int rows, Int columns) {
     var type = source.element();
     var places = places(tile, type.bytes());
     var row = first.plus(places.row);
@@ -147,20 +153,24 @@ record RowCopy(KernelBuilder k, int threads, int access) {
   private void copy(
       SharedTile tile, Places places, Int row, GlobalPointer from, Int columns, Predicate there) {
     for (int s = 0; s < places.segments; s++) {
-      var valid =
-          columns
-              .minus(places.column)
-              .plus(-s * places.segment)
-              .times(from.element().bytes())
-              .max(k.integer(0))
-              .min(k.integer(access));
-      tile.copyAsync(
-          row,
-          places.column.plus(s * places.segment),
-          access,
-          from,
-          k.integer(s * places.segment),
-          valid.where(there, k.integer(0)));
+      int further = s * places.segment;
+      var column = places.column.plus(further);
+      var index = k.integer(further);
+      if (places.segments <= MOST_PREDICATED) {
+        // rows are as long as a multiple of what is copied at once
+        var inside = there.and(column.lt(columns));
+        tile.copyAsyncWhere(inside, row, column, access, from, index);
+      } else {
+        var bytes =
+            columns
+                .minus(places.column)
+                .plus(-further)
+                .times(from.element().bytes())
+                .max(k.integer(0))
+                .min(k.integer(access));
+        tile.copyAsync(
+            row, column, access, from, index, bytes.where(there, k.integer(0)));
+      }
     }
   }
 

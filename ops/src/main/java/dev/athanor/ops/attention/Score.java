@@ -4,6 +4,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 import java.util.Objects;
@@ -18,17 +19,17 @@ import org.jspecify.annotations.Nullable;
  * @param window whether keys {@code j ≤ p − window} are hidden
  * @param softcap whether a score {@code s} becomes {@code cap·tanh(s/cap)}
  */
-record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
+public record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
 
-  static final double LOG2_E = 1 / Math.log(2);
+  public static final double LOG2_E = 1 / Math.log(2);
 
   /** Whether a query may see none of the keys of a tile. */
-  boolean hides() {
+  public boolean hides() {
     return causal || window;
   }
 
   /** For the names of kernels: {@code _topleft_causal_window_softcap}. */
-  String suffix() {
+  public String suffix() {
     return (topLeft ? "_topleft" : "")
         + (causal ? "_causal" : "")
         + (window ? "_window" : "")
@@ -36,12 +37,12 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
   }
 
   /** What the kernel's parameter {@code factor} is: what products are multiplied by first. */
-  float factor(double scale, double cap) {
+  public float factor(double scale, double cap) {
     return (float) (softcap ? scale / cap : scale * LOG2_E);
   }
 
   /** What the kernel's parameter {@code cap} is, in units of the base 2 logarithm. */
-  static float cap(double cap) {
+  public static float cap(double cap) {
     return (float) (cap * LOG2_E);
   }
 
@@ -50,16 +51,16 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
    *
    * @param from absent where it is 0; it may be negative
    */
-  record Range(@Nullable Int from, Int to) {
+  public record Range(@Nullable Int from, Int to) {
 
     /** From where on, at least 0. */
-    Int start() {
+    public Int start() {
       return Objects.requireNonNull(from);
     }
   }
 
   /** The score in kernels, in units of the base 2 logarithm. */
-  final class Device {
+  public final class Device {
     private final KernelBuilder k;
     private final Real factor;
     private final Real cap;
@@ -68,7 +69,7 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
     private final Int keys;
 
     /** Reads the parameters {@code factor, cap, window}. */
-    Device(KernelBuilder k, Int queries, Int keys) {
+    public Device(KernelBuilder k, Int queries, Int keys) {
       this.k = k;
       this.queries = queries;
       this.keys = keys;
@@ -86,7 +87,7 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
     }
 
     /** The keys that the query at a position sees. */
-    Range keysOf(Int position) {
+    public Range keysOf(Int position) {
       return new Range(
           window() ? position.minus(window).plus(1) : null,
           causal() ? keys.min(position.plus(1)) : keys);
@@ -101,12 +102,12 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
     }
 
     /** The position of a query among the keys. */
-    Int position(Int query) {
+    public Int position(Int query) {
       return topLeft ? query : query.plus(keys).minus(queries);
     }
 
     /** The queries that see a key. */
-    Range queriesOf(Int key) {
+    public Range queriesOf(Int key) {
       var query = topLeft ? key : key.minus(keys).plus(queries);
       return new Range(
           causal() ? query.min(queries) : null,
@@ -117,7 +118,7 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
      * The tiles of columns that a block of rows goes over: from one that its first row sees to what
      * its last row sees.
      */
-    Range tiles(Range first, Range last, int columns) {
+    public Range tiles(Range first, Range last, int columns) {
       var earliest = first.from;
       return new Range(
           earliest == null ? k.integer(0) : earliest.max(k.integer(0)).div(columns).times(columns),
@@ -125,18 +126,16 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
     }
 
     /** Whether some row of a block does not see all of the tile that begins at {@code at}. */
-    Predicate ragged(Range first, Range last, Int at, int columns) {
+    public Predicate ragged(Range first, Range last, Int at, int columns) {
       var whole = at.plus(columns).le(first.to);
       var from = last.from;
       return (from == null ? whole : whole.and(from.le(at))).not();
     }
 
     /** Makes scores of products, but for a factor that {@link #log2} brings. */
-    void cap(Part products) {
+    public void cap(RegisterTile products) {
       if (softcap()) {
-        for (var row : products.sums()) {
-          row.forEach(s -> s.set(tanh(s.times(factor)).times(cap)));
-        }
+        products.map(s -> tanh(s.times(factor)).times(cap));
       }
     }
 
@@ -146,12 +145,13 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
     }
 
     /** {@code 2^(score − shift)}. */
-    Real exp2(Real capped, Real shift) {
-      return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate())).exp2();
+    public Real exp2(Real capped, Real shift) {
+      return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate()))
+          .exp2WithoutSubnormals();
     }
 
     /** The derivative of the score by {@code scale} times the product. */
-    Real slope(Real capped) {
+    public Real slope(Real capped) {
       var tanh = capped.times(cap.reciprocal());
       return tanh.negate().fma(tanh, tanh.constant(1));
     }
@@ -160,21 +160,17 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
      * Hides what lies outside of the rows' ranges in a tile of columns that begins at {@code
      * first}.
      *
-     * @param ranges of each row of the part
+     * @param ranges of each row that the thread has
      */
-    void hide(Part part, List<Range> ranges, Int first, Real hidden) {
-      for (int r = 0; r < ranges.size(); r++) {
+    public void hide(RegisterTile tile, List<Range> ranges, Int first, Real hidden) {
+      var begin = first.plus(tile.firstColumn());
+      tile.map((r, c, s) -> {
         var range = ranges.get(r);
-        var begin = first.plus(part.column());
-        var to = range.to.minus(begin);
-        var from = range.from == null ? null : range.from.minus(begin);
-        for (int c = 0; c < part.columns().size(); c++) {
-          var s = part.sums().get(r).get(c);
-          var at = k.integer(part.columns().get(c));
-          var seen = to.gt(at);
-          s.set(s.where(from == null ? seen : seen.and(from.le(at)), hidden));
-        }
-      }
+        var at = k.integer(tile.columnOffset(c));
+        var seen = range.to.minus(begin).gt(at);
+        var from = range.from;
+        return s.where(from == null ? seen : seen.and(from.minus(begin).le(at)), hidden);
+      });
     }
 
     /**
@@ -188,7 +184,7 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
       for (double c : new double[] {-17.0 / 315, 2.0 / 15, -1.0 / 3, 1}) {
         series = series.fma(square, square.constant(c));
       }
-      var tail = t.times(2 * LOG2_E).exp2().plus(1);
+      var tail = t.times(2 * LOG2_E).exp2WithoutSubnormals().plus(1);
       var reciprocal = k.compute(Type.F32, "rcp.approx.f32", tail).widen();
       var far = reciprocal.fma(x.constant(-2), x.constant(1));
       var magnitude = t.times(series).where(t.lt(0.3), far);
@@ -202,7 +198,7 @@ record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
   }
 
   /** The derivative of the score by {@code scale} times the product, in float64. */
-  double slope(double product, double scale, double cap) {
+  public double slope(double product, double scale, double cap) {
     double tanh = softcap ? Math.tanh(product * scale / cap) : 0;
     return 1 - tanh * tanh;
   }

@@ -4,11 +4,14 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile.Layout;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Products of f16 or bf16 on tensor cores with f32 sums. A warp holds 16 or 32 rows. The sums of
@@ -43,17 +46,12 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  SharedTile tile(SharedTile shared, int offset, int rows, int columns) {
+  public SharedTile tile(SharedTile shared, int offset, int rows, int columns) {
     return shared.at(k.integer(offset), type, rows, pitch(columns));
   }
 
   @Override
-  void own(SharedTile shared, int offset) {}
-
-  @Override
-  int lanesOfRow() {
-    return 4;
-  }
+  public void own(SharedTile shared, int offset) {}
 
   @Override
   int neighbours() {
@@ -61,7 +59,7 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  Left keep(SharedTile left, int columns, int most) {
+  public Left keep(SharedTile left, int columns, int most) {
     var fragments = new ArrayList<List<Value>>();
     if (columns <= most) {
       for (int depth = 0; depth < columns; depth += K) {
@@ -83,13 +81,13 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  Part scores(int columns) {
+  public RegisterTile scores(int columns) {
     return sums(columns);
   }
 
   /** A lane holds what Fragments.C_16X8 says of every 16x8 part. */
   @Override
-  Part sums(int columns) {
+  public RegisterTile sums(int columns) {
     var rows = new ArrayList<Integer>();
     for (int row = 0; row < tile.warpRows(); row += 8) {
       rows.add(row);
@@ -99,19 +97,20 @@ final class TensorEngine extends Engine {
       places.add(column);
       places.add(column + 1);
     }
-    return zeros(warpRow.plus(lane.div(4)), rows, lane.rem(4).times(2), places);
+    var firstRow = warpRow.plus(lane.div(4));
+    return new RegisterTile(k, new Layout(firstRow, rows, lane.rem(4).times(2), places, 4));
   }
 
   /** The four registers of a 16x8 part. */
-  private static List<Real.Variable> part(Part sums, int row, int column) {
-    var upper = sums.sums().get(row / 8);
-    var lower = sums.sums().get(row / 8 + 1);
+  private static List<Real.Variable> part(RegisterTile sums, int row, int column) {
     int first = column / N * 2;
-    return List.of(upper.get(first), upper.get(first + 1), lower.get(first), lower.get(first + 1));
+    return Stream.of(sums.get(row / 8, first, 2), sums.get(row / 8 + 1, first, 2))
+        .flatMap(List::stream)
+        .toList();
   }
 
   @Override
-  void dot(Part scores, Left left, SharedTile right) {
+  public void dot(RegisterTile scores, Left left, SharedTile right) {
     int fragmentsOfDepth = tile.warpRows() / M;
     for (int depth = 0; depth < left.columns(); depth += K) {
       var rows = new ArrayList<List<Value>>();
@@ -121,7 +120,7 @@ final class TensorEngine extends Engine {
                 ? fragment(left.tile(), f * M, depth)
                 : left.fragments().get(depth / K * fragmentsOfDepth + f));
       }
-      for (int column = 0; column < scores.columns().size() / 2 * N; column += 2 * N) {
+      for (int column = 0; column < scores.columns() / 2 * N; column += 2 * N) {
         // two neighbouring fragments: of each the first 8 of the depth, then the other 8
         var two =
             right.loadMatrices(
@@ -169,13 +168,13 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken) {
-    for (int depth = 0; depth < weights.columns().size() / 2 * N; depth += K) {
+  public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken) {
+    for (int depth = 0; depth < weights.columns() / 2 * N; depth += K) {
       var rows = new ArrayList<List<Value>>();
       for (int row = 0; row < tile.warpRows(); row += M) {
         rows.add(weightFragment(weights, row, depth));
       }
-      for (int n = 0; n < sums.columns().size() / 2 * N; n += 2 * N) {
+      for (int n = 0; n < sums.columns() / 2 * N; n += 2 * N) {
         var two =
             right.loadMatrices(
                 lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
@@ -187,14 +186,14 @@ final class TensorEngine extends Engine {
     }
   }
 
-  private void multiply(Part sums, List<List<Value>> rows, List<Value> two, int column) {
+  private void multiply(RegisterTile sums, List<List<Value>> rows, List<Value> two, int column) {
     for (int f = 0; f < rows.size(); f++) {
       k.mma(shape, rows.get(f), two.subList(0, 2), part(sums, f * M, column));
       k.mma(shape, rows.get(f), two.subList(2, 4), part(sums, f * M, column + N));
     }
   }
 
-  private List<Value> weightFragment(Part weights, int row, int depth) {
+  private List<Value> weightFragment(RegisterTile weights, int row, int depth) {
     var registers = new ArrayList<Value>();
     for (int column = depth; column < depth + K; column += N) {
       var of = part(weights, row, column);

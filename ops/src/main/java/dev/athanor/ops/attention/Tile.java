@@ -8,17 +8,17 @@ package dev.athanor.ops.attention;
  * @param warpRows rows of a warp: 16 or 32 of {@link Unit#TENSOR}, an even number of {@link
  *     Unit#CORES}
  */
-record Tile(Unit unit, int rows, int columns, int warpRows) {
+public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
   /** What multiplies. */
-  enum Unit {
+  public enum Unit {
     /** One multiply-add a lane. */
     CORES,
     /** {@code mma.sync.m16n8k16}. */
     TENSOR
   }
 
-  int threads() {
+  public int threads() {
     return rows / warpRows * 32;
   }
 

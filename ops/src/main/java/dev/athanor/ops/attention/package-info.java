@@ -1,4 +1,4 @@
-/** Attention: forward, backward, and over a cache of keys and values. */
+/** The problem of attention, and the kernels and engines that its ops share. */
 @NullMarked
 package dev.athanor.ops.attention;
 

@@ -14,7 +14,7 @@ import java.util.List;
  * The bytes of a block of weights, in global or in shared memory, read in accesses as wide as its
  * alignment allows.
  */
-final class BlockBytes {
+public final class BlockBytes {
 
   private static final int MOST_BYTES = 16;
 
@@ -39,7 +39,7 @@ final class BlockBytes {
    * @param start its first byte
    * @param alignment a power of two of which its address is a multiple, at least 2
    */
-  static BlockBytes global(KernelBuilder k, GlobalPointer start, int alignment) {
+  public static BlockBytes global(KernelBuilder k, GlobalPointer start, int alignment) {
     return new BlockBytes(
         k,
         alignment,
@@ -52,7 +52,7 @@ final class BlockBytes {
   }
 
   /** A block in shared memory, from byte {@code start} of an array on. */
-  static BlockBytes shared(KernelBuilder k, SharedTile array, Int start, int alignment) {
+  public static BlockBytes shared(KernelBuilder k, SharedTile array, Int start, int alignment) {
     return new BlockBytes(
         k,
         alignment,

@@ -18,9 +18,9 @@ import java.util.function.UnaryOperator;
  * weights that lie apart, both are decoded together, so that no byte is read twice: a part of a
  * block is one run of weights, or two of them.
  */
-final class BlockFormat {
+public final class BlockFormat {
 
-  static final Set<DType> GGML =
+  public static final Set<DType> GGML =
       Set.of(DType.Q4_0, DType.Q4_1, DType.Q5_0, DType.Q8_0, DType.Q4_K, DType.Q5_K, DType.Q6_K);
 
   private static final int NF4_ENTRIES = 16;
@@ -36,7 +36,7 @@ final class BlockFormat {
    * @param raised whether quants of formats with an offset come 128 too large, which saves an
    *     instruction for each, and the offset makes up for it
    */
-  BlockFormat(KernelBuilder k, DType dtype, boolean raised) {
+  public BlockFormat(KernelBuilder k, DType dtype, boolean raised) {
     this.k = k;
     this.dtype = dtype;
     this.raised = raised && hasOffset(dtype);
@@ -56,22 +56,22 @@ final class BlockFormat {
   }
 
   /** A power of two of which every block's address is a multiple where the first one's is of 16. */
-  static int alignment(DType dtype) {
+  public static int alignment(DType dtype) {
     return Math.min(16, Integer.lowestOneBit(dtype.bytes()));
   }
 
   /** Whether weights are a multiple of the quants and a number for all of a run. */
-  static boolean hasOffset(DType dtype) {
+  public static boolean hasOffset(DType dtype) {
     return dtype == DType.Q4_1 || dtype == DType.Q4_K || dtype == DType.Q5_K;
   }
 
   /** How many runs a part is. */
-  static int runs(DType dtype) {
+  public static int runs(DType dtype) {
     return dtype == DType.Q8_0 || dtype == DType.NF4 ? 1 : 2;
   }
 
   /** How many weights further the second run of a part begins; 0 where there is one run. */
-  static int apart(DType dtype) {
+  public static int apart(DType dtype) {
     return switch (dtype) {
       case Q4_0, Q4_1, Q5_0 -> 16;
       case Q4_K, Q5_K -> 32;
@@ -81,12 +81,12 @@ final class BlockFormat {
   }
 
   /** The longest run: those of one scale, of bytes that one access can read. */
-  static int longestRun(DType dtype) {
+  public static int longestRun(DType dtype) {
     return runs(dtype) == 1 ? 32 : 16;
   }
 
   /** How many parts a block has. */
-  static int parts(DType dtype, int length) {
+  public static int parts(DType dtype, int length) {
     return dtype.blockElements() / (length * runs(dtype));
   }
 
@@ -94,7 +94,7 @@ final class BlockFormat {
    * How many consecutive weights some consecutive parts cover, when their number is this over the
    * weights of a part.
    */
-  static int span(DType dtype) {
+  public static int span(DType dtype) {
     return dtype == DType.Q6_K ? 128 : Math.max(32, 2 * apart(dtype));
   }
 
@@ -107,7 +107,7 @@ final class BlockFormat {
   /**
    * The first weight of a part, of a block or of a row of them; the first of a span at a part of 0.
    */
-  static Int first(DType dtype, Int part, int length) {
+  public static Int first(DType dtype, Int part, int length) {
     int apart = apart(dtype);
     var group = part.div(perGroup(dtype, length));
     var within = part.rem(perGroup(dtype, length)).times(length);
@@ -122,7 +122,7 @@ final class BlockFormat {
    * @param part from 0 to {@link #parts}
    * @param length of a run: 4, 8, or up to {@link #longestRun}
    */
-  List<Run> decode(BlockBytes block, Int part, int length) {
+  public List<Run> decode(BlockBytes block, Int part, int length) {
     int apart = apart(dtype);
     var first = first(dtype, part, length);
     // consecutive parts go through a group of first runs, then on to the next group

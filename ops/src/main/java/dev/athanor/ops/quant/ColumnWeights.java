@@ -14,18 +14,18 @@ import java.util.List;
  * Weights {@code [K, N]} whose neighbours along N are neighbours in memory: int8, and int4 as GPTQ
  * and AWQ pack it. A thread decodes some columns of eight consecutive rows at once.
  */
-final class ColumnWeights {
+public final class ColumnWeights {
 
   /** Rows of a patch: the weights of a word of GPTQ. */
-  static final int ROWS = 8;
+  public static final int ROWS = 8;
 
   /** How elements lie. */
-  enum Format {
+  public enum Format {
     INT8,
     GPTQ,
     AWQ;
 
-    static Format of(Int4Layout layout) {
+    public static Format of(Int4Layout layout) {
       return switch (layout) {
         case GPTQ -> GPTQ;
         case AWQ -> AWQ;
@@ -34,7 +34,7 @@ final class ColumnWeights {
     }
 
     /** How many columns of a row of N a thread may take, at most {@code most}. */
-    int columns(int n, int most) {
+    public int columns(int n, int most) {
       return this == AWQ
           ? Math.max(Int4Layout.WORD, Math.min(most, Integer.lowestOneBit(n)))
           : Math.min(most, Integer.lowestOneBit(n));
@@ -52,7 +52,7 @@ final class ColumnWeights {
    * @param words of s8 or of u32
    * @param n how many columns there are
    */
-  ColumnWeights(KernelBuilder k, Format format, GlobalPointer words, Int n) {
+  public ColumnWeights(KernelBuilder k, Format format, GlobalPointer words, Int n) {
     this.k = k;
     this.format = format;
     this.words = words;
@@ -69,7 +69,7 @@ final class ColumnWeights {
    * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the
    *     last; weights of int4 must all be there
    */
-  List<List<Real>> patch(Int row, int count, Int column, int columns, Int limit) {
+  public List<List<Real>> patch(Int row, int count, Int column, int columns, Int limit) {
     return switch (format) {
       case INT8 -> {
         var rows = new ArrayList<List<Real>>();
@@ -143,7 +143,8 @@ final class ColumnWeights {
    *
    * @param zeros words of eight columns each
    */
-  List<Real> zeros(GlobalPointer zeros, boolean lessOne, Int group, Int column, int columns) {
+  public List<Real> zeros(
+      GlobalPointer zeros, boolean lessOne, Int group, Int column, int columns) {
     int bias = lessOne ? -1 : 0;
     var source = zeros.row(group, n.div(Int4Layout.WORD));
     if (format == Format.AWQ) {
@@ -162,12 +163,12 @@ final class ColumnWeights {
   }
 
   /** The zero points of a group where none are stored. */
-  List<Real> middles(int columns) {
+  public List<Real> middles(int columns) {
     return Collections.nCopies(columns, k.real(Type.F32, Int4Layout.MIDDLE));
   }
 
   /** The scales of some columns of a group. */
-  List<Real> scales(GlobalPointer scales, Int group, Int column, int columns) {
+  public List<Real> scales(GlobalPointer scales, Int group, Int column, int columns) {
     var source = scales.row(group, n);
     var values = new ArrayList<Real>();
     int atOnce = Math.min(8, columns);

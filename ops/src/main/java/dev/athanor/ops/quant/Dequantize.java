@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
@@ -19,6 +18,8 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -115,7 +116,7 @@ public final class Dequantize implements Op {
     }
     var variant = new DequantizeVariant.Blocks(x.dtype(), out);
     long blocks = x.shape().elements() / x.dtype().blockElements();
-    int threads = Problems.requireThreads("x", x, blocks * variant.threadsPerBlock());
+    int threads = Checks.requireThreads("x", x, blocks * variant.threadsPerBlock());
     return new Problem(
         new TensorType(out, x.shape()),
         step(variant, threads, Slot.input("x"), Slot.output("y"), Slot.of(threads)));
@@ -136,7 +137,7 @@ public final class Dequantize implements Op {
     long elements = x.shape().elements();
     long length = perRow ? x.shape().extent(-1) : elements;
     int vector = (int) Math.min(DequantizeVariant.vector(out), Long.lowestOneBit(length));
-    int threads = Problems.requireThreads("x", x, elements / vector);
+    int threads = Checks.requireThreads("x", x, elements / vector);
     return new Problem(
         new TensorType(out, x.shape()),
         step(
@@ -146,14 +147,14 @@ public final class Dequantize implements Op {
             Slot.input("scale"),
             Slot.output("y"),
             Slot.of(threads),
-            Slot.of(perRow ? Problems.requireExtent("x", x, length) : 1)));
+            Slot.of(perRow ? Checks.requireExtent("x", x, length) : 1)));
   }
 
   private static Problem int4(Int4Weights weights, TensorType x, DType out) {
     var sizes = List.of(Slot.of(weights.k()), Slot.of(weights.n()), Slot.of(weights.group()));
     var slots = new ArrayList<Slot>(List.of(Slot.input("x"), Slot.input("scale")));
     if (weights.layout() == Int4Layout.K_PACKED) {
-      int threads = Problems.requireThreads("x", x, x.shape().elements());
+      int threads = Checks.requireThreads("x", x, x.shape().elements());
       slots.addAll(List.of(Slot.output("y"), Slot.of(threads)));
       slots.addAll(sizes);
       return new Problem(
@@ -163,7 +164,7 @@ public final class Dequantize implements Op {
     var format = ColumnWeights.Format.of(weights.layout());
     int columns = format.columns(weights.n(), DequantizeVariant.vector(out));
     long patches = (long) (weights.k() / ColumnWeights.ROWS) * (weights.n() / columns);
-    int threads = Problems.requireThreads("x", x, patches);
+    int threads = Checks.requireThreads("x", x, patches);
     // a kernel without zero points never reads the pointer
     slots.add(weights.zeros() ? Slot.input("zeros") : Slot.input("x"));
     slots.addAll(List.of(Slot.output("y"), Slot.of(threads)));

@@ -69,7 +69,7 @@ sealed interface DequantizeVariant extends Variant {
 
     @Override
     public void write(KernelBuilder k) {
-      var x = k.pointer("x", Type.U8);
+      var x = k.input("x", Type.U8);
       var y = k.pointer("y", Problems.type(out));
       var parts = k.integer("parts");
       var decoder = new BlockFormat(k, format, false);
@@ -104,8 +104,8 @@ sealed interface DequantizeVariant extends Variant {
 
     @Override
     public void write(KernelBuilder k) {
-      var x = k.pointer("x", Type.S8);
-      var scales = k.pointer("scale", Problems.type(scale));
+      var x = k.input("x", Type.S8);
+      var scales = k.input("scale", Problems.type(scale));
       var y = k.pointer("y", Problems.type(out));
       var threads = k.integer("threads");
       var rowLength = k.integer("rowLength");
@@ -136,8 +136,8 @@ sealed interface DequantizeVariant extends Variant {
 
     @Override
     public void write(KernelBuilder k) {
-      var packed = k.pointer("packed", Type.U32);
-      var scales = k.pointer("scales", Type.F16);
+      var packed = k.input("packed", Type.U32);
+      var scales = k.input("scales", Type.F16);
       var y = k.pointer("y", Problems.type(out));
       var threads = k.integer("threads");
       var depth = k.integer("k");
@@ -176,9 +176,9 @@ sealed interface DequantizeVariant extends Variant {
 
     @Override
     public void write(KernelBuilder k) {
-      var packed = k.pointer("packed", Type.U32);
-      var scales = k.pointer("scales", Type.F16);
-      var zeroPoints = k.pointer("zeros", Type.U32);
+      var packed = k.input("packed", Type.U32);
+      var scales = k.input("scales", Type.F16);
+      var zeroPoints = k.input("zeros", Type.U32);
       var y = k.pointer("y", Problems.type(out));
       var threads = k.integer("threads");
       var depth = k.integer("k");

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** How eight weights of four bits lie in a word of 32. */
-enum Int4Layout {
+public enum Int4Layout {
   /**
    * {@code [N, K/8]}: nibble {@code k % 8} of word {@code (n, k/8)} is weight {@code (k, n)}, in
    * two's complement.
@@ -23,16 +23,16 @@ enum Int4Layout {
   AWQ;
 
   /** Weights of a word. */
-  static final int WORD = 8;
+  public static final int WORD = 8;
 
   /** What an unsigned nibble counts from where there are no zero points. */
-  static final int MIDDLE = 8;
+  public static final int MIDDLE = 8;
 
   /** Which of the eight columns of a word of AWQ nibble {@code i} is. */
   private static final int[] ORDER = {0, 2, 4, 6, 1, 3, 5, 7};
 
   /** The name in requests: {@code k-packed}. */
-  String text() {
+  public String text() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 

@@ -7,6 +7,7 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.Checks;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -19,13 +20,14 @@ import org.jspecify.annotations.Nullable;
  * @param zeros whether there are zero points; without them a nibble of GPTQ and AWQ counts from 8
  * @param lessOne whether zero points are stored less one
  */
-record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, boolean lessOne) {
+public record Int4Weights(
+    Int4Layout layout, int k, int n, int group, boolean zeros, boolean lessOne) {
 
   private static final int LEAST_GROUP = 32;
   private static final String GROUP_SIZE = "groupSize";
 
   /** What weights of an op with one matrix of them are asked for. */
-  static final List<Attribute> ATTRIBUTES =
+  public static final List<Attribute> ATTRIBUTES =
       List.of(
           groupSize(),
           Attribute.choice(
@@ -46,7 +48,7 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
                   + " wrap it to 15 need their zeros converted to plain. The default is less-one"
                   + " for gptq and plain for awq"));
 
-  static Attribute groupSize() {
+  public static Attribute groupSize() {
     return Attribute.integer(
             GROUP_SIZE,
             128,
@@ -73,7 +75,7 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
    *
    * @param name of the packed words
    */
-  static Int4Weights of(
+  public static Int4Weights of(
       String name,
       TensorType packed,
       String scaleName,
@@ -99,8 +101,8 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
           case GPTQ -> columns;
           case AWQ -> columns * Int4Layout.WORD;
         };
-    Problems.requireExtent(name, packed, k);
-    Problems.requireExtent(name, packed, n);
+    Checks.requireExtent(name, packed, k);
+    Checks.requireExtent(name, packed, n);
     if (k % Int4Layout.WORD != 0) {
       throw new OpException.ShapeMismatch(
           name,
@@ -166,7 +168,7 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
   }
 
   /** By how many bits a row is shifted right to give its group: those of one group are all 0. */
-  int groupShift() {
+  public int groupShift() {
     return group == k ? 31 : Integer.numberOfTrailingZeros(group);
   }
 
@@ -175,7 +177,8 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
   }
 
   /** The columns of the weights in float64. */
-  Problems.Columns columns(HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
+  public Problems.Columns columns(
+      HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
     return column -> {
       var weights = new double[k];
       for (int row = 0; row < k; row++) {

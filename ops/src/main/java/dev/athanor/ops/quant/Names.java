@@ -3,11 +3,11 @@ package dev.athanor.ops.quant;
 import java.util.Locale;
 
 /** Parts of the names of kernels. */
-final class Names {
+public final class Names {
 
   private Names() {}
 
-  static String of(Enum<?> constant) {
+  public static String of(Enum<?> constant) {
     return constant.name().toLowerCase(Locale.ROOT);
   }
 }

@@ -8,26 +8,26 @@ import dev.athanor.ops.TensorType;
 import java.util.random.RandomGenerator;
 
 /** Random quantised tensors. */
-final class QuantDraw {
+public final class QuantDraw {
 
   private final Draw draw;
 
-  QuantDraw(RandomGenerator random) {
+  public QuantDraw(RandomGenerator random) {
     this.draw = new Draw(random);
   }
 
   /** Scales of groups. */
-  HostTensor scales(DType dtype, long... extents) {
+  public HostTensor scales(DType dtype, long... extents) {
     return draw.uniform(1e-3, 1e-1, new TensorType(dtype, Shape.of(extents)));
   }
 
   /** Words of nibbles. */
-  HostTensor words(long... extents) {
+  public HostTensor words(long... extents) {
     return draw.bytes(new TensorType(DType.U32, Shape.of(extents)));
   }
 
   /** Signed bytes, all of them. */
-  HostTensor bytes(long... extents) {
+  public HostTensor bytes(long... extents) {
     return draw.bytes(new TensorType(DType.I8, Shape.of(extents)));
   }
 }

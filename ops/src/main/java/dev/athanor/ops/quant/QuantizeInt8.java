@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
@@ -20,6 +19,8 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -88,8 +89,8 @@ public final class QuantizeInt8 implements Op {
     long rows = scales.elements();
     long length = x.shape().elements() / rows;
     int vector = (int) Math.min(16 / x.dtype().bytes(), Long.lowestOneBit(length));
-    int vectors = Problems.requireThreads("x", x, length / vector);
-    int blocksX = Problems.requireThreads("x", x, rows);
+    int vectors = Checks.requireThreads("x", x, length / vector);
+    int blocksX = Checks.requireThreads("x", x, rows);
     var candidates = new Candidates("quantize-int8", capability);
     var row = new QuantizeVariant(QuantizeVariant.Pass.ROWS, x.dtype(), vector);
     if (candidates.runs(Target.SM_80, row.name())) {

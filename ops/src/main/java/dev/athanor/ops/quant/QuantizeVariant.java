@@ -55,7 +55,7 @@ record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
   }
 
   private void writeRows(KernelBuilder k) {
-    var x = k.pointer("x", Problems.type(in));
+    var x = k.input("x", Problems.type(in));
     var q = k.pointer("q", Type.S8);
     var scale = k.pointer("scale", Type.F32);
     var vectors = k.integer("vectors");
@@ -69,7 +69,7 @@ record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
   }
 
   private void writeParts(KernelBuilder k) {
-    var x = k.pointer("x", Problems.type(in));
+    var x = k.input("x", Problems.type(in));
     var workspace = k.pointer("workspace", Type.F32);
     var vectors = k.integer("vectors");
     var parts = k.integer("parts");

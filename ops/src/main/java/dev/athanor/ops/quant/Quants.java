@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Small integers that lie side by side in a word, turned into f32. */
-final class Quants {
+public final class Quants {
 
   /** The f32 2^23, whose last bits count ones: a byte in its place of the lowest is 2^23 + byte. */
   private static final int BASE = 0x4B000000;
@@ -104,7 +104,7 @@ final class Quants {
   }
 
   /** The eight nibbles of a word in two's complement, the lowest first. */
-  static List<Real> signedNibbles(KernelBuilder k, Int word) {
+  public static List<Real> signedNibbles(KernelBuilder k, Int word) {
     // of nibbles whose sign bit is turned 0 is the least, and 8 stands for 0
     return nibbles(k, word.xor(k.integer(0x88888888)), 8);
   }

@@ -13,14 +13,14 @@ import java.util.Optional;
  * @param quants small whole numbers, or the entries of a table, as f32
  * @param offset absent where it is 0
  */
-record Run(Int first, List<Real> quants, Real scale, Optional<Real> offset) {
+public record Run(Int first, List<Real> quants, Real scale, Optional<Real> offset) {
 
-  Run {
+  public Run {
     quants = List.copyOf(quants);
   }
 
   /** The weights. */
-  List<Real> values() {
+  public List<Real> values() {
     return quants.stream()
         .map(q -> offset.map(o -> q.fma(scale, o)).orElseGet(() -> q.times(scale)))
         .toList();

@@ -1,4 +1,4 @@
-/** Matrix products. */
+/** Quantized formats; quantization and dequantization. */
 @NullMarked
 package dev.athanor.ops.quant;
 

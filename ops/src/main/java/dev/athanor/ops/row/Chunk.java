@@ -19,25 +19,26 @@ import java.util.List;
  * @param columns where the runs begin
  * @param run elements of a run, aligned to them all
  */
-record Chunk(KernelBuilder k, int number, Int group, Predicate inside, List<Int> columns, int run) {
+public record Chunk(
+    KernelBuilder k, int number, Int group, Predicate inside, List<Int> columns, int run) {
 
   private static final int MOST_BYTES = 16;
 
-  Chunk {
+  public Chunk {
     columns = List.copyOf(columns);
   }
 
-  int elements() {
+  public int elements() {
     return columns.size() * run;
   }
 
   /** The column of element {@code i}. */
-  Int column(int i) {
+  public Int column(int i) {
     return columns.get(i / run).plus(i % run);
   }
 
   /** The elements of a tensor in these columns, zeros outside. */
-  List<Real> load(GlobalPointer row) {
+  public List<Real> load(GlobalPointer row) {
     return columns.stream()
         .flatMap(column -> values(row, column, run, inside).stream())
         .map(Value::widen)
@@ -45,7 +46,7 @@ record Chunk(KernelBuilder k, int number, Int group, Predicate inside, List<Int>
   }
 
   /** Whether the elements of a tensor of bytes are not zero, in these columns. */
-  List<Predicate> loadFlags(GlobalPointer row) {
+  public List<Predicate> loadFlags(GlobalPointer row) {
     return columns.stream()
         .flatMap(column -> values(row, column, run, inside).stream())
         .map(value -> value.integer().ne(k.integer(0)))
@@ -53,7 +54,7 @@ record Chunk(KernelBuilder k, int number, Int group, Predicate inside, List<Int>
   }
 
   /** Consecutive elements of any tensor, zeros where the condition does not hold. */
-  static List<Value> values(GlobalPointer from, Int column, int count, Predicate condition) {
+  public static List<Value> values(GlobalPointer from, Int column, int count, Predicate condition) {
     int atOnce = Math.min(count, MOST_BYTES / from.element().bytes());
     var values = new ArrayList<Value>();
     for (int i = 0; i < count; i += atOnce) {
@@ -63,7 +64,7 @@ record Chunk(KernelBuilder k, int number, Int group, Predicate inside, List<Int>
   }
 
   /** Writes elements to these columns of a tensor, rounded to its type. */
-  void store(GlobalPointer row, List<Real> elements) {
+  public void store(GlobalPointer row, List<Real> elements) {
     var type = row.element();
     int atOnce = Math.min(run, MOST_BYTES / type.bytes());
     for (int i = 0; i < elements.size(); i += atOnce) {
@@ -73,12 +74,12 @@ record Chunk(KernelBuilder k, int number, Int group, Predicate inside, List<Int>
   }
 
   /** The values inside, and another number in the place of those outside. */
-  List<Real> orElse(double outside, List<Real> values) {
+  public List<Real> orElse(double outside, List<Real> values) {
     return values.stream().map(v -> v.where(inside, v.constant(outside))).toList();
   }
 
   /** This chunk where the condition holds, else one outside of the row. */
-  Chunk where(Predicate condition) {
+  public Chunk where(Predicate condition) {
     return new Chunk(k, number, group, inside.and(condition), columns, run);
   }
 }

@@ -10,32 +10,42 @@ import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.BinaryOperator;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** One row, as a team of threads computes it. Beyond the last row nothing is read or written. */
-final class Row {
+/**
+ * One row or a part of one, as a team of threads computes it. Beyond the last row nothing is read
+ * or written.
+ */
+public final class Row {
   private final KernelBuilder k;
   private final RowTile tile;
   private final Int count;
+  private final Int begin;
 
   /** The number of the row. */
-  final Int index;
+  public final Int index;
 
   /** The elements of the row. */
-  final Int n;
+  public final Int n;
 
-  Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n) {
+  /**
+   * @param count rows of the tensor
+   * @param begin the first group of the part
+   */
+  Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n, Int begin) {
     this.k = k;
     this.tile = tile;
     this.index = index;
     this.count = count;
     this.n = n;
+    this.begin = begin;
   }
 
   /** Where the row begins in a tensor. */
-  GlobalPointer of(GlobalPointer tensor) {
+  public GlobalPointer of(GlobalPointer tensor) {
     return tensor.row(index, n);
   }
 
@@ -46,10 +56,10 @@ final class Row {
    * @param columns where the runs of the group of a given number begin
    * @param run how many elements each run has, which one access moves
    */
-  record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
+  public record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
 
   /** Elements as they follow each other. */
-  Layout inOrder() {
+  public Layout inOrder() {
     return new Layout(
         n.div(tile.access()), group -> List.of(group.times(tile.access())), tile.access());
   }
@@ -59,20 +69,20 @@ final class Row {
    *
    * @param make reads them; in a tile that is not whole it is asked whenever they are gone through
    */
-  Data read(Layout layout, Function<Chunk, List<Real>> make) {
+  public Data read(Layout layout, Function<Chunk, List<Real>> make) {
     if (!tile.whole()) {
       return new Steps(layout, make);
     }
     var held = new ArrayList<Data.Held>();
     for (int i = 0; i < tile.vectors(); i++) {
-      var chunk = chunk(layout, k.integer(0), i);
+      var chunk = chunk(layout, begin, i);
       held.add(new Data.Held(chunk, make.apply(chunk)));
     }
     return new Registers(held);
   }
 
   /** Copies elements to the same place of another tensor. */
-  void copy(Layout layout, GlobalPointer from, GlobalPointer to) {
+  public void copy(Layout layout, GlobalPointer from, GlobalPointer to) {
     new Steps(layout, chunk -> chunk.load(from)).forEach((chunk, x) -> chunk.store(to, x));
   }
 
@@ -84,25 +94,53 @@ final class Row {
   }
 
   /** Combines values of all threads of the team, each by itself; all receive them. */
-  List<Real> reduce(List<Real> values, double neutral, BinaryOperator<Real> combine) {
+  public List<Real> reduce(List<Real> values, double neutral, BinaryOperator<Real> combine) {
     return tile.team() <= KernelBuilder.WARP
         ? values.stream().map(v -> k.reduceLanes(v, tile.team(), combine)).toList()
         : k.reduceBlock(values, tile.team(), neutral, combine);
   }
 
   /** The sums of values of all threads. */
-  List<Real> sum(Real... values) {
+  public List<Real> sum(Real... values) {
     return reduce(List.of(values), 0, Real::plus);
   }
 
   /** Values of a row, of which a thread has some. */
-  sealed interface Data {
+  public sealed interface Data {
 
     /** Some values and where they belong. */
     record Held(Chunk chunk, List<Real> values) {}
 
     /** Goes through the values of a thread. */
     void forEach(BiConsumer<Chunk, List<Real>> body);
+
+    /**
+     * Goes through the values of a thread, and through others of the same elements. For a batch of
+     * chunks the others are loaded together, before the body stores anything of the batch.
+     *
+     * @param chunks of a batch
+     * @param others loads the others of a chunk, whose values it may store first
+     */
+    void forEachWith(int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body);
+
+    /** What is done with the values of a chunk and others of the same elements. */
+    interface PairedBody {
+      void accept(Chunk chunk, List<Real> values, List<Real> others);
+    }
+
+    private static void inBatches(
+        List<Held> held,
+        int chunks,
+        BiFunction<Chunk, List<Real>, List<Real>> others,
+        PairedBody body) {
+      for (int first = 0; first < held.size(); first += chunks) {
+        var batch = held.subList(first, Math.min(first + chunks, held.size()));
+        var loaded = batch.stream().map(each -> others.apply(each.chunk(), each.values())).toList();
+        for (int i = 0; i < batch.size(); i++) {
+          body.accept(batch.get(i).chunk(), batch.get(i).values(), loaded.get(i));
+        }
+      }
+    }
 
     /** Goes through those among the first elements of the row, {@link Row#atOnce} of them. */
     void forFirst(BiConsumer<Chunk, List<Real>> body);
@@ -119,7 +157,7 @@ final class Row {
   }
 
   /** How many elements {@link Data#forFirst} goes through, where they are in order. */
-  Int atOnce() {
+  public Int atOnce() {
     return tile.whole() ? n : n.min(k.integer(tile.team() * tile.vectors() * tile.access()));
   }
 
@@ -129,6 +167,12 @@ final class Row {
     @Override
     public void forEach(BiConsumer<Chunk, List<Real>> body) {
       held.forEach(each -> body.accept(each.chunk(), each.values()));
+    }
+
+    @Override
+    public void forEachWith(
+        int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body) {
+      Data.inBatches(held, chunks, others, body);
     }
 
     @Override
@@ -168,21 +212,35 @@ final class Row {
 
     @Override
     public void forEach(BiConsumer<Chunk, List<Real>> body) {
-      k.loop(k.integer(0), layout.count, tile.team() * tile.vectors(), first -> step(first, body));
+      loop(held -> held.forEach(each -> body.accept(each.chunk(), each.values())));
+    }
+
+    @Override
+    public void forEachWith(
+        int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body) {
+      loop(held -> Data.inBatches(held, chunks, others, body));
     }
 
     @Override
     public void forFirst(BiConsumer<Chunk, List<Real>> body) {
-      step(k.integer(0), body);
+      step(k.integer(0)).forEach(each -> body.accept(each.chunk(), each.values()));
     }
 
-    private void step(Int first, BiConsumer<Chunk, List<Real>> body) {
+    private void loop(Consumer<List<Held>> body) {
+      k.loop(
+          k.integer(0),
+          layout.count,
+          tile.team() * tile.vectors(),
+          first -> body.accept(step(first)));
+    }
+
+    private List<Held> step(Int first) {
       var held = new ArrayList<Held>();
       for (int i = 0; i < tile.vectors(); i++) {
         var chunk = chunk(layout, first, i);
         held.add(new Held(chunk, make.apply(chunk)));
       }
-      held.forEach(each -> body.accept(each.chunk(), each.values()));
+      return held;
     }
 
     @Override
@@ -198,7 +256,7 @@ final class Row {
   }
 
   /** A variable that starts at a number. */
-  Real.Variable variable(double initial) {
+  public Real.Variable variable(double initial) {
     return k.variable(k.real(Type.F32, initial));
   }
 }

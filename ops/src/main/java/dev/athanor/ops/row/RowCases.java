@@ -15,9 +15,9 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /** What the cases of all ops on rows are made of. */
-final class RowCases {
+public final class RowCases {
 
-  static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
+  public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
 
   /**
    * Rows and their length: single elements, one more and one less than what teams hold, more teams
@@ -46,12 +46,12 @@ final class RowCases {
   private RowCases() {}
 
   /** A problem that takes its turn with the dtypes. */
-  interface Sized {
+  public interface Sized {
     Op.Case make(int number, DType dtype, int rows, int n);
   }
 
   /** A case for each size. */
-  static List<Op.Case> sizes(boolean quick, Sized sized) {
+  public static List<Op.Case> sizes(boolean quick, Sized sized) {
     var cases = new ArrayList<Op.Case>();
     int number = 0;
     for (var size : quick ? QUICK_SIZES : SIZES) {
@@ -62,45 +62,46 @@ final class RowCases {
   }
 
   /** What a case has, one thing after the other. */
-  static final class Builder {
+  public static final class Builder {
     private final Op op;
     private final Draw draw;
     private final Map<String, HostTensor> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
 
-    Builder(Op op, RandomGenerator random) {
+    public Builder(Op op, RandomGenerator random) {
       this.op = op;
       this.draw = new Draw(random);
     }
 
-    Builder input(String name, HostTensor tensor) {
+    public Builder input(String name, HostTensor tensor) {
       inputs.put(name, tensor);
       return this;
     }
 
     /** An input of normal numbers about a mean. */
-    Builder normal(String name, double mean, double deviation, DType dtype, long... extents) {
+    public Builder normal(
+        String name, double mean, double deviation, DType dtype, long... extents) {
       return input(name, draw.normal(mean, deviation, new TensorType(dtype, Shape.of(extents))));
     }
 
-    Builder normal(String name, DType dtype, long... extents) {
+    public Builder normal(String name, DType dtype, long... extents) {
       return normal(name, 0, 1, dtype, extents);
     }
 
-    Builder integers(String name, long least, long greatest, DType dtype, long... extents) {
+    public Builder integers(String name, long least, long greatest, DType dtype, long... extents) {
       return input(name, draw.integers(least, greatest, new TensorType(dtype, Shape.of(extents))));
     }
 
-    Builder special(String name, DType dtype, long... extents) {
+    public Builder special(String name, DType dtype, long... extents) {
       return input(name, draw.special(dtype, extents));
     }
 
-    Builder attribute(String name, Object value) {
+    public Builder attribute(String name, Object value) {
       attributes.put(name, value);
       return this;
     }
 
-    Op.Case within(Map<String, Tolerance> tolerances) {
+    public Op.Case within(Map<String, Tolerance> tolerances) {
       return new Op.Case(inputs, Attributes.of(op.description(), attributes), tolerances);
     }
   }

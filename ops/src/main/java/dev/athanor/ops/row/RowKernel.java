@@ -13,7 +13,7 @@ import dev.athanor.ops.Variant;
  * @param dtype of what has rows
  * @param weights dtype of what all rows share: gamma, beta, cosines and sines
  */
-record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
+public record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
     implements Variant {
 
   @Override
@@ -31,18 +31,30 @@ record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
         k -> function.write(k, this, new Rows(k, tile, k.integer("rows"), k.integer("n"))));
   }
 
-  /** A parameter that points to a tensor with rows. */
-  GlobalPointer tensor(KernelBuilder k, String name) {
+  /** Declares a parameter that points to an input with rows. */
+  public GlobalPointer input(KernelBuilder k, String name) {
+    return k.input(name, type(dtype));
+  }
+
+  /**
+   * Declares a parameter that points to a tensor with rows. Unlike those of an input, its loads
+   * stay in their place among stores and barriers.
+   */
+  public GlobalPointer tensor(KernelBuilder k, String name) {
     return k.pointer(name, type(dtype));
   }
 
-  /** A parameter that points to what all rows share. */
-  GlobalPointer weights(KernelBuilder k, String name) {
+  /**
+   * Declares a parameter that points to an input that all rows share. It is not read-only, so that
+   * the loads of a batch of chunks stay behind the stores of the batch before: all of them at once
+   * would take too many registers.
+   */
+  public GlobalPointer weights(KernelBuilder k, String name) {
     return k.pointer(name, type(weights));
   }
 
   /** The PTX type of the elements. */
-  static Type type(DType dtype) {
+  public static Type type(DType dtype) {
     return switch (dtype) {
       case F32 -> Type.F32;
       case F16 -> Type.F16;

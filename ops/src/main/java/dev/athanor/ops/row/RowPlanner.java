@@ -3,16 +3,19 @@ package dev.athanor.ops.row;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.Candidates;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.cost.Candidates;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 
 /**
  * Chooses how rows are spread over threads.
@@ -22,7 +25,7 @@ import java.util.function.Function;
  * @param access elements that one access moves
  * @param values f32 numbers that a thread holds of a group
  */
-record RowPlanner(long rows, long groups, int access, int values) {
+public record RowPlanner(long rows, long groups, int access, int values) {
 
   /** Threads of teams: several to a warp, a warp, a small block and a large one. */
   private static final List<Integer> TEAMS = List.of(8, 32, 128, 512);
@@ -30,26 +33,85 @@ record RowPlanner(long rows, long groups, int access, int values) {
   /** The most values that a thread holds, so that 128 registers are enough for all it does. */
   private static final int MOST_VALUES = 64;
 
-  /** Values that a thread holds where a row is too long to be held: loads to wait for at once. */
+  /**
+   * Values that a thread holds where a row is too long to be held: loads to wait for at once, and
+   * the most that a thread holds of a part.
+   */
   private static final int VALUES_OF_STEP = 16;
 
   /** Threads of a multiprocessor that are at work at once. */
   private static final int RESIDENT = 1024;
+
+  /** The threads of a block that has a part of a row. */
+  private static final int TEAM_OF_PART = 128;
+
+  /** The time of a launch in values that a thread goes through. */
+  private static final double LAUNCH = 40;
 
   /**
    * What a plan does.
    *
    * @param steps of which one has a {@link RowKernel}
    */
-  record Launches(List<Step> steps, long workspaceBytes) {}
+  public record Launches(List<Step> steps, long workspaceBytes) {}
+
+  /**
+   * Two launches, in both of which several blocks share each row. The first reduces each part of a
+   * row, the second reduces the results of the parts and writes the output.
+   *
+   * @param tile a whole tile that holds a part of a row
+   * @param parts of each row
+   */
+  public record Split(RowTile tile, int parts) {
+
+    /** Returns a launch with a block for each part of each row. */
+    public Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
+      return RowPlanner.step(kernel, shape, Dim3.of(parts, shape.rows()), slots);
+    }
+  }
 
   /** The plans, the cheapest first. */
-  List<LaunchPlan> plans(
+  public List<LaunchPlan> plans(
       String op,
       Capability capability,
       Function<RowTile, Launches> launches,
       Map<String, TensorType> outputs,
       Plan.Cost cost) {
+    return candidates(op, capability, launches).plans(outputs, cost);
+  }
+
+  /**
+   * The plans, the cheapest first, for an op that can split rows.
+   *
+   * @param split makes the launches of a split, the second of which names the plan
+   */
+  public List<LaunchPlan> plans(
+      String op,
+      Capability capability,
+      Function<RowTile, Launches> launches,
+      Function<Split, Launches> split,
+      Map<String, TensorType> outputs,
+      Plan.Cost cost) {
+    var candidates = candidates(op, capability, launches);
+    split(capability)
+        .ifPresent(chosen -> {
+          var made = split.apply(chosen);
+          var name = made.steps.getLast().variant().name();
+          if (candidates.runs(Target.SM_80, name)) {
+            double work = work(chosen, capability);
+            candidates.offer(
+                name,
+                work,
+                "%d parts of a row, two launches, together %.0f".formatted(chosen.parts, work),
+                made.steps,
+                made.workspaceBytes);
+          }
+        });
+    return candidates.plans(outputs, cost);
+  }
+
+  private Candidates candidates(
+      String op, Capability capability, Function<RowTile, Launches> launches) {
     var candidates = new Candidates(op, capability);
     for (var tile : tiles()) {
       var made = launches.apply(tile);
@@ -61,8 +123,7 @@ record RowPlanner(long rows, long groups, int access, int values) {
               .orElseThrow()
               .name();
       if (candidates.runs(Target.SM_80, name)) {
-        double waves =
-            Math.max(1, rows * (double) tile.team() / (RESIDENT * capability.multiprocessors()));
+        double waves = waves(rows * (double) tile.team(), capability);
         double work = work(tile);
         candidates.offer(
             name,
@@ -72,7 +133,27 @@ record RowPlanner(long rows, long groups, int access, int values) {
             made.workspaceBytes);
       }
     }
-    return candidates.plans(outputs, cost);
+    return candidates;
+  }
+
+  private static double waves(double threads, Capability capability) {
+    return Math.max(1, threads / (RESIDENT * capability.multiprocessors()));
+  }
+
+  /**
+   * The cheapest split. There is none for rows that a team can hold, nor where blocks with a row
+   * each keep more than half of the multiprocessors busy.
+   */
+  private Optional<Split> split(Capability capability) {
+    if (tiles().getFirst().whole() || 2 * rows > capability.multiprocessors()) {
+      return Optional.empty();
+    }
+    return IntStream.iterate(1, n -> n * values <= VALUES_OF_STEP, n -> 2 * n)
+        .mapToObj(vectors -> {
+          var tile = new RowTile(TEAM_OF_PART, access, vectors, true);
+          return new Split(tile, (int) Math.ceilDiv(groups, (long) tile.team() * vectors));
+        })
+        .min(Comparator.comparingDouble(split -> work(split, capability)));
   }
 
   /**
@@ -110,12 +191,21 @@ record RowPlanner(long rows, long groups, int access, int values) {
     return through + 2 * (Integer.numberOfTrailingZeros(lanes) + (tile.team() > lanes ? 10 : 0));
   }
 
+  /** The time of both launches of a split, beyond that of a single launch. */
+  private double work(Split split, Capability capability) {
+    int team = split.tile.team();
+    // a block reads a maximum and a sum of each part of its row
+    double combine = 2.0 * Math.ceilDiv(split.parts, team);
+    double threads = (double) rows * split.parts * team;
+    return waves(threads, capability) * (2 * work(split.tile) + combine) + LAUNCH;
+  }
+
   /**
    * A launch with a team for each row.
    *
    * @param slots what follows the number of rows and their length
    */
-  static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
+  public static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
     return step(kernel, shape, blocks(kernel.tile(), shape), slots);
   }
 
@@ -125,9 +215,13 @@ record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /** A launch of so many blocks. */
-  static Step step(RowKernel kernel, RowShape shape, int blocks, List<Slot> slots) {
+  public static Step step(RowKernel kernel, RowShape shape, int blocks, List<Slot> slots) {
+    return step(kernel, shape, Dim3.of(blocks), slots);
+  }
+
+  private static Step step(RowKernel kernel, RowShape shape, Dim3 grid, List<Slot> slots) {
     var all = new ArrayList<>(List.of(Slot.of(shape.rows()), Slot.of(shape.n())));
     all.addAll(slots);
-    return new Step(kernel, Dim3.of(blocks), kernel.tile().threads(), 0, all);
+    return new Step(kernel, grid, kernel.tile().threads(), 0, all);
   }
 }

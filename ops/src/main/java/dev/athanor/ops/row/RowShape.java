@@ -15,10 +15,10 @@ import java.util.Set;
  *
  * @param n elements of a row
  */
-record RowShape(String name, TensorType tensor, int rows, int n) {
+public record RowShape(String name, TensorType tensor, int rows, int n) {
 
   /** What rows may be made of. */
-  static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+  public static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
 
   private static final int MOST_BYTES = 16;
 
@@ -26,17 +26,17 @@ record RowShape(String name, TensorType tensor, int rows, int n) {
   private static final int MOST = Integer.MAX_VALUE - 0xFFFF;
 
   /** The input of this name, which must be there. */
-  static TensorType input(Map<String, TensorType> inputs, String name) {
+  public static TensorType input(Map<String, TensorType> inputs, String name) {
     return Objects.requireNonNull(inputs.get(name), name);
   }
 
   /** The rows of an input. */
-  static RowShape of(Map<String, TensorType> inputs, String name) {
+  public static RowShape of(Map<String, TensorType> inputs, String name) {
     return of(inputs, name, 1);
   }
 
   /** The rows of an input that are its last dimensions. */
-  static RowShape of(Map<String, TensorType> inputs, String name, int dimensions) {
+  public static RowShape of(Map<String, TensorType> inputs, String name, int dimensions) {
     var tensor = input(inputs, name);
     int rank = tensor.shape().rank();
     if (rank < dimensions) {
@@ -56,31 +56,31 @@ record RowShape(String name, TensorType tensor, int rows, int n) {
     return new RowShape(name, tensor, (int) rows, (int) n);
   }
 
-  static int rank(Map<String, TensorType> inputs) {
+  public static int rank(Map<String, TensorType> inputs) {
     return input(inputs, "x").shape().rank();
   }
 
   /** Of several rows those that have inputs of their own. */
-  static Optional<Rows> rows(Map<String, TensorType> inputs, Set<String> own) {
+  public static Optional<Rows> rows(Map<String, TensorType> inputs, Set<String> own) {
     return rank(inputs) < 2 ? Optional.empty() : Optional.of(new Rows(own));
   }
 
-  DType dtype() {
+  public DType dtype() {
     return tensor.dtype();
   }
 
   /** How many consecutive elements one access moves, of what has rows of a length. */
-  int access(int length) {
+  public int access(int length) {
     return Math.min(Integer.lowestOneBit(length), MOST_BYTES / dtype().bytes());
   }
 
   /** Checks that another input has the type of this one. */
-  void same(Map<String, TensorType> inputs, String other) {
+  public void same(Map<String, TensorType> inputs, String other) {
     sameDType(inputs, other);
     sameShape(inputs, other);
   }
 
-  void sameShape(Map<String, TensorType> inputs, String other) {
+  public void sameShape(Map<String, TensorType> inputs, String other) {
     var type = input(inputs, other);
     if (!type.shape().equals(tensor.shape())) {
       throw new OpException.ShapeMismatch(
@@ -101,7 +101,7 @@ record RowShape(String name, TensorType tensor, int rows, int n) {
   }
 
   /** The dtype of an input that all rows share: that of the rows, or f32. */
-  DType shared(Map<String, TensorType> inputs, String other) {
+  public DType shared(Map<String, TensorType> inputs, String other) {
     var type = input(inputs, other).dtype();
     if (type != dtype() && type != DType.F32) {
       throw new OpException.UnsupportedDType(
@@ -113,7 +113,7 @@ record RowShape(String name, TensorType tensor, int rows, int n) {
   }
 
   /** The dtype of weights, one for each element of a row. */
-  DType weights(Map<String, TensorType> inputs, String other) {
+  public DType weights(Map<String, TensorType> inputs, String other) {
     var type = input(inputs, other);
     if (!type.shape().equals(Shape.of(n))) {
       throw new OpException.ShapeMismatch(

@@ -10,7 +10,7 @@ package dev.athanor.ops.row;
  * @param whole whether the threads hold the whole row in registers, so that it is read once; else
  *     it is gone through in steps, and read again whenever it is gone through again
  */
-record RowTile(int team, int access, int vectors, boolean whole) {
+public record RowTile(int team, int access, int vectors, boolean whole) {
 
   /** Threads of a block whose teams are warps or parts of one. */
   private static final int LEAST_THREADS = 128;
@@ -21,7 +21,7 @@ record RowTile(int team, int access, int vectors, boolean whole) {
   }
 
   /** The rows that a block computes at once. */
-  int rows() {
+  public int rows() {
     return threads() / team;
   }
 

@@ -1,4 +1,4 @@
-/** Matrix products. */
+/** Kernels that compute row by row. */
 @NullMarked
 package dev.athanor.ops.row;
 

@@ -1,9 +1,9 @@
 package dev.athanor.ops.tune;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.ops.ForwardingPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.run.ForwardingPlan;
 import java.util.ArrayList;
 import java.util.List;
 

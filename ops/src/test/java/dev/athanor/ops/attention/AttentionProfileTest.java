@@ -9,6 +9,8 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.attention.backward.AttentionBackward;
+import dev.athanor.ops.attention.prefill.Attention;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.ArrayList;
 import java.util.List;

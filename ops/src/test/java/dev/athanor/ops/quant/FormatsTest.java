@@ -7,6 +7,8 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
+import dev.athanor.ops.linear.quantized.MatmulGguf;
+import dev.athanor.ops.linear.quantized.MatmulInt4;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;

@@ -3,12 +3,15 @@ package dev.athanor.ops.row;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
+import dev.athanor.ops.Step;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
@@ -49,6 +52,42 @@ class RowPlannerTest {
     assertThat(plan.kernel()).isEqualTo(kernel);
     assertThat(plan.cost().bytes()).isEqualTo(2.0 * rows * n * dtype.bytes());
     assertThat(plan.cost().flops()).isEqualTo(5.0 * rows * n);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "F32, softmax_partial_sums_f32_t128_v4x1, softmax_split_f32_t128_v4x1, 251",
+    "BF16, softmax_partial_sums_bf16_t128_v8x1, softmax_split_bf16_t128_v8x1, 126",
+    "F16, softmax_partial_sums_f16_t128_v8x1, softmax_split_f16_t128_v8x1, 126"
+  })
+  void aRowOfAVocabularyKeepsTheDeviceBusy(DType dtype, String first, String second, int blocks) {
+    var plan =
+        (LaunchPlan) plan("softmax", Map.of(), Map.of("x", TensorType.of(dtype, 1, 128_256)));
+    assertThat(plan.kernel()).isEqualTo(second);
+    assertThat(plan.steps())
+        .extracting(step -> step.variant().name())
+        .containsExactly(first, second);
+    assertThat(plan.steps()).extracting(Step::grid).containsOnly(Dim3.of(blocks, 1));
+    assertThat(plan.workspaceBytes()).isEqualTo(8L * blocks);
+    assertThat(plan.explain()).contains("%d parts of a row, two launches".formatted(blocks));
+  }
+
+  /** Rows that a block can hold, and rows that are enough to keep the device busy. */
+  @ParameterizedTest
+  @CsvSource({"4096, 4096", "1, 32768", "67, 128256"})
+  void otherRowsHaveOneLaunch(long rows, long n) {
+    var inputs = Map.of("x", TensorType.of(DType.F32, rows, n));
+    for (var plan : Runner.plans(Runner.op("softmax"), inputs, Map.of())) {
+      assertThat(((LaunchPlan) plan).steps()).as(plan.kernel()).hasSize(1);
+    }
+  }
+
+  /** As many values a thread as leave all blocks resident, up to 16. */
+  @ParameterizedTest
+  @CsvSource({"8, softmax_split_f32_t128_v4x2", "66, softmax_split_f32_t128_v4x4"})
+  void moreRowsHaveFewerParts(long rows, String kernel) {
+    var plan = plan("softmax", Map.of(), Map.of("x", TensorType.of(DType.F32, rows, 128_256)));
+    assertThat(plan.kernel()).isEqualTo(kernel);
   }
 
   @Test

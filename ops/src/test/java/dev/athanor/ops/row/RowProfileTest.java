@@ -91,12 +91,33 @@ class RowProfileTest {
   void aRowThatIsNotHeldIsReadTwice() {
     int n = 40_960;
     var profiles = profiles("softmax", DType.F32, n, Map.of());
-    assertThat(profiles).containsOnlyKeys("softmax_f32_t512_v4x4_steps");
-    var launch = profiles.values().iterator().next().launches().getFirst();
+    assertThat(profiles)
+        .containsOnlyKeys("softmax_f32_t512_v4x4_steps", "softmax_split_f32_t128_v4x1");
+    var launch =
+        Objects.requireNonNull(profiles.get("softmax_f32_t512_v4x4_steps")).launches().getFirst();
     hasNoConflictsAndWholeSectors(launch);
     var traffic = Objects.requireNonNull(launch.traffic().get(Space.GLOBAL));
     assertThat(traffic.read()).isEqualTo(2L * ROWS * n * 4);
     assertThat(traffic.written()).isEqualTo((long) ROWS * n * 4);
+  }
+
+  /** Once in each launch; each of the 80 blocks of a row reads the pairs of all. */
+  @Test
+  void aSplitRowIsReadTwice() {
+    int n = 40_960;
+    int parts = 80;
+    var launches =
+        Objects.requireNonNull(
+                profiles("softmax", DType.F32, n, Map.of()).get("softmax_split_f32_t128_v4x1"))
+            .launches();
+    assertThat(launches).hasSize(2);
+    launches.forEach(RowProfileTest::hasNoConflictsAndWholeSectors);
+    var first = Objects.requireNonNull(launches.get(0).traffic().get(Space.GLOBAL));
+    assertThat(first.read()).isEqualTo((long) ROWS * n * 4);
+    assertThat(first.written()).isEqualTo(8L * ROWS * parts);
+    var second = Objects.requireNonNull(launches.get(1).traffic().get(Space.GLOBAL));
+    assertThat(second.read()).isEqualTo((long) ROWS * n * 4 + 8L * ROWS * parts * parts);
+    assertThat(second.written()).isEqualTo((long) ROWS * n * 4);
   }
 
   /** x and grad once; gamma twice; the sums of each team once there and once back. */

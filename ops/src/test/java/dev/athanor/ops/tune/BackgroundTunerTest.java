@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.bench.Effort;
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.dense.Matmul;
 import java.time.InstantSource;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;

@@ -7,7 +7,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.bench.Effort;
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.dense.Matmul;
 import java.time.Instant;
 import java.time.InstantSource;
 import org.junit.jupiter.api.Test;

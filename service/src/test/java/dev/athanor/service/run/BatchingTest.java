@@ -10,7 +10,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Problem;
-import dev.athanor.ops.matmul.Matmul;
+import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
@@ -244,7 +244,7 @@ class BatchingTest {
     var mixed = together(calls);
     assertThat(launches("matmul")).isEqualTo(3);
     for (int i = 0; i < calls.size(); i++) {
-      var limit = Matmul.tolerance(DType.F16, 64);
+      var limit = ProductDescription.tolerance(DType.F16, 64);
       assertThat(limit.error(doubles(mixed.get(i)), doubles(exact.get(i))))
           .isLessThanOrEqualTo(2 * limit.limit());
     }

@@ -1,0 +1,48 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+/**
+ * The size of a test case of attention or of its gradients.
+ *
+ * @param given the attributes
+ */
+public record AttentionSize(
+    int batch, int heads, int sharedHeads, int sq, int sk, int d, int dv, Map<String, ?> given) {
+
+  /** The dtypes of test cases. */
+  public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
+
+  /** A problem of rank 2. */
+  public static AttentionSize oneHead(int sq, int sk, int d, int dv, Map<String, ?> given) {
+    return new AttentionSize(1, 1, 1, sq, sk, d, dv, given);
+  }
+
+  public TensorType of(DType dtype, int h, int rows, int columns) {
+    return batch * heads == 1
+        ? TensorType.of(dtype, rows, columns)
+        : TensorType.of(dtype, batch, h, rows, columns);
+  }
+
+  public Map<String, HostTensor> draw(Draw draw, DType dtype) {
+    return Map.of(
+        "q", draw.normal(0, 1, of(dtype, heads, sq, d)),
+        "k", draw.normal(0, 1, of(dtype, sharedHeads, sk, d)),
+        "v", draw.normal(0, 1, of(dtype, sharedHeads, sk, dv)));
+  }
+
+  /**
+   * All sizes, but of bf16 every other one: its kernels are those of f16 with other conversions.
+   */
+  public static <T> List<T> every(DType dtype, List<T> sizes) {
+    return dtype == DType.BF16
+        ? IntStream.range(0, sizes.size()).filter(i -> i % 2 == 1).mapToObj(sizes::get).toList()
+        : sizes;
+  }
+}

@@ -1,0 +1,209 @@
+package dev.athanor.ops.attention.backward;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.attention.RowCopy;
+import dev.athanor.ops.attention.Score;
+import dev.athanor.ops.attention.Tile;
+import dev.athanor.ops.cost.Candidates;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** The gradients of attention by its queries, keys and values. */
+public final class AttentionBackward implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "attention-backward",
+          "Gives the gradients of attention by q, k and v; repeated runs are equal bit for bit.",
+          List.of(
+              input("grad", "[B, Hq, Sq, Dv]", "the gradient by out"),
+              input("q", "[B, Hq, Sq, D]", "queries, as given to attention"),
+              input("k", "[B, Hkv, Sk, D]", "keys, as given to attention"),
+              input("v", "[B, Hkv, Sk, Dv]", "values, as given to attention"),
+              input("out", "[B, Hq, Sq, Dv]", "what attention gave"),
+              new Input("lse", "[B, Hq, Sq]", Set.of(DType.F32), false, "what attention gave")),
+          AttentionProblem.attributes(),
+          List.of(
+              Output.of("dq", "[B, Hq, Sq, D]", "that of q", "the gradient by q"),
+              Output.of("dk", "[B, Hkv, Sk, D]", "that of q", "the gradient by k"),
+              Output.of("dv", "[B, Hkv, Sk, Dv]", "that of q", "the gradient by v")),
+          "with s = score(scale · q·kᵀ), p = exp(s − lse) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′:"
+              + " dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad",
+          "2·B·Hq·Sq·Sk·(3·D + 2·Dv), of what the mask leaves");
+
+  private static Input input(String name, String shape, String meaning) {
+    return new Input(name, shape, AttentionProblem.DTYPES, false, meaning);
+  }
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var p = AttentionProblem.of(inputs, attributes);
+    for (var name : List.of("grad", "out")) {
+      var tensor = AttentionProblem.input(inputs, name);
+      AttentionProblem.sameDType(name, tensor, p.out());
+      mustBe(name, "[…, Sq, Dv]", tensor, p.out().shape());
+    }
+    mustBe("lse", "[…, Sq]", AttentionProblem.input(inputs, "lse"), p.lse().shape());
+
+    var outputs =
+        Map.of(
+            "dq", AttentionProblem.input(inputs, "q"),
+            "dk", AttentionProblem.input(inputs, "k"),
+            "dv", AttentionProblem.input(inputs, "v"));
+    var candidates = new Candidates("gradient of attention of " + p.dtype().text(), capability);
+    for (var tile : tiles(p)) {
+      var queries = variant(BackwardVariant.Of.QUERIES, tile, p);
+      var keys = variant(BackwardVariant.Of.KEYS, tile, p);
+      var name = keys.name();
+      if (!candidates.runs(Target.SM_80, name)) {
+        continue;
+      }
+      long blocks = blocks(p.queries(), tile) * p.batch() * p.heads();
+      long keyBlocks = blocks(p.keys(), tile) * p.batch() * p.sharedHeads() * keys.parts();
+      long rows = (long) p.batch() * p.heads() * p.queries();
+      if (Math.max(Math.max(blocks, keyBlocks), rows) > Integer.MAX_VALUE) {
+        candidates.refuse(
+            name,
+            "it needs %d blocks, and 2^31 - 1 are the most".formatted(Math.max(blocks, rows)));
+        continue;
+      }
+      double waves = Math.ceil((blocks + keyBlocks) / (double) capability.multiprocessors());
+      candidates.offer(
+          name,
+          waves * (tile.rows() + 32),
+          "%.0f waves of blocks of %d rows".formatted(waves, tile.rows()),
+          List.of(
+              delta(p, (int) rows),
+              step(p, queries, (int) blocks, "dq"),
+              step(p, keys, (int) keyBlocks, "dk")),
+          4 * rows);
+    }
+    double flops = 2 * p.pairs() * (3.0 * p.d() + 2.0 * p.dv());
+    return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
+  }
+
+  private static void mustBe(String name, String letters, TensorType tensor, Shape shape) {
+    if (!tensor.shape().equals(shape)) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "input \"%s\" has shape %s; it must be %s = %s"
+              .formatted(name, tensor.shape(), letters, shape));
+    }
+  }
+
+  private static List<Tile> tiles(AttentionProblem p) {
+    int columns = Math.max(p.d(), p.dv());
+    if (p.dtype() == DType.F32) {
+      var unit = Tile.Unit.CORES;
+      return columns <= 64
+          ? List.of(new Tile(unit, 64, 32, 8), new Tile(unit, 32, 32, 4))
+          : columns <= 128
+              ? List.of(new Tile(unit, 32, 32, 4), new Tile(unit, 16, 16, 4))
+              : List.of(new Tile(unit, 16, 16, 2));
+    }
+    int across = columns <= 64 ? 64 : columns <= 128 ? 32 : 16;
+    var unit = Tile.Unit.TENSOR;
+    return List.of(new Tile(unit, 64, across, 16), new Tile(unit, 32, across, 16));
+  }
+
+  private static long blocks(int rows, Tile tile) {
+    return Math.ceilDiv(rows, tile.rows());
+  }
+
+  private static BackwardVariant variant(BackwardVariant.Of of, Tile tile, AttentionProblem p) {
+    int most = Math.max(p.d(), p.dv());
+    return new BackwardVariant(
+        of,
+        tile,
+        p.dtype(),
+        BackwardVariant.padded(p.d(), most),
+        BackwardVariant.padded(p.dv(), most),
+        RowCopy.access((long) p.d() * p.dtype().bytes()),
+        RowCopy.access((long) p.dv() * p.dtype().bytes()),
+        p.score());
+  }
+
+  private static Step delta(AttentionProblem p, int rows) {
+    var variant = new DeltaVariant(p.dtype(), RowCopy.access((long) p.dv() * p.dtype().bytes()));
+    return new Step(
+        variant,
+        Dim3.of(Math.ceilDiv(rows, DeltaVariant.QUERIES)),
+        DeltaVariant.THREADS,
+        0,
+        List.of(
+            Slot.input("grad"),
+            Slot.input("out"),
+            new Slot.Workspace(0),
+            Slot.of(rows),
+            Slot.of(p.dv())));
+  }
+
+  private static Step step(AttentionProblem p, BackwardVariant variant, int blocks, String first) {
+    return new Step(
+        variant,
+        Dim3.of(blocks),
+        variant.tile().threads(),
+        variant.sharedBytes(),
+        List.of(
+            Slot.input("q"),
+            Slot.input("k"),
+            Slot.input("v"),
+            Slot.input("grad"),
+            Slot.input("lse"),
+            new Slot.Workspace(0),
+            Slot.output(first),
+            Slot.output("dv"),
+            Slot.of(p.queries()),
+            Slot.of(p.keys()),
+            Slot.of(p.batch()),
+            Slot.of(p.heads()),
+            Slot.of(p.heads() / p.sharedHeads()),
+            Slot.of(p.d()),
+            Slot.of(p.dv()),
+            Slot.of((float) p.scale()),
+            Slot.of(p.score().factor(p.scale(), p.cap())),
+            Slot.of(Score.cap(p.cap())),
+            Slot.of(p.window())));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return AttentionReference.backward(inputs, attributes);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return BackwardCases.backward(random, quick);
+  }
+
+  /** How far a gradient may be from its float64 reference. */
+  static Tolerance tolerance(DType dtype) {
+    return Tolerance.relative(dtype == DType.F32 ? 1e-4 : 1e-2);
+  }
+}

@@ -1,0 +1,150 @@
+package dev.athanor.ops.attention.decode;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.FlashPlanner;
+import dev.athanor.ops.attention.FlashPlanner.Task;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.attention.Score;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/**
+ * The attention of the newest query of each sequence to its cached keys. The heads of q that share
+ * a head of the cache are the rows of one tile, so that the cache is read once for all of them.
+ */
+public final class AttentionDecode implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "attention-decode",
+          "Attends from one query a sequence to a cache of keys and values, contiguous or paged.",
+          List.of(
+              new Input(
+                  "q",
+                  "[B, Hq, 1, D]",
+                  AttentionProblem.DTYPES,
+                  false,
+                  "the newest query of each sequence; D is 256 at most"),
+              new Input(
+                  "kCache",
+                  "[B, Hkv, Smax, D]",
+                  AttentionProblem.DTYPES,
+                  false,
+                  "keys; with blockTable they are blocks [N, Hkv, blockSize, D]"),
+              new Input(
+                  "vCache",
+                  "[B, Hkv, Smax, Dv]",
+                  AttentionProblem.DTYPES,
+                  false,
+                  "values; with blockTable they are blocks [N, Hkv, blockSize, Dv]"),
+              new Input(
+                  "lengths",
+                  "[B]",
+                  Set.of(DType.I32),
+                  false,
+                  "the number of keys of each sequence, that of the query included; one below 0 is"
+                      + " taken as 0, and one above Smax (maxBlocks · blockSize with blockTable) as"
+                      + " that"),
+              new Input(
+                  "blockTable",
+                  "[B, maxBlocks]",
+                  Set.of(DType.I32),
+                  true,
+                  "the blocks of each sequence in order. Entries beyond its length are not read; of the"
+                      + " others one below 0 is taken as block 0, and one above N − 1 as block N − 1")),
+          List.of(
+              AttentionProblem.scaleAttribute(),
+              Attribute.integer(
+                      "window",
+                      0,
+                      "the query, which stands at the last key, sees the last so many keys only; 0"
+                          + " is no window")
+                  .from(0, Integer.MAX_VALUE)),
+          List.of(
+              Output.of(
+                  "out",
+                  "[B, Hq, 1, Dv]",
+                  "that of q",
+                  "the weighted values; zeros for a sequence of length 0")),
+          "out = softmax(scale · q·kᵀ)·v over the keys that are there, with sums in f32; what lies"
+              + " beyond a sequence's length or before its window has no influence",
+          "2·B·Hq·Smax·(D + Dv)");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var p = DecodeProblem.of(inputs, attributes);
+    var task =
+        new Task(
+            p.dtype(),
+            p.batch(),
+            p.sharedHeads(),
+            1,
+            p.heads() / p.sharedHeads(),
+            p.capacity(),
+            p.d(),
+            p.dv(),
+            new Score(false, false, p.window() > 0, false),
+            p.scale(),
+            0,
+            p.window(),
+            p.capacity() - p.from(p.capacity()),
+            false,
+            p.paged() ? Store.PAGED : Store.CACHE,
+            "kCache",
+            "vCache",
+            p.pages());
+    var outputs = Map.of("out", p.out());
+    double pairs = (double) p.batch() * p.heads() * (p.capacity() - p.from(p.capacity()));
+    var cost = Plan.Cost.of(2 * pairs * (p.d() + p.dv()), inputs, outputs);
+    return FlashPlanner.plans("decoding attention", task, outputs, cost, capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return Map.of("out", DecodeReference.decode(inputs, attributes));
+  }
+
+  /** Full caches, as the cost counts them, in blocks anywhere. */
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    int capacity = DecodeProblem.of(inputs, attributes).capacity();
+    long blocks = AttentionProblem.input(inputs, "kCache").shape().extent(0);
+    var drawn = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) ->
+        drawn.put(
+            name,
+            switch (name) {
+              case "lengths" -> draw.integers(capacity, capacity, type);
+              case "blockTable" -> draw.integers(0, blocks - 1, type);
+              default -> draw.usual(type);
+            }));
+    return drawn;
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return DecodeCases.of(random, quick);
+  }
+}

@@ -1,0 +1,121 @@
+package dev.athanor.ops.attention.decode;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.attention.AttentionSize;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Caches of every dtype, kind and length. What is behind a length is NaN: it must not count. */
+final class DecodeCases {
+
+  /**
+   * A problem.
+   *
+   * @param capacity of a contiguous cache
+   * @param blockSize of a paged one; 0 for a contiguous one
+   */
+  private record Size(
+      int heads,
+      int sharedHeads,
+      int capacity,
+      int d,
+      int dv,
+      int blockSize,
+      Map<String, ?> given,
+      List<Integer> lengths) {}
+
+  private static final List<Size> FULL =
+      List.of(
+          new Size(1, 1, 1, 1, 1, 0, Map.of(), List.of(1)),
+          new Size(4, 2, 40, 32, 32, 0, Map.of(), List.of(1, 31, 33)),
+          new Size(4, 1, 300, 64, 64, 0, Map.of("scale", 0.3), List.of(32, 300)),
+          new Size(18, 1, 150, 40, 24, 0, Map.of("window", 17), List.of(149, 9)),
+          new Size(2, 2, 9, 13, 7, 0, Map.of(), List.of(0, 5, 20)),
+          new Size(4, 2, 40, 128, 128, 8, Map.of(), List.of(33, 1, 40)),
+          new Size(4, 2, 320, 64, 32, 16, Map.of("window", 100), List.of(305, 17)),
+          new Size(2, 1, 21, 256, 256, 7, Map.of(), List.of(15)),
+          new Size(3, 3, 30, 101, 70, 5, Map.of(), List.of(30, 0)));
+
+  private static final List<Size> QUICK =
+      List.of(
+          new Size(4, 2, 260, 32, 24, 0, Map.of(), List.of(1, 259)),
+          new Size(4, 2, 40, 64, 64, 8, Map.of("window", 9), List.of(33, 1)));
+
+  private DecodeCases() {}
+
+  static List<Case> of(RandomGenerator random, boolean quick) {
+    var cases = new ArrayList<Case>();
+    for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
+      for (var size : AttentionSize.every(dtype, quick ? QUICK : FULL)) {
+        cases.add(make(random, dtype, size));
+      }
+    }
+    return cases;
+  }
+
+  private static Case make(RandomGenerator random, DType dtype, Size size) {
+    var draw = new Draw(random);
+    int batch = size.lengths.size();
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("q", draw.normal(dtype, batch, size.heads, 1, size.d));
+    var lengths = HostTensor.zeros(TensorType.of(DType.I32, batch));
+    for (int b = 0; b < batch; b++) {
+      DType.I32.writeLong(lengths.data(), b, size.lengths.get(b));
+    }
+    inputs.put("lengths", lengths);
+    int first = batch;
+    int rows = size.capacity;
+    if (size.blockSize > 0) {
+      int maxBlocks = size.capacity / size.blockSize;
+      first = batch * maxBlocks + 1;
+      rows = size.blockSize;
+      inputs.put("blockTable", table(random, batch, maxBlocks, first));
+    }
+    inputs.put("kCache", draw.normal(dtype, first, size.sharedHeads, rows, size.d));
+    inputs.put("vCache", draw.normal(dtype, first, size.sharedHeads, rows, size.dv));
+    var attributes = Attributes.of(new AttentionDecode().description(), size.given);
+    forget(inputs, attributes);
+    return new Case(inputs, attributes, Map.of("out", AttentionProblem.tolerance(dtype)));
+  }
+
+  /** Blocks in any order. */
+  private static HostTensor table(RandomGenerator random, int batch, int maxBlocks, int blocks) {
+    var order = new int[blocks];
+    for (int i = 0; i < blocks; i++) {
+      int at = random.nextInt(i + 1);
+      order[i] = order[at];
+      order[at] = i;
+    }
+    var table = HostTensor.zeros(TensorType.of(DType.I32, batch, maxBlocks));
+    for (int i = 0; i < batch * maxBlocks; i++) {
+      DType.I32.writeLong(table.data(), i, order[i]);
+    }
+    return table;
+  }
+
+  /** Makes NaN of all keys and values but those that the lengths say are there. */
+  private static void forget(Map<String, HostTensor> inputs, Attributes attributes) {
+    for (var name : List.of("kCache", "vCache")) {
+      var cache = AttentionReference.tensor(inputs, name);
+      int columns = (int) cache.type().shape().extent(-1);
+      var known = DecodeReference.cachedRows(inputs, attributes);
+      for (int row = 0; row < cache.type().shape().elements() / columns; row++) {
+        if (!known.contains(row)) {
+          for (int c = 0; c < columns; c++) {
+            cache.type().dtype().write(cache.data(), (long) row * columns + c, Double.NaN);
+          }
+        }
+      }
+    }
+  }
+}

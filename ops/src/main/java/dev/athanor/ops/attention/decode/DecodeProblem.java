@@ -1,0 +1,127 @@
+package dev.athanor.ops.attention.decode;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.FlashPlanner.Pages;
+import java.util.Map;
+
+/**
+ * Attention of one query a head to a cache, its shapes checked.
+ *
+ * @param heads of q
+ * @param sharedHeads of the cache; each serves {@code heads / sharedHeads} neighbouring heads of q
+ * @param capacity the most keys of a sequence
+ * @param window 0 where there is none
+ * @param pages of a paged cache
+ */
+record DecodeProblem(
+    DType dtype,
+    int batch,
+    int heads,
+    int sharedHeads,
+    int capacity,
+    int d,
+    int dv,
+    double scale,
+    int window,
+    Pages pages) {
+
+  static DecodeProblem of(Map<String, TensorType> inputs, Attributes attributes) {
+    var q = AttentionProblem.input(inputs, "q");
+    var k = AttentionProblem.input(inputs, "kCache");
+    var v = AttentionProblem.input(inputs, "vCache");
+    var lengths = AttentionProblem.input(inputs, "lengths");
+    var table = inputs.get("blockTable");
+    if (q.shape().rank() != 4 || q.shape().extent(2) != 1) {
+      throw new OpException.ShapeMismatch(
+          "q",
+          "input \"q\" has shape %s; it must be [B, Hq, 1, D], and attention takes more queries"
+              .formatted(q.shape()));
+    }
+    AttentionProblem.sameAsQ("kCache", k, q);
+    AttentionProblem.sameAsQ("vCache", v, q);
+    int batch = AttentionProblem.extent("q", q, 0);
+    int heads = AttentionProblem.extent("q", q, 1);
+    int d = AttentionProblem.columns("q", q);
+    int dv = AttentionProblem.columns("vCache", v);
+    AttentionProblem.equal("kCache", k, "D", AttentionProblem.extent("kCache", k, -1), "q", q, d);
+    int sharedHeads = AttentionProblem.extent("kCache", k, 1);
+    int rows = AttentionProblem.extent("kCache", k, 2);
+    var letters = table == null ? new String[] {"B", "Hkv", "Smax"} : PAGED;
+    for (int i = 0; i < letters.length; i++) {
+      AttentionProblem.equal(
+          "vCache",
+          v,
+          letters[i],
+          AttentionProblem.extent("vCache", v, i),
+          "kCache",
+          k,
+          AttentionProblem.extent("kCache", k, i));
+    }
+    AttentionProblem.wholeGroups("kCache", k, sharedHeads, q, heads);
+    if (lengths.shape().rank() != 1 || lengths.shape().extent(0) != batch) {
+      throw new OpException.ShapeMismatch(
+          "lengths",
+          "input \"lengths\" has shape %s; it must be [B] = [%d]"
+              .formatted(lengths.shape(), batch));
+    }
+    int first = AttentionProblem.extent("kCache", k, 0);
+    int capacity = rows;
+    var pages = Pages.NONE;
+    if (table == null) {
+      AttentionProblem.equal("kCache", k, "B", first, "q", q, batch);
+    } else {
+      if (table.shape().rank() != 2 || table.shape().extent(0) != batch) {
+        throw new OpException.ShapeMismatch(
+            "blockTable",
+            "input \"blockTable\" has shape %s; it must be [B, maxBlocks] with B = %d"
+                .formatted(table.shape(), batch));
+      }
+      int maxBlocks = AttentionProblem.extent("blockTable", table, 1);
+      pages = new Pages(maxBlocks, first, rows);
+      capacity = countable("blockTable", table, "maxBlocks · blockSize", (long) maxBlocks * rows);
+      countable("blockTable", table, "B · maxBlocks", (long) batch * maxBlocks);
+      countable("kCache", k, "N · Hkv", (long) first * sharedHeads);
+    }
+    int window = AttentionProblem.window(attributes, capacity);
+    return new DecodeProblem(
+        q.dtype(),
+        batch,
+        heads,
+        sharedHeads,
+        capacity,
+        d,
+        dv,
+        AttentionProblem.scale(attributes, d),
+        window,
+        pages);
+  }
+
+  private static final String[] PAGED = {"N", "Hkv", "blockSize"};
+
+  private static int countable(String name, TensorType tensor, String what, long count) {
+    if (count > Integer.MAX_VALUE - 1024) {
+      throw new OpException.TooLarge(
+          name,
+          "with %s %s the product %s is %d; 2^31 - 1025 is the most"
+              .formatted(name, tensor.shape(), what, count));
+    }
+    return (int) count;
+  }
+
+  boolean paged() {
+    return pages.blockSize() > 0;
+  }
+
+  TensorType out() {
+    return TensorType.of(dtype, batch, heads, 1, dv);
+  }
+
+  /** The first key that the newest of so many sees. */
+  int from(int length) {
+    return window == 0 ? 0 : Math.max(0, length - window);
+  }
+}

@@ -1,0 +1,5 @@
+/** Attention of one query per sequence over a cache of keys and values. */
+@NullMarked
+package dev.athanor.ops.attention.decode;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,121 @@
+package dev.athanor.ops.attention.prefill;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.attention.FlashPlanner;
+import dev.athanor.ops.attention.FlashPlanner.Pages;
+import dev.athanor.ops.attention.FlashPlanner.Task;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** The attention of queries to keys, without a matrix of all their products. */
+public final class Attention implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "attention",
+          "Weighs values by the softmax of the products of queries and keys, in one pass over the keys.",
+          List.of(
+              new Input(
+                  "q",
+                  "[B, Hq, Sq, D]",
+                  AttentionProblem.DTYPES,
+                  false,
+                  "queries; [B, Sq, D] and [Sq, D] where there is one head, and D is 256 at most"),
+              new Input(
+                  "k",
+                  "[B, Hkv, Sk, D]",
+                  AttentionProblem.DTYPES,
+                  false,
+                  "keys; head h of q has head h / (Hq / Hkv) of k and v"),
+              new Input(
+                  "v",
+                  "[B, Hkv, Sk, Dv]",
+                  AttentionProblem.DTYPES,
+                  false,
+                  "values; Dv is 256 at most")),
+          attributes(),
+          List.of(
+              Output.of(
+                  "out",
+                  "[B, Hq, Sq, Dv]",
+                  "that of q",
+                  "the weighted values; zeros for a query that sees no key"),
+              Output.of(
+                      "lse",
+                      "[B, Hq, Sq]",
+                      "f32",
+                      "the logarithm of the sum of the scores' exponentials; -infinity for a query that sees no key")
+                  .when("withLse", "true")),
+          "out = softmax(score(scale · q·kᵀ) + mask)·v, with sums in f32; a masked key and its value"
+              + " have no influence, whatever they hold",
+          "2·B·Hq·Sq·Sk·(D + Dv), of what the mask leaves");
+
+  private static List<Attribute> attributes() {
+    var all = new ArrayList<>(AttentionProblem.attributes());
+    all.add(Attribute.flag("withLse", "gives lse too"));
+    return all;
+  }
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var p = AttentionProblem.of(inputs, attributes);
+    boolean withLse = attributes.flag("withLse");
+    var outputs = new HashMap<>(Map.of("out", p.out()));
+    if (withLse) {
+      outputs.put("lse", p.lse());
+    }
+    var task =
+        new Task(
+            p.dtype(),
+            p.batch(),
+            p.heads(),
+            p.heads() / p.sharedHeads(),
+            p.queries(),
+            p.keys(),
+            p.d(),
+            p.dv(),
+            p.score(),
+            p.scale(),
+            p.cap(),
+            p.window(),
+            p.pairs() / ((double) p.batch() * p.heads() * p.queries()),
+            withLse,
+            Store.DENSE,
+            "k",
+            "v",
+            Pages.NONE);
+    var cost = Plan.Cost.of(2 * p.pairs() * (p.d() + p.dv()), inputs, outputs);
+    return FlashPlanner.plans("attention", task, outputs, cost, capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return AttentionReference.forward(inputs, attributes);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return AttentionCases.forward(random, quick);
+  }
+}

@@ -1,0 +1,92 @@
+package dev.athanor.ops.attention.prefill;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.AttentionSize;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Problems that exercise every dtype, mask, tile, alignment and edge. */
+final class AttentionCases {
+
+  private static final Map<String, ?> PLAIN = Map.of();
+  private static final Map<String, ?> LSE = Map.of("withLse", true);
+  private static final Map<String, ?> CAUSAL = Map.of("causal", true);
+  private static final Map<String, ?> CAUSAL_LSE = Map.of("causal", true, "withLse", true);
+
+  private static final List<AttentionSize> FORWARD =
+      List.of(
+          AttentionSize.oneHead(1, 1, 1, 1, LSE),
+          AttentionSize.oneHead(17, 17, 16, 8, CAUSAL_LSE),
+          AttentionSize.oneHead(33, 65, 31, 13, LSE),
+          AttentionSize.oneHead(65, 63, 36, 20, CAUSAL_LSE),
+          AttentionSize.oneHead(19, 127, 64, 64, PLAIN),
+          AttentionSize.oneHead(1, 300, 64, 64, LSE),
+          AttentionSize.oneHead(7, 260, 72, 40, CAUSAL),
+          AttentionSize.oneHead(70, 100, 64, 64, Map.of("causal", true, "window", 9)),
+          AttentionSize.oneHead(31, 140, 64, 64, Map.of("window", 33, "withLse", true)),
+          AttentionSize.oneHead(40, 70, 64, 64, Map.of("causal", true, "softcap", 2, "scale", 0.3)),
+          AttentionSize.oneHead(16, 33, 128, 128, CAUSAL),
+          AttentionSize.oneHead(
+              13, 40, 256, 256, Map.of("causal", true, "softcap", 20, "withLse", true)),
+          AttentionSize.oneHead(33, 16, 192, 100, PLAIN),
+          AttentionSize.oneHead(18, 21, 99, 71, CAUSAL),
+          new AttentionSize(2, 4, 2, 17, 33, 32, 32, CAUSAL_LSE),
+          new AttentionSize(3, 3, 1, 5, 18, 48, 16, PLAIN));
+
+  private static final List<AttentionSize> QUICK_FORWARD =
+      List.of(
+          AttentionSize.oneHead(17, 19, 16, 8, CAUSAL_LSE),
+          AttentionSize.oneHead(5, 270, 64, 64, LSE),
+          new AttentionSize(
+              2, 4, 2, 33, 31, 40, 36, Map.of("causal", true, "window", 7, "softcap", 5)));
+
+  private AttentionCases() {}
+
+  static List<Case> forward(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var op = new Attention();
+    var cases = new ArrayList<Case>();
+    for (var dtype : AttentionSize.DTYPES) {
+      for (var size : AttentionSize.every(dtype, quick ? QUICK_FORWARD : FORWARD)) {
+        cases.add(forward(op, size.draw(draw, dtype), size.given()));
+      }
+      // a query with a NaN or an infinity is lost, and no other is
+      var special = new HashMap<>(AttentionSize.oneHead(20, 18, 8, 8, PLAIN).draw(draw, dtype));
+      special.put("q", products(draw.special(dtype, 20, 8)));
+      cases.add(forward(op, special, LSE));
+      // more queries than keys: the first see none
+      cases.add(
+          forward(op, AttentionSize.oneHead(37, 20, 16, 16, PLAIN).draw(draw, dtype), CAUSAL_LSE));
+    }
+    return cases;
+  }
+
+  /** The same but for numbers so great that their products are beyond f32. */
+  private static HostTensor products(HostTensor tensor) {
+    for (long i = 0; i < tensor.type().shape().elements(); i++) {
+      double value = tensor.get(i);
+      if (Double.isFinite(value) && Math.abs(value) > 1e30) {
+        tensor.type().dtype().write(tensor.data(), i, 1);
+      }
+    }
+    return tensor;
+  }
+
+  private static Case forward(Op op, Map<String, HostTensor> inputs, Map<String, ?> given) {
+    var attributes = Attributes.of(op.description(), given);
+    var dtype = inputs.values().iterator().next().type().dtype();
+    return new Case(
+        inputs,
+        attributes,
+        Map.of("out", AttentionProblem.tolerance(dtype), "lse", Tolerance.maximum(1e-5)));
+  }
+}

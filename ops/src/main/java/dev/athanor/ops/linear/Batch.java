@@ -1,0 +1,147 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Shape;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.LongStream;
+
+/**
+ * Which matrices of a and b are multiplied: their leading dimensions, broadcast against each other,
+ * as few nested loops.
+ *
+ * @param shape the leading dimensions of the product
+ * @param loops outermost first; without any there is one product
+ */
+public record Batch(Shape shape, List<Loop> loops) {
+
+  /**
+   * A loop over products.
+   *
+   * @param strideA how many matrices further a is in the next product: 0 where it is broadcast
+   */
+  public record Loop(long count, long strideA, long strideB) {}
+
+  public Batch {
+    loops = List.copyOf(loops);
+  }
+
+  /**
+   * Aligns two lists of leading dimensions at their ends; where one has 1 or nothing it is
+   * repeated.
+   *
+   * @throws OpException.ShapeMismatch where neither is 1 and they differ
+   */
+  public static Batch of(Shape a, Shape b) {
+    int rank = Math.max(a.rank(), b.rank());
+    var extents = new long[rank];
+    var loops = new ArrayList<Loop>();
+    long strideA = 1;
+    long strideB = 1;
+    for (int i = 1; i <= rank; i++) {
+      long extentA = i <= a.rank() ? a.extent(-i) : 1;
+      long extentB = i <= b.rank() ? b.extent(-i) : 1;
+      if (extentA != extentB && extentA != 1 && extentB != 1) {
+        throw new OpException.ShapeMismatch(
+            "b",
+            "the leading dimensions %s of a and %s of b do not go together; each pair must be equal or one of it 1"
+                .formatted(a, b));
+      }
+      long count = Math.max(extentA, extentB);
+      extents[rank - i] = count;
+      if (count > 1) {
+        add(loops, new Loop(count, extentA == 1 ? 0 : strideA, extentB == 1 ? 0 : strideB));
+      }
+      strideA = Math.multiplyExact(strideA, extentA);
+      strideB = Math.multiplyExact(strideB, extentB);
+    }
+    return new Batch(Shape.of(extents), loops.reversed());
+  }
+
+  /** Adds a loop around the others, or lengthens the outermost where the steps go on alike. */
+  private static void add(List<Loop> loops, Loop outer) {
+    if (!loops.isEmpty()) {
+      var last = loops.getLast();
+      if (outer.strideA == last.count * last.strideA
+          && outer.strideB == last.count * last.strideB) {
+        loops.set(loops.size() - 1, new Loop(last.count * outer.count, last.strideA, last.strideB));
+        return;
+      }
+    }
+    loops.add(outer);
+  }
+
+  /** The innermost loop; without one, a loop over a single product. */
+  public Loop inner() {
+    return fromInnermost(0);
+  }
+
+  /** The loop around the innermost one; one launch covers both. */
+  public Loop outer() {
+    return fromInnermost(1);
+  }
+
+  private Loop fromInnermost(int index) {
+    return index < loops.size() ? loops.reversed().get(index) : new Loop(1, 0, 0);
+  }
+
+  /**
+   * The loops around the innermost one, whose matrices of a are the rows of a single one.
+   *
+   * @throws IllegalStateException when the matrices of a do not follow one another in that loop
+   */
+  Batch withoutInner() {
+    var inner = inner();
+    if (inner.strideA != 1) {
+      throw new IllegalStateException("the matrices of a are not consecutive in " + inner);
+    }
+    var outer =
+        loops.subList(0, loops.size() - 1).stream()
+            // where a is not repeated, a loop steps over whole inner loops
+            .map(loop -> new Loop(loop.count, loop.strideA / inner.count, loop.strideB))
+            .toList();
+    return new Batch(Shape.of(outer.stream().mapToLong(Loop::count).toArray()), outer);
+  }
+
+  /** The number of products. */
+  public long products() {
+    return loops.stream().mapToLong(Loop::count).reduce(1, Math::multiplyExact);
+  }
+
+  /** The number of products that one launch computes. */
+  public long productsPerLaunch() {
+    return Math.multiplyExact(outer().count, inner().count);
+  }
+
+  /** The first matrices of each launch: the loops around the two innermost ones. */
+  public List<Start> starts() {
+    long perLaunch = productsPerLaunch();
+    return LongStream.range(0, products() / perLaunch)
+        .mapToObj(launch -> matrices(launch * perLaunch))
+        .toList();
+  }
+
+  /** The matrices of a product, which is also the index of its matrix in c. */
+  public Start matrices(long product) {
+    long a = 0;
+    long b = 0;
+    long rest = product;
+    for (var loop : loops.reversed()) {
+      long index = rest % loop.count;
+      rest /= loop.count;
+      a += index * loop.strideA;
+      b += index * loop.strideB;
+    }
+    return new Start(a, b, product);
+  }
+
+  /** The same products with the roles of a and b exchanged. */
+  public Batch swapped() {
+    return new Batch(
+        shape,
+        loops.stream().map(loop -> new Loop(loop.count, loop.strideB, loop.strideA)).toList());
+  }
+
+  /** Indices of matrices in a, b and c. */
+  public record Start(long a, long b, long c) {}
+}

@@ -1,0 +1,69 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Wide;
+import dev.athanor.ops.Step.Slot;
+import java.util.List;
+
+/**
+ * The kernel parameters that locate the matrices of a product: {@code products, innerA, innerB,
+ * outerA, outerB, strideC}. A launch covers two nested loops over products, see {@link Batch};
+ * strides are in elements.
+ */
+public final class BatchParameters {
+  private final Int products;
+  private final Wide innerA;
+  private final Wide innerB;
+  private final Wide outerA;
+  private final Wide outerB;
+  private final Wide strideC;
+
+  /** Declares the parameters; {@link #slots} lists the arguments in the same order. */
+  public BatchParameters(KernelBuilder k) {
+    products = k.integer("products");
+    innerA = k.wide("innerA");
+    innerB = k.wide("innerB");
+    outerA = k.wide("outerA");
+    outerB = k.wide("outerB");
+    strideC = k.wide("strideC");
+  }
+
+  /** The matrices of one product. */
+  public record Matrices(GlobalPointer a, GlobalPointer b, GlobalPointer c) {}
+
+  /**
+   * Returns the matrices of a product.
+   *
+   * @param first the matrices of the first product of the launch
+   * @param product its index in the launch
+   */
+  public Matrices of(Matrices first, Int product) {
+    var outer = product.div(products);
+    var inner = product.minus(outer.times(products));
+    return new Matrices(
+        first.a.matrix(outer, outerA).matrix(inner, innerA),
+        first.b.matrix(outer, outerB).matrix(inner, innerB),
+        first.c.matrix(product, strideC));
+  }
+
+  /**
+   * The arguments.
+   *
+   * @param matrixA elements of a matrix of a
+   * @param matrixB elements of a matrix of b
+   * @param matrixC elements of a matrix of c
+   */
+  public static List<Slot> slots(Batch batch, long matrixA, long matrixB, long matrixC) {
+    var inner = batch.inner();
+    var outer = batch.outer();
+    return List.of(
+        Slot.of(Math.toIntExact(inner.count())),
+        Slot.of(inner.strideA() * matrixA),
+        Slot.of(inner.strideB() * matrixB),
+        Slot.of(outer.strideA() * matrixA),
+        Slot.of(outer.strideB() * matrixB),
+        Slot.of(matrixC));
+  }
+}

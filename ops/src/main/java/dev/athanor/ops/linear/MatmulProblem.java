@@ -1,0 +1,233 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.Operand;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A matrix product, its shapes checked: {@code c = activation(alpha · a·b + bias)}.
+ *
+ * @param dtype of a
+ * @param dtypeB of b, another one only for numbers of eight bits
+ * @param tf32 whether f32 may be rounded to tf32
+ * @param alpha as the kernels have it: rounded to f32 but for f64
+ */
+public record MatmulProblem(
+    DType dtype,
+    DType dtypeB,
+    Batch batch,
+    int m,
+    int n,
+    int k,
+    boolean transposeA,
+    boolean transposeB,
+    boolean tf32,
+    Epilogue epilogue,
+    double alpha) {
+
+  /** Tiles may reach beyond an extent. */
+  private static final int MOST_EXTENT = Integer.MAX_VALUE - 1024;
+
+  public static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
+    var a = inputs.get("a");
+    var b = inputs.get("b");
+    var bias = inputs.get("bias");
+    if (a == null || b == null) {
+      throw new IllegalArgumentException("matmul needs a and b, got " + inputs.keySet());
+    }
+    atLeastTwoDimensions("a", a);
+    atLeastTwoDimensions("b", b);
+    boolean transposeA = attributes.flag("transposeA");
+    boolean transposeB = attributes.flag("transposeB");
+    int m = extent("a", a, transposeA ? -1 : -2);
+    int k = extent("a", a, transposeA ? -2 : -1);
+    int depthOfB = extent("b", b, transposeB ? -1 : -2);
+    int n = extent("b", b, transposeB ? -2 : -1);
+    if (k != depthOfB) {
+      throw new OpException.ShapeMismatch(
+          "b",
+          "a %s%s has K = %d but b %s%s has K = %d; they must be equal"
+              .formatted(
+                  a.shape(),
+                  transposeA ? " transposed" : "",
+                  k,
+                  b.shape(),
+                  transposeB ? " transposed" : "",
+                  depthOfB));
+    }
+    if (!(isFp8(a.dtype()) && isFp8(b.dtype()))) {
+      requireSame("a", a.dtype(), "b", b.dtype(), "b");
+    }
+    if (bias != null && (bias.shape().rank() != 1 || bias.shape().extent(0) != n)) {
+      throw new OpException.ShapeMismatch(
+          "bias", "bias has shape %s; it must be [N] = [%d]".formatted(bias.shape(), n));
+    }
+    var out = outDType(a.dtype(), attributes.choice("outDtype"));
+    var likeBias = isFp8(a.dtype()) ? out : a.dtype();
+    if (bias != null) {
+      requireSame("bias", bias.dtype(), isFp8(a.dtype()) ? "c" : "a", likeBias, "bias");
+    }
+    boolean tf32 = attributes.choice("precision").equals("tf32");
+    if (tf32 && a.dtype() != DType.F32) {
+      throw new OpException.UnsupportedDType(
+          "precision",
+          "precision tf32 is for a and b of f32, they are %s".formatted(a.dtype().text()));
+    }
+    var activation = Activation.of(attributes.choice("activation"));
+    if (a.dtype() == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
+      throw new OpException.UnsupportedDType(
+          "activation",
+          "activation %s is a function of f32; a product of f64 takes none or relu"
+              .formatted(activation.text()));
+    }
+    double alpha = attributes.number("alpha");
+    return new MatmulProblem(
+        a.dtype(),
+        b.dtype(),
+        Batch.of(a.shape().leading(2), b.shape().leading(2)),
+        m,
+        n,
+        k,
+        transposeA,
+        transposeB,
+        tf32,
+        new Epilogue(
+            Epilogue.Scale.ALPHA,
+            Optional.ofNullable(bias).map(TensorType::dtype),
+            activation,
+            out),
+        a.dtype() == DType.F64 ? alpha : (float) alpha);
+  }
+
+  private static boolean isFp8(DType dtype) {
+    return dtype == DType.E4M3 || dtype == DType.E5M2;
+  }
+
+  public static DType outDType(DType dtype, String asked) {
+    if (asked.isEmpty()) {
+      return isFp8(dtype) ? DType.F32 : dtype;
+    }
+    var out = DType.of(asked).orElseThrow(() -> new IllegalArgumentException("no dtype " + asked));
+    if (out != dtype && (dtype.bytes() > 2 || out == DType.F64)) {
+      throw new OpException.UnsupportedDType(
+          "outDtype",
+          "a product of %s is %s, got outDtype %s"
+              .formatted(
+                  dtype.text(), dtype.bytes() > 2 ? dtype.text() : "f16, bf16 or f32", asked));
+    }
+    return out;
+  }
+
+  private static void atLeastTwoDimensions(String name, TensorType tensor) {
+    if (tensor.shape().rank() < 2) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "input \"%s\" has shape %s; a matrix has at least two dimensions"
+              .formatted(name, tensor.shape()));
+    }
+  }
+
+  /** Refuses {@code wrong}, the name of one of two tensors, where their dtypes differ. */
+  public static void requireSame(
+      String first, DType one, String second, DType other, String wrong) {
+    if (one != other) {
+      throw new OpException.UnsupportedDType(
+          wrong,
+          "%s is %s but %s is %s; they must be the same"
+              .formatted(first, one.text(), second, other.text()));
+    }
+  }
+
+  public static int extent(String name, TensorType tensor, int index) {
+    long extent = tensor.shape().extent(index);
+    if (extent > MOST_EXTENT) {
+      throw new OpException.TooLarge(
+          name,
+          "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
+              .formatted(name, tensor.shape()));
+    }
+    return (int) extent;
+  }
+
+  /**
+   * Merges consecutive products that have the same right matrix: the rows of their left matrices
+   * are those of one, and so are those of c. Other problems are returned as they are.
+   */
+  public MatmulProblem withRowsTogether() {
+    var inner = batch.inner();
+    long rows = Math.multiplyExact(inner.count(), (long) m);
+    boolean together =
+        inner.count() > 1
+            && inner.strideA() == 1
+            && inner.strideB() == 0
+            && !transposeA
+            && rows <= MOST_EXTENT;
+    return together
+        ? new MatmulProblem(
+            dtype,
+            dtypeB,
+            batch.withoutInner(),
+            (int) rows,
+            n,
+            k,
+            false,
+            transposeB,
+            tf32,
+            epilogue,
+            alpha)
+        : this;
+  }
+
+  /** Elements from one row of a, as it is stored, to the next. */
+  public int leadingDimensionA() {
+    return transposeA ? m : k;
+  }
+
+  public int leadingDimensionB() {
+    return transposeB ? k : n;
+  }
+
+  public Operand a() {
+    return Operand.of(dtype, transposeA, leadingDimensionA());
+  }
+
+  public Operand b() {
+    return Operand.of(dtypeB, transposeB, leadingDimensionB());
+  }
+
+  /** Whether tensor cores multiply such elements as exactly as is asked for. */
+  public boolean onTensorCores() {
+    return switch (dtype) {
+      case F16, BF16, E4M3, E5M2, I8 -> true;
+      case F32 -> tf32;
+      default -> false;
+    };
+  }
+
+  public DType outDType() {
+    return epilogue.out();
+  }
+
+  public Activation activation() {
+    return epilogue.activation();
+  }
+
+  public TensorType output() {
+    return new TensorType(outDType(), batch.shape().with(m, n));
+  }
+
+  public Plan.Cost cost() {
+    double products = batch.products();
+    double read =
+        products * ((double) m * k * dtype.bytes() + (double) k * n * dtypeB.bytes())
+            + epilogue.bias().map(bias -> n * (double) bias.bytes()).orElse(0.0);
+    return new Plan.Cost(2 * products * m * n * k, read + products * m * n * outDType().bytes());
+  }
+}

@@ -1,0 +1,47 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.tile.Epilogue;
+
+/**
+ * What a kernel without tensor cores computes, however it does.
+ *
+ * @param dtype of a and b
+ */
+public record Product(DType dtype, boolean transposeA, boolean transposeB, Epilogue epilogue) {
+
+  public static Product of(MatmulProblem problem) {
+    return new Product(
+        problem.dtype(), problem.transposeA(), problem.transposeB(), problem.epilogue());
+  }
+
+  /** The same product of a share of K, whose sums another launch adds. */
+  public Product ofShares() {
+    return new Product(dtype, transposeA, transposeB, epilogue.ofShares());
+  }
+
+  public Type type() {
+    return Epilogue.type(dtype);
+  }
+
+  public Type outType() {
+    return Epilogue.type(epilogue.out());
+  }
+
+  /** What sums are computed in. */
+  public Type sumType() {
+    return epilogue.sum();
+  }
+
+  /** The name of a kernel, for instance {@code matmul_f32_64x64x16_nt_bias_relu}. */
+  public String name(String op, String how) {
+    var out = epilogue.out() == dtype ? "" : "_" + epilogue.out().text();
+    return op + "_" + dtype.text() + out + "_" + how + epilogue.ending();
+  }
+
+  /** The transposes of a and b in a name: {@code nt}. */
+  public String transposes() {
+    return (transposeA ? "t" : "n") + (transposeB ? "t" : "n");
+  }
+}

@@ -1,0 +1,134 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.tile.Epilogue;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The parameters of a kernel that computes products tile by tile, one block for each tile of each
+ * product along the first dimension of the grid: {@code a, b, c, m, n, k, lda, ldb}, those of
+ * {@link BatchParameters}, {@code share, strideShare} and those of the epilogue. Blocks along the
+ * second dimension share K: each computes {@code share} of it, and its products lie {@code
+ * strideShare} elements behind those of the block before.
+ */
+public final class ProductParameters {
+  public final GlobalPointer a;
+  public final GlobalPointer b;
+  public final GlobalPointer c;
+  public final Int m;
+  public final Int n;
+  public final Int lda;
+  public final Int ldb;
+
+  /** The block's part of K. */
+  public final Int from;
+
+  public final Int to;
+
+  /** The row and the column of c where the block's tile begins. */
+  public final Int row;
+
+  public final Int column;
+
+  /** What becomes of sums. */
+  public final Epilogue.Applied epilogue;
+
+  public ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
+    var firstA = k.input("a", product.type());
+    var firstB = k.input("b", product.type());
+    var firstC = k.pointer("c", product.outType());
+    m = k.integer("m");
+    n = k.integer("n");
+    var depth = k.integer("k");
+    lda = k.integer("lda");
+    ldb = k.integer("ldb");
+    var batch = new BatchParameters(k);
+    var share = k.integer("share");
+    var strideShare = k.wide("strideShare");
+    epilogue = product.epilogue().declare(k);
+
+    from = k.blockY().times(share);
+    to = from.plus(share).min(depth);
+
+    var tileRows = m.plus(tileM - 1).div(tileM);
+    var tileColumns = n.plus(tileN - 1).div(tileN);
+    var tiles = tileRows.times(tileColumns);
+    var number = k.block().div(tiles);
+    var within = k.block().minus(number.times(tiles));
+    var tileRow = within.div(tileColumns);
+    row = tileRow.times(tileM);
+    column = within.minus(tileRow.times(tileColumns)).times(tileN);
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), number);
+    a = matrices.a();
+    b = matrices.b();
+    c = matrices.c().matrix(k.blockY(), strideShare);
+  }
+
+  /**
+   * The arguments up to those of {@link BatchParameters}, of the products from {@code start} on.
+   *
+   * @param c where they go
+   */
+  public static List<Slot> operands(MatmulProblem problem, Batch.Start start, Slot c) {
+    long matrixA = (long) problem.m() * problem.k();
+    long matrixB = (long) problem.k() * problem.n();
+    var slots =
+        new ArrayList<>(
+            List.of(
+                new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
+                new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
+                c,
+                Slot.of(problem.m()),
+                Slot.of(problem.n()),
+                Slot.of(problem.k()),
+                Slot.of(problem.leadingDimensionA()),
+                Slot.of(problem.leadingDimensionB())));
+    slots.addAll(
+        BatchParameters.slots(problem.batch(), matrixA, matrixB, (long) problem.m() * problem.n()));
+    return slots;
+  }
+
+  /** All arguments of a launch whose blocks compute all of K, in the order of the parameters. */
+  public static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
+    var slots = operands(problem, start, c(problem, start));
+    slots.add(Slot.of(problem.k()));
+    slots.add(Slot.of(0L));
+    slots.addAll(problem.epilogue().slots(problem.alpha()));
+    return slots;
+  }
+
+  /**
+   * All arguments of a launch that writes the sums of shares of K to {@code sums}.
+   *
+   * @param share how much of K a block computes
+   */
+  public static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot sums, int share) {
+    var slots = operands(problem, start, sums);
+    slots.add(Slot.of(share));
+    slots.add(Slot.of(elements(problem)));
+    slots.addAll(problem.epilogue().ofShares().slots(1));
+    return slots;
+  }
+
+  /** The products from {@code start} on. */
+  public static Slot c(MatmulProblem problem, Batch.Start start) {
+    long matrix = (long) problem.m() * problem.n();
+    return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
+  }
+
+  /** The elements of c that a launch computes. */
+  public static long elements(MatmulProblem problem) {
+    return problem.batch().productsPerLaunch() * problem.m() * problem.n();
+  }
+
+  /** The blocks that tiles of such a size take. */
+  public static long blocks(MatmulProblem problem, int tileM, int tileN) {
+    return Math.ceilDiv(problem.m(), tileM)
+        * (long) Math.ceilDiv(problem.n(), tileN)
+        * problem.batch().productsPerLaunch();
+  }
+}

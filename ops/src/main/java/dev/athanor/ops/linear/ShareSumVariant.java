@@ -1,0 +1,140 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.Operand;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The second launch of products without tensor cores whose K several blocks share: adds the sums of
+ * the shares, always in the same order, and applies the epilogue. Parameters: {@code sums, c,
+ * count, n, shares} and those of the epilogue. Each share has {@code count} sums, laid out as c.
+ *
+ * <p>The warps of a block take the shares in turn, so that many shares of a small product are read
+ * in parallel, and add their totals in shared memory.
+ *
+ * @param access bytes of c that may be written at once
+ */
+public record ShareSumVariant(Epilogue epilogue, int access) implements Variant {
+
+  private static final int WARPS = 8;
+  private static final int VECTOR_BYTES = 16;
+
+  /** Loads that a thread has in flight. */
+  private static final int UNROLL = 4;
+
+  /** The kernel for matrices of c with {@code n} columns. */
+  public static ShareSumVariant of(Epilogue epilogue, int n) {
+    return new ShareSumVariant(epilogue, Operand.access(n, epilogue.out()));
+  }
+
+  /**
+   * The launch.
+   *
+   * @param count elements of c
+   * @param n columns of c
+   * @param alpha see {@link Epilogue#slots}
+   */
+  public Step step(Slot sums, Slot c, int count, int n, int shares, double alpha) {
+    var slots = new ArrayList<>(List.of(sums, c, Slot.of(count), Slot.of(n), Slot.of(shares)));
+    slots.addAll(epilogue.slots(alpha));
+    int blocks = Math.ceilDiv(count, KernelBuilder.WARP * elements());
+    return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, slots);
+  }
+
+  /** Bytes of the workspace that holds the sums. */
+  public static long workspaceBytes(Epilogue epilogue, long count, int shares) {
+    return count * shares * epilogue.sum().bytes();
+  }
+
+  /** Neighbors in a row of c that a thread computes. */
+  private int elements() {
+    return Math.min(access / epilogue.out().bytes(), VECTOR_BYTES / epilogue.sum().bytes());
+  }
+
+  /** For instance {@code share_sum_f32_bias_c16}. */
+  @Override
+  public String name() {
+    return "share_sum%s_c%d".formatted(epilogue.name(), access);
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), WARPS * KernelBuilder.WARP, this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var sumType = epilogue.sum();
+    var sums = k.input("sums", sumType);
+    var c = k.pointer("c", Epilogue.type(epilogue.out()));
+    var count = k.integer("count");
+    var n = k.integer("n");
+    var shares = k.integer("shares");
+    var applied = epilogue.declare(k);
+
+    int elements = elements();
+    var index = k.block().times(KernelBuilder.WARP).plus(k.lane()).times(elements);
+    var inside = index.lt(count);
+    var totals = new ArrayList<Real.Variable>();
+    for (int i = 0; i < elements; i++) {
+      totals.add(k.variable(k.real(sumType, 0)));
+    }
+    k.loop(
+        k.warp(),
+        shares,
+        WARPS * UNROLL,
+        first -> {
+          var loaded = new ArrayList<List<Value>>();
+          for (int i = 0; i < UNROLL; i++) {
+            var share = first.plus(i * WARPS);
+            loaded.add(
+                sums.row(share, count).loadWhere(inside.and(share.lt(shares)), elements, index));
+          }
+          for (var share : loaded) {
+            for (int i = 0; i < elements; i++) {
+              totals.get(i).add(share.get(i).widen());
+            }
+          }
+        });
+    int columns = KernelBuilder.WARP * elements;
+    var ofWarps = k.shared(sumType, WARPS, columns, columns);
+    var own = k.lane().times(elements);
+    ofWarps.store(k.warp(), own, totals);
+    k.barrier();
+    k.when(
+        k.warp().eq(0).and(inside),
+        () -> {
+          var all = new ArrayList<Real>();
+          for (int i = 0; i < elements; i++) {
+            all.add(k.real(sumType, 0));
+          }
+          for (int warp = 0; warp < WARPS; warp++) {
+            var more = ofWarps.load(elements, k.integer(warp), own);
+            for (int i = 0; i < elements; i++) {
+              all.set(i, all.get(i).plus(more.get(i).widen()));
+            }
+          }
+          c.store(index, finish(k, applied, all, index.rem(n), n));
+        });
+  }
+
+  /** Products without tensor cores have no factors of rows. */
+  private static List<Value> finish(
+      KernelBuilder k, Epilogue.Applied applied, List<Real> sums, Int column, Int n) {
+    var row = applied.row(k.integer(0), k.integer(1));
+    var results = new ArrayList<Value>();
+    for (int i = 0; i < sums.size(); i++) {
+      results.add(applied.finish(sums.get(i), row, applied.column(column.plus(i), n)));
+    }
+    return results;
+  }
+}

@@ -1,0 +1,292 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.tile.TensorTile;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/** A layer norm and the linear layer behind it. */
+public final class LayerNormLinear implements Op {
+
+  private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+
+  /** Tiles of c and of a warp, the largest first. */
+  private static final int[][] SHAPES = {{128, 128, 64, 32}, {64, 64, 32, 32}, {16, 64, 16, 16}};
+
+  private static final int DEPTH = 64;
+  private static final int STAGES = 3;
+
+  /** How many times a larger tile may be as large as what it computes. */
+  private static final int WASTE = 4;
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "layer-norm-linear",
+          "Normalises rows and multiplies them with the weights of a linear layer, in one launch.",
+          List.of(
+              new Input("x", "[…, K]", DTYPES, false, "the rows"),
+              new Input("gamma", "[K]", DTYPES, false, "what normalised rows are multiplied by"),
+              new Input("beta", "[K]", DTYPES, false, "what is added to them then"),
+              new Input("w", "[N, K]", DTYPES, false, "the weights, a row for each column of y"),
+              new Input("bias", "[N]", DTYPES, true, "added to every row of y")),
+          List.of(Attribute.number("epsilon", 1e-5, "added to the variance").from(0, 1e30)),
+          List.of(Output.of("y", "[…, N]", "that of x", "the rows after the linear layer")),
+          "y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, mean and variance"
+              + " of each row, sums in f32; all inputs have the dtype of x",
+          "2·M·N·K + 8·M·K");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  private record Problem(
+      DType dtype, Shape rows, int m, int n, int k, boolean bias, float epsilon) {
+
+    TensorType output() {
+      return new TensorType(dtype, rows.with(n));
+    }
+
+    List<Slot> slots() {
+      return List.of(
+          Slot.input("x"),
+          Slot.input("gamma"),
+          Slot.input("beta"),
+          Slot.input("w"),
+          // a kernel without bias never reads the pointer
+          bias ? Slot.input("bias") : Slot.input("w"),
+          Slot.output("y"),
+          Slot.of(m),
+          Slot.of(n),
+          Slot.of(k),
+          Slot.of(epsilon));
+    }
+  }
+
+  private static Problem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var w = Objects.requireNonNull(inputs.get("w"));
+    if (x.shape().rank() == 0) {
+      throw new OpException.ShapeMismatch(
+          "x", "input \"x\" has shape []; it has rows of K numbers");
+    }
+    if (w.shape().rank() != 2 || w.shape().extent(1) != x.shape().extent(-1)) {
+      throw new OpException.ShapeMismatch(
+          "w",
+          "input \"w\" has shape %s; rows of %d numbers take [N, K] = [N, %d]"
+              .formatted(w.shape(), x.shape().extent(-1), x.shape().extent(-1)));
+    }
+    int k = Checks.requireExtent("x", x, x.shape().extent(-1));
+    int n = Checks.requireExtent("w", w, w.shape().extent(0));
+    var rows = x.shape().leading(1);
+    int m = Checks.requireExtent("x", x, rows.elements());
+    requireVector("gamma", inputs.get("gamma"), "[K]", k);
+    requireVector("beta", inputs.get("beta"), "[K]", k);
+    requireVector("bias", inputs.get("bias"), "[N]", n);
+    for (var name : List.of("gamma", "beta", "w", "bias")) {
+      var given = inputs.get(name);
+      if (given != null && given.dtype() != x.dtype()) {
+        throw new OpException.UnsupportedDType(
+            name,
+            "input \"%s\" is %s but x is %s; they must be the same"
+                .formatted(name, given.dtype().text(), x.dtype().text()));
+      }
+    }
+    return new Problem(
+        x.dtype(), rows, m, n, k, inputs.containsKey("bias"), (float) attributes.number("epsilon"));
+  }
+
+  private static void requireVector(
+      String name, @Nullable TensorType given, String letters, int length) {
+    if (given != null && !given.shape().equals(Shape.of(length))) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "input \"%s\" has shape %s; it must be %s = [%d]"
+              .formatted(name, given.shape(), letters, length));
+    }
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var problem = problem(inputs, attributes);
+    var candidates = new Candidates("layer-norm-linear", capability);
+    if (candidates.runs(Target.SM_80, "layer-norm-linear")) {
+      if (problem.dtype == DType.F32) {
+        offerCores(problem, candidates, capability);
+      } else {
+        for (var shape : SHAPES) {
+          offerTensor(problem, shape, candidates, capability);
+        }
+      }
+    }
+    var outputs = Map.of("y", problem.output());
+    double flops = 2.0 * problem.m * problem.n * problem.k + 8.0 * problem.m * problem.k;
+    return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
+  }
+
+  private static void offerCores(Problem problem, Candidates candidates, Capability device) {
+    var variant = new LayerNormLinearVariant.Cores(problem.bias);
+    int tile = LayerNormLinearVariant.Cores.TILE;
+    offer(
+        problem, variant, tile, tile, LayerNormLinearVariant.Cores.THREADS, 0, candidates, device);
+  }
+
+  private static void offerTensor(
+      Problem problem, int[] shape, Candidates candidates, Capability device) {
+    var tile = new TensorTile(shape[0], shape[1], DEPTH, shape[2], shape[3], STAGES);
+    int bytes = problem.dtype.bytes();
+    var variant =
+        new LayerNormLinearVariant.Tensor(
+            problem.dtype,
+            tile,
+            problem.k % 8 == 0 ? 8 : 1,
+            (int) Math.min(16, Long.lowestOneBit((long) problem.k * bytes)),
+            (int) Math.min(16, Long.lowestOneBit((long) problem.n * bytes)),
+            problem.bias);
+    boolean smallest = Arrays.equals(shape, SHAPES[SHAPES.length - 1]);
+    long useful = Math.ceilDiv(problem.m, 16) * 16L * Math.ceilDiv(problem.n, 16) * 16L;
+    if (!smallest && (long) tile.m() * tile.n() > WASTE * useful) {
+      candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
+      return;
+    }
+    if (!smallest && variant.vector() == 1) {
+      candidates.refuse(
+          variant.name(),
+          "rows come one by one through registers, of which it would need too many");
+      return;
+    }
+    offer(
+        problem,
+        variant,
+        tile.m(),
+        tile.n(),
+        tile.threads(),
+        variant.sharedBytes(),
+        candidates,
+        device);
+  }
+
+  private static void offer(
+      Problem problem,
+      LayerNormLinearVariant variant,
+      int tileM,
+      int tileN,
+      int threads,
+      int shared,
+      Candidates candidates,
+      Capability device) {
+    int across = Math.ceilDiv(problem.n, tileN);
+    int down = Math.ceilDiv(problem.m, tileM);
+    double waves = Math.ceil((double) across * down / device.multiprocessors());
+    // what a block multiplies and what it reads, the rows once more for their means
+    double block = (double) tileM * tileN + 16.0 * (2 * tileM + tileN);
+    candidates.offer(
+        waves * block,
+        String.format(Locale.ROOT, "%.0f waves of blocks, each %.0f", waves, block),
+        new Step(variant, new Dim3(across, down, 1), threads, shared, problem.slots()));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var p = problem(HostTensor.types(inputs), attributes);
+    var normal = Objects.requireNonNull(inputs.get("x")).toDoubles();
+    var gamma = Objects.requireNonNull(inputs.get("gamma")).toDoubles();
+    var beta = Objects.requireNonNull(inputs.get("beta")).toDoubles();
+    var w = Objects.requireNonNull(inputs.get("w")).toDoubles();
+    var bias = p.bias ? Objects.requireNonNull(inputs.get("bias")).toDoubles() : new double[p.n];
+    var y = new double[Math.multiplyExact(p.m, p.n)];
+    for (int row = 0; row < p.m; row++) {
+      normalise(normal, row * p.k, gamma, beta, attributes.number("epsilon"));
+      for (int column = 0; column < p.n; column++) {
+        double sum = bias[column];
+        for (int i = 0; i < p.k; i++) {
+          sum += normal[row * p.k + i] * w[column * p.k + i];
+        }
+        y[row * p.n + column] = sum;
+      }
+    }
+    return Map.of("y", y);
+  }
+
+  private static void normalise(
+      double[] x, int from, double[] gamma, double[] beta, double epsilon) {
+    double mean = 0;
+    for (int i = 0; i < gamma.length; i++) {
+      mean += x[from + i] / gamma.length;
+    }
+    double variance = 0;
+    for (int i = 0; i < gamma.length; i++) {
+      variance += (x[from + i] - mean) * (x[from + i] - mean) / gamma.length;
+    }
+    for (int i = 0; i < gamma.length; i++) {
+      x[from + i] = (x[from + i] - mean) / Math.sqrt(variance + epsilon) * gamma[i] + beta[i];
+    }
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return ProductDescription.tolerance(dtype, problem(inputs, attributes).k);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var cases = new ArrayList<Case>();
+    // M, N, K
+    var sizes =
+        quick
+            ? new int[][] {{17, 19, 40}}
+            : new int[][] {{1, 1, 1}, {17, 19, 31}, {65, 33, 100}, {33, 72, 128}, {100, 130, 72}};
+    for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
+      int turn = 0;
+      for (var size : sizes) {
+        int k = size[2];
+        var inputs = new HashMap<String, HostTensor>();
+        inputs.put("x", draw.normal(1, 2, TensorType.of(dtype, size[0], k)));
+        inputs.put("gamma", draw.normal(dtype, k));
+        inputs.put("beta", draw.normal(dtype, k));
+        inputs.put("w", draw.normal(dtype, size[1], k));
+        if (turn++ % 2 == 1) {
+          inputs.put("bias", draw.normal(dtype, size[1]));
+        }
+        cases.add(
+            new Case(
+                inputs,
+                Attributes.of(DESCRIPTION, Map.of("epsilon", turn % 2 == 0 ? 1e-5 : 1e-3)),
+                Map.of("y", ProductDescription.tolerance(dtype, k))));
+      }
+    }
+    return cases;
+  }
+}

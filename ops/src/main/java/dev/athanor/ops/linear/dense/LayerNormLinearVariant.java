@@ -1,0 +1,300 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.Stage;
+import dev.athanor.ops.tile.Staging;
+import dev.athanor.ops.tile.SumStore;
+import dev.athanor.ops.tile.TensorMatmul;
+import dev.athanor.ops.tile.TensorTile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Kernels of layer-norm-linear: a block finds mean and variance of the rows of its tile, and
+ * normalises what it multiplies on the way to shared memory. Blocks along the second dimension of
+ * the grid take the tiles' rows. The parameters are {@code x, gamma, beta, w, bias, y, m, n, k,
+ * epsilon}.
+ */
+sealed interface LayerNormLinearVariant extends Variant {
+
+  /** What a block knows before it begins. */
+  final class Parameters {
+    final KernelBuilder k;
+    final DType dtype;
+    final GlobalPointer x;
+    final GlobalPointer gamma;
+    final GlobalPointer beta;
+    final GlobalPointer w;
+    final GlobalPointer bias;
+    final GlobalPointer y;
+    final Int m;
+    final Int n;
+    final Int depth;
+    final Real epsilon;
+
+    /** The first row and column of the block's tile. */
+    final Int row;
+
+    final Int column;
+
+    /** Of each row of the tile the mean, and 1 over the standard deviation. */
+    final SharedTile statistics;
+
+    Parameters(KernelBuilder k, DType dtype, int tileM, int tileN, int warps) {
+      this.k = k;
+      this.dtype = dtype;
+      var type = Epilogue.type(dtype);
+      x = k.input("x", type);
+      gamma = k.input("gamma", type);
+      beta = k.input("beta", type);
+      w = k.input("w", type);
+      bias = k.input("bias", type);
+      y = k.pointer("y", type);
+      m = k.integer("m");
+      n = k.integer("n");
+      depth = k.integer("k");
+      epsilon = k.real("epsilon", Type.F32);
+      row = k.blockY().times(tileM);
+      column = k.block().times(tileN);
+      statistics = k.shared(Type.F32, 2, tileM, tileM);
+      k.loop(k.warp(), k.integer(tileM), warps, this::findStatistics);
+      k.barrier();
+    }
+
+    /** What becomes of sums. */
+    Epilogue.Applied epilogue(boolean withBias) {
+      var added = withBias ? Optional.of(dtype) : Optional.<DType>empty();
+      return new Epilogue.Applied(
+          new Epilogue(Epilogue.Scale.NONE, added, Activation.NONE, dtype),
+          Optional.empty(),
+          Optional.empty(),
+          Optional.empty(),
+          added.map(_ -> bias));
+    }
+
+    /** A row of x, the last one where there are no more. */
+    private GlobalPointer source(Int inTile) {
+      return x.row(row.plus(inTile).min(m.plus(-1)), depth);
+    }
+
+    private void findStatistics(Int inTile) {
+      var source = source(inTile);
+      var count = depth.real(Type.F32);
+      var sum = k.variable(k.real(Type.F32, 0));
+      k.loop(k.lane(), depth, KernelBuilder.WARP, i -> sum.add(source.load(i).widen()));
+      var mean = k.reduceLanes(sum, KernelBuilder.WARP, Real::plus).over(count);
+      var squares = k.variable(k.real(Type.F32, 0));
+      k.loop(
+          k.lane(),
+          depth,
+          KernelBuilder.WARP,
+          i -> {
+            var difference = source.load(i).widen().minus(mean);
+            squares.addProduct(difference, difference);
+          });
+      var variance = k.reduceLanes(squares, KernelBuilder.WARP, Real::plus).over(count);
+      k.when(
+          k.lane().eq(0),
+          () -> {
+            statistics.store(k.integer(0), inTile, mean);
+            statistics.store(k.integer(1), inTile, variance.plus(epsilon).sqrt().reciprocal());
+          });
+    }
+
+    /** Normalised neighbours of a row of the tile, zeros where the condition does not hold. */
+    List<Real> load(Predicate inK, int count, Int inTile, Int at) {
+      var mean = statistics.load(k.integer(0), inTile).widen();
+      var factor = statistics.load(k.integer(1), inTile).widen();
+      var values = source(inTile).loadWhere(inK, count, at);
+      // beyond K both of these are 0, and so is what becomes of x
+      var scales = gamma.loadWhere(inK, count, at);
+      var shifts = beta.loadWhere(inK, count, at);
+      var normalised = new ArrayList<Real>();
+      for (int i = 0; i < count; i++) {
+        normalised.add(
+            values
+                .get(i)
+                .widen()
+                .minus(mean)
+                .times(factor)
+                .fma(scales.get(i).widen(), shifts.get(i).widen()));
+      }
+      return normalised;
+    }
+  }
+
+  /**
+   * On tensor cores.
+   *
+   * @param vector how many numbers of x, gamma and beta are loaded at once
+   * @param accessW bytes of w that may be copied at once
+   * @param accessY bytes of y that may be written at once
+   */
+  record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, boolean bias)
+      implements LayerNormLinearVariant {
+
+    private Stage stage(int extent) {
+      return new Stage(Epilogue.type(dtype), false, extent, tile.k());
+    }
+
+    int sharedBytes() {
+      return Math.max(
+          TensorMatmul.ringBytes(tile, stage(tile.m()), stage(tile.n())),
+          tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(dtype)));
+    }
+
+    @Override
+    public String name() {
+      return "layer_norm_linear_%s_%s_v%d_w%d_y%d%s"
+          .formatted(dtype.text(), tile, vector, accessW, accessY, bias ? "_bias" : "");
+    }
+
+    @Override
+    public Kernel build() {
+      return KernelBuilder.build(name(), tile.threads(), this::write);
+    }
+
+    private void write(KernelBuilder k) {
+      var problem = new Parameters(k, dtype, tile.m(), tile.n(), tile.warps());
+      var shared = k.dynamicShared();
+      var type = Epilogue.type(dtype);
+      var a = stage(tile.m());
+      var b = stage(tile.n());
+      var mma = dtype == DType.F16 ? Mma.F16 : Mma.BF16;
+      var product = new TensorMatmul(k, shared, tile, mma, a, b);
+      Staging rows = (offset, depth) -> normalise(k, a.at(shared, offset), problem, depth);
+      var weights =
+          new MatrixStaging(
+              k,
+              shared,
+              b,
+              problem.w,
+              problem.depth,
+              problem.column,
+              problem.n,
+              problem.depth,
+              accessW,
+              tile.threads());
+      var sums = product.multiply(rows, weights, k.integer(0), problem.depth);
+      k.barrier();
+      var store =
+          new SumStore(
+              k,
+              shared,
+              k.warp().times(SumStore.bytes(tile.warpN(), type)),
+              tile.warpN(),
+              type,
+              SumStore.Order.of(a, b),
+              accessY);
+      product.store(
+          store,
+          sums,
+          problem.row,
+          problem.column,
+          new SumStore.Target(problem.y, problem.m, problem.n),
+          problem.epilogue(bias));
+    }
+
+    private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
+      int across = tile.k() / vector;
+      List<Runnable> stores = new ArrayList<>();
+      for (int piece = 0; piece < tile.m() * across; piece += tile.threads()) {
+        var index = k.thread().plus(piece);
+        var row = index.div(across);
+        var column = index.rem(across).times(vector);
+        var at = depth.plus(column);
+        var values = new ArrayList<Value>();
+        problem
+            .load(at.lt(problem.depth), vector, row, at)
+            .forEach(v -> values.add(v.to(Epilogue.type(dtype))));
+        stores.add(() -> to.store(row, column, values));
+      }
+      return () -> stores.forEach(Runnable::run);
+    }
+  }
+
+  /** Of f32, one multiply-add a lane: a thread has a column of a tile, and some of its rows. */
+  record Cores(boolean bias) implements LayerNormLinearVariant {
+
+    /** Rows and columns of a tile, and the depth of a stage. */
+    static final int TILE = 32;
+
+    static final int THREADS = 256;
+
+    private static final int ROWS = TILE * TILE / THREADS;
+
+    @Override
+    public String name() {
+      return "layer_norm_linear_f32_%dx%d%s".formatted(TILE, TILE, bias ? "_bias" : "");
+    }
+
+    @Override
+    public Kernel build() {
+      return KernelBuilder.build(name(), THREADS, this::write);
+    }
+
+    private void write(KernelBuilder k) {
+      var problem = new Parameters(k, DType.F32, TILE, TILE, THREADS / KernelBuilder.WARP);
+      // a row for each of K; one element more, so that what is turned lies in different banks
+      var a = k.shared(Type.F32, TILE, TILE, TILE + 1);
+      var b = k.shared(Type.F32, TILE, TILE, TILE + 1);
+      var across = k.thread().rem(TILE);
+      var down = k.thread().div(TILE).times(ROWS);
+      var sums = new ArrayList<Real.Variable>();
+      for (int i = 0; i < ROWS; i++) {
+        sums.add(k.variable(k.real(Type.F32, 0)));
+      }
+      k.loop(
+          k.integer(0),
+          problem.depth,
+          TILE,
+          depth -> {
+            var at = depth.plus(across);
+            var inK = at.lt(problem.depth);
+            for (int i = 0; i < ROWS; i++) {
+              var row = down.plus(i);
+              a.store(across, row, problem.load(inK, 1, row, at).getFirst());
+              var column = problem.column.plus(row).min(problem.n.plus(-1));
+              b.store(across, row, problem.w.row(column, problem.depth).loadWhere(inK, at));
+            }
+            k.barrier();
+            for (int i = 0; i < TILE; i++) {
+              var weight = b.load(k.integer(i), across).widen();
+              for (int r = 0; r < ROWS; r++) {
+                sums.get(r).addProduct(a.load(k.integer(i), down.plus(r)).widen(), weight);
+              }
+            }
+            k.barrier();
+          });
+      var column = problem.column.plus(across);
+      var inside = column.lt(problem.n);
+      var epilogue = problem.epilogue(bias);
+      var ofColumn = epilogue.column(column, problem.n);
+      for (int i = 0; i < ROWS; i++) {
+        var row = problem.row.plus(down).plus(i);
+        problem
+            .y
+            .row(row, problem.n)
+            .storeWhere(
+                inside.and(row.lt(problem.m)),
+                column,
+                epilogue.finish(sums.get(i), epilogue.row(row, problem.m), ofColumn));
+      }
+    }
+  }
+}

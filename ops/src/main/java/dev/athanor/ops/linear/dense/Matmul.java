@@ -1,0 +1,120 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.linear.ProductDescription;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** The product of two matrices, with bias and activation. */
+public final class Matmul implements Op {
+
+  private static final Set<DType> DTYPES =
+      Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
+
+  /** How far a product with factors rounded to tf32 may be off, relative to it. */
+  static final double TF32_TOLERANCE = 1e-3;
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul",
+          "Multiplies matrices, adds a bias and applies an activation, in one kernel.",
+          List.of(
+              ProductDescription.left(DTYPES),
+              ProductDescription.right(DTYPES, "; leading dimensions broadcast"),
+              new Input(
+                  "bias",
+                  "[N]",
+                  ProductDescription.NUMBERS,
+                  true,
+                  "added to every row; of the dtype of a, or of c where a has numbers of eight bits")),
+          List.of(
+              ProductDescription.transposeA("a is", "[…, K, M]"),
+              ProductDescription.transposeB("b is"),
+              Attribute.number("alpha", 1, "factor of the product, rounded to f32 unless a is f64"),
+              Attribute.choice(
+                  "activation",
+                  "none",
+                  Activation.names(Activation.EPILOGUES),
+                  "the function of the sum"),
+              ProductDescription.outDType("c", ", or f32 for numbers of eight bits"),
+              Attribute.choice(
+                  "precision",
+                  "ieee",
+                  List.of("ieee", "tf32"),
+                  "ieee multiplies factors of f32 as they are. tf32 rounds them to 11 bits, for tensor"
+                      + " cores")),
+          List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
+          "c = activation(alpha · a·b + bias), with "
+              + ProductDescription.SUMS
+              + "; b is e4m3 or e5m2 where a is one of them",
+          "2·M·N·K a product");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return MatmulPlanner.plans(MatmulProblem.of(inputs, attributes), capability);
+  }
+
+  /** Of one product a's rows, of several the products, where all have the same right matrix. */
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    int rank = rank(inputs, "a");
+    boolean rows = rank > 2 || (rank == 2 && !attributes.flag("transposeA"));
+    return rows && rank(inputs, "b") == 2 ? Optional.of(new Rows(Set.of("a"))) : Optional.empty();
+  }
+
+  private static int rank(Map<String, TensorType> inputs, String name) {
+    return Objects.requireNonNull(inputs.get(name), name).shape().rank();
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return Map.of("c", MatmulReference.compute(inputs, attributes));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    return MatmulReference.compute(inputs, attributes, elements);
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    var problem = MatmulProblem.of(inputs, attributes);
+    double limit =
+        problem.tf32()
+            ? TF32_TOLERANCE
+            : ProductDescription.tolerance(problem.dtype(), problem.k()).limit();
+    boolean narrower = dtype.bytes() < 4 && dtype != problem.dtype();
+    return Tolerance.relative(narrower ? Math.max(limit, Tolerance.usual(dtype).limit()) : limit);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return MatmulCases.of(random, quick);
+  }
+}

@@ -1,0 +1,194 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.linear.ProductDescription;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.random.RandomGenerator;
+
+/** The gradients of a matrix product: two products, planned as any other. */
+public final class MatmulBackward implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul-backward",
+          "Computes the gradients of a matrix product's factors from that of the product.",
+          List.of(
+              new Input(
+                  "grad",
+                  "[…, M, N]",
+                  ProductDescription.NUMBERS,
+                  false,
+                  "the gradient of the product"),
+              ProductDescription.left(ProductDescription.NUMBERS),
+              ProductDescription.right(
+                  ProductDescription.NUMBERS, ": as many as the left ones, or one for all")),
+          List.of(
+              ProductDescription.transposeA("a and da are", "[…, K, M]"),
+              ProductDescription.transposeB("b and db are")),
+          List.of(
+              Output.of("da", "that of a", "that of a", "the gradient of a"),
+              Output.of("db", "that of b", "that of a", "the gradient of b")),
+          "da = grad·bᵀ, db = aᵀ·grad, summed over the matrices that share b; "
+              + ProductDescription.SUMS,
+          "4·M·N·K a product");
+
+  /**
+   * A product that gives a gradient.
+   *
+   * @param a the input that is its left factor
+   * @param b the input that is its right factor
+   * @param shapeA the shape in which the left factor is multiplied
+   * @param output the gradient
+   */
+  private record Factor(
+      String a,
+      String b,
+      Shape shapeA,
+      Shape shapeB,
+      boolean transposeA,
+      boolean transposeB,
+      String output,
+      TensorType type) {
+
+    List<LaunchPlan> plans(DType dtype, Capability capability) {
+      var types = Map.of("a", new TensorType(dtype, shapeA), "b", new TensorType(dtype, shapeB));
+      var attributes =
+          Attributes.of(
+              new Matmul().description(),
+              Map.of("transposeA", transposeA, "transposeB", transposeB, "outDtype", dtype.text()));
+      return MatmulPlanner.plans(MatmulProblem.of(types, attributes), capability);
+    }
+
+    /** The steps of a plan of this product, on the tensors of the op. */
+    List<Step> steps(LaunchPlan plan) {
+      var steps = new ArrayList<Step>();
+      for (var step : plan.steps()) {
+        var slots = step.slots().stream().map(this::slot).toList();
+        steps.add(new Step(step.variant(), step.grid(), step.block(), step.sharedBytes(), slots));
+      }
+      return steps;
+    }
+
+    private Slot slot(Slot slot) {
+      return switch (slot) {
+        case Slot.Input(var name, var offset) -> new Slot.Input(name.equals("a") ? a : b, offset);
+        case Slot.Output(_, var offset) -> new Slot.Output(output, offset);
+        case Slot.Workspace workspace -> workspace;
+        case Slot.Scalar scalar -> scalar;
+      };
+    }
+  }
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var factors = factors(inputs, attributes);
+    var dtype = Objects.requireNonNull(inputs.get("a")).dtype();
+    var outputs = new HashMap<String, TensorType>();
+    factors.forEach(factor -> outputs.put(factor.output, factor.type));
+    var first = factors.getFirst().plans(dtype, capability);
+    var second = factors.getLast().plans(dtype, capability);
+    double flops = first.getFirst().cost().flops() + second.getFirst().cost().flops();
+    var cost = Plan.Cost.of(flops, inputs, outputs);
+    var plans = new ArrayList<LaunchPlan>();
+    // the two products have no say in each other: the best of both, the second of both, ...
+    for (int i = 0; i < Math.max(first.size(), second.size()); i++) {
+      var da = first.get(Math.min(i, first.size() - 1));
+      var db = second.get(Math.min(i, second.size() - 1));
+      var steps = new ArrayList<>(factors.getFirst().steps(da));
+      steps.addAll(factors.getLast().steps(db));
+      plans.add(
+          new LaunchPlan(
+              da.kernel() + "+" + db.kernel(),
+              outputs,
+              steps,
+              // the second product begins when the first one is done with it
+              Math.max(da.workspaceBytes(), db.workspaceBytes()),
+              cost,
+              "da: %s\ndb: %s".formatted(da.explain(), db.explain())));
+    }
+    return plans;
+  }
+
+  /** The products that give da and db. */
+  private static List<Factor> factors(Map<String, TensorType> inputs, Attributes attributes) {
+    var grad = Objects.requireNonNull(inputs.get("grad"));
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var b = Objects.requireNonNull(inputs.get("b"));
+    boolean transposeA = attributes.flag("transposeA");
+    boolean transposeB = attributes.flag("transposeB");
+    var product =
+        MatmulProblem.of(
+            Map.of("a", a, "b", b),
+            Attributes.of(
+                new Matmul().description(),
+                Map.of("transposeA", transposeA, "transposeB", transposeB)));
+    if (!grad.shape().equals(product.output().shape())) {
+      throw new OpException.ShapeMismatch(
+          "grad",
+          "grad has shape %s; the product of a %s and b %s has %s"
+              .formatted(grad.shape(), a.shape(), b.shape(), product.output().shape()));
+    }
+    MatmulProblem.requireSame("grad", grad.dtype(), "a", a.dtype(), "grad");
+    var shapeA = a.shape();
+    var shapeGrad = grad.shape();
+    if (!shapeA.leading(2).equals(b.shape().leading(2))) {
+      if (b.shape().leading(2).elements() != 1 || transposeA) {
+        throw new OpException.ShapeMismatch(
+            "b",
+            ("the leading dimensions %s of a and %s of b differ; gradients are summed over them only where"
+                    + " b is one matrix and a is not transposed")
+                .formatted(shapeA.leading(2), b.shape().leading(2)));
+      }
+      // the rows of all left matrices are those of one, and the product over M sums them
+      long rows = shapeA.leading(1).elements();
+      shapeA = Shape.of(rows, product.k());
+      shapeGrad = Shape.of(rows, product.n());
+    }
+    var shapeB =
+        shapeA.rank() == 2 ? Shape.of(b.shape().extent(-2), b.shape().extent(-1)) : b.shape();
+    var da =
+        transposeA
+            ? new Factor("b", "grad", shapeB, shapeGrad, transposeB, true, "da", a)
+            : new Factor("grad", "b", shapeGrad, shapeB, false, !transposeB, "da", a);
+    var db =
+        transposeB
+            ? new Factor("grad", "a", shapeGrad, shapeA, true, transposeA, "db", b)
+            : new Factor("a", "grad", shapeA, shapeGrad, !transposeA, false, "db", b);
+    return List.of(da, db);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return MatmulBackwardReference.compute(inputs, attributes);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return MatmulBackwardCases.of(random, quick);
+  }
+}

@@ -1,0 +1,195 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.linear.Batch;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.tile.Epilogue;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
+
+/** The product of two matrices of bytes, with exact sums. */
+public final class MatmulInt8 implements Op {
+
+  /** One deeper, and 2^17 products of -128 by itself overflow an i32. */
+  private static final int DEEPEST = (1 << 17) - 1;
+
+  private static final Set<DType> I8 = Set.of(DType.I8);
+  private static final Set<DType> F32 = Set.of(DType.F32);
+
+  /** The standard deviation of random bytes. */
+  private static final double BYTE_DEVIATION = 74;
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul-int8",
+          "Multiplies matrices of bytes with exact sums and scales those.",
+          List.of(
+              new Input("a", "[M, K]", I8, false, "the left matrix; K is at most 131071"),
+              new Input("b", "[K, N]", I8, false, "the right matrix"),
+              new Input("scale", "[]", F32, true, "what sums are multiplied by"),
+              new Input("aScale", "[M]", F32, true, "what rows are multiplied by, with bScale"),
+              new Input("bScale", "[N]", F32, true, "what columns are multiplied by, with aScale")),
+          List.of(
+              Attribute.choice(
+                  "outDtype",
+                  "f32",
+                  List.of("f32", "f16", "i32"),
+                  "the dtype of c; i32 gives the sums themselves, without a scale, as MatMulInteger of ONNX"
+                      + " does")),
+          List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
+          "c = scale · a·b, or aScale·bScale · a·b for each row and column, with exact sums in i32",
+          "2·M·N·K");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var problem = problem(inputs, attributes);
+    var candidates = new Candidates("product of i8", capability);
+    TensorPlanner.offer(problem, capability, candidates);
+    return candidates.plans(Map.of("c", problem.output()), problem.cost());
+  }
+
+  static MatmulProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var typeA = Objects.requireNonNull(inputs.get("a"));
+    var typeB = Objects.requireNonNull(inputs.get("b"));
+    var a = typeA.shape();
+    var b = typeB.shape();
+    if (a.rank() != 2 || b.rank() != 2 || a.extent(1) != b.extent(0)) {
+      throw new OpException.ShapeMismatch(
+          "b", "a has shape %s and b %s; they must be [M, K] and [K, N]".formatted(a, b));
+    }
+    if (a.extent(1) > DEEPEST) {
+      throw new OpException.TooLarge(
+          "a",
+          "a %s has K = %d; sums of more than %d products of bytes may not fit an i32"
+              .formatted(a, a.extent(1), DEEPEST));
+    }
+    var out = DType.of(attributes.choice("outDtype")).orElseThrow();
+    return new MatmulProblem(
+        DType.I8,
+        DType.I8,
+        Batch.of(Shape.of(), Shape.of()),
+        MatmulProblem.extent("a", typeA, 0),
+        MatmulProblem.extent("b", typeB, 1),
+        (int) a.extent(1),
+        false,
+        false,
+        false,
+        new Epilogue(
+            scale(inputs, a.extent(0), b.extent(1), out), Optional.empty(), Activation.NONE, out),
+        1);
+  }
+
+  private static Epilogue.Scale scale(Map<String, TensorType> inputs, long m, long n, DType out) {
+    boolean tensor = inputs.containsKey("scale");
+    boolean rows = inputs.containsKey("aScale");
+    boolean columns = inputs.containsKey("bScale");
+    if (rows != columns || (tensor && rows)) {
+      throw new OpException.ShapeMismatch(
+          tensor ? "scale" : rows ? "bScale" : "aScale",
+          "a product is scaled by scale alone, or by aScale and bScale together, got "
+              + List.of("scale", "aScale", "bScale").stream().filter(inputs::containsKey).toList());
+    }
+    if (out == DType.I32 && (tensor || rows)) {
+      throw new OpException.UnsupportedDType(
+          "outDtype",
+          "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
+    }
+    requireShape(inputs, "scale", Shape.of());
+    requireShape(inputs, "aScale", Shape.of(m));
+    requireShape(inputs, "bScale", Shape.of(n));
+    return tensor
+        ? Epilogue.Scale.TENSOR
+        : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
+  }
+
+  private static void requireShape(Map<String, TensorType> inputs, String name, Shape shape) {
+    var given = inputs.get(name);
+    if (given != null && !given.shape().equals(shape)) {
+      throw new OpException.ShapeMismatch(
+          name, "%s has shape %s; it must be %s".formatted(name, given.shape(), shape));
+    }
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var b = Objects.requireNonNull(inputs.get("b"));
+    var a = Objects.requireNonNull(inputs.get("a"));
+    long elements = a.type().shape().extent(0) * b.type().shape().extent(1);
+    return Map.of("c", reference(inputs, attributes, "c", LongStream.range(0, elements).toArray()));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var b = Objects.requireNonNull(inputs.get("b"));
+    int depth = (int) a.type().shape().extent(1);
+    int n = (int) b.type().shape().extent(1);
+    var left = a.toDoubles();
+    var right = b.toDoubles();
+    var c = new double[elements.length];
+    for (int each = 0; each < c.length; each++) {
+      int i = Math.toIntExact(elements[each] / n);
+      int j = Math.toIntExact(elements[each] % n);
+      double sum = 0;
+      for (int k = 0; k < depth; k++) {
+        sum += left[i * depth + k] * right[k * n + j];
+      }
+      c[each] =
+          sum * value(inputs, "scale", 0) * value(inputs, "aScale", i) * value(inputs, "bScale", j);
+    }
+    return c;
+  }
+
+  /** Scales that bring the products to about 1, for those of whole bytes are infinite in f16. */
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    double depth = Objects.requireNonNull(inputs.get("a")).shape().extent(1);
+    double scale = 1 / (BYTE_DEVIATION * BYTE_DEVIATION * Math.sqrt(depth));
+    var drawn = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) -> {
+      double least = name.equals("scale") ? scale : Math.sqrt(scale);
+      drawn.put(
+          name, type.dtype() == DType.I8 ? draw.usual(type) : draw.uniform(least / 2, least, type));
+    });
+    return drawn;
+  }
+
+  private static double value(Map<String, HostTensor> inputs, String name, int index) {
+    var tensor = inputs.get(name);
+    return tensor == null ? 1 : tensor.get(index);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return MatmulInt8Cases.of(random, quick);
+  }
+}

@@ -1,0 +1,98 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/**
+ * Products of bytes: each size with another scale and dtype, all their alignments, and extremes.
+ */
+final class MatmulInt8Cases {
+
+  private static final int[][] SIZES = {
+    {1, 1, 1},
+    {13, 7, 17},
+    {16, 13, 32},
+    {17, 8, 32},
+    {33, 32, 64},
+    {31, 66, 36},
+    {63, 31, 100},
+    {65, 130, 31},
+    {16, 33, 600},
+    {24, 16, 528}
+  };
+
+  private static final int[][] QUICK_SIZES = {{17, 19, 31}, {33, 72, 64}, {16, 24, 600}};
+
+  private static final List<String> OUT = List.of("f32", "i32", "f16");
+
+  private MatmulInt8Cases() {}
+
+  static List<Case> of(RandomGenerator random, boolean quick) {
+    var cases = new ArrayList<Case>();
+    int turn = 0;
+    for (var size : quick ? QUICK_SIZES : SIZES) {
+      cases.add(random(random, size, OUT.get(turn % OUT.size()), turn / 2));
+      turn++;
+    }
+    if (!quick) {
+      for (int least : new int[] {-128, 127}) {
+        for (int other : new int[] {-128, 127}) {
+          cases.add(constant(least, other));
+        }
+      }
+    }
+    return cases;
+  }
+
+  private static Case random(RandomGenerator random, int[] size, String out, int turn) {
+    var draw = new Draw(random);
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("a", draw.integers(-128, 127, TensorType.of(DType.I8, size[0], size[2])));
+    inputs.put("b", draw.integers(-128, 127, TensorType.of(DType.I8, size[2], size[1])));
+    if (!out.equals("i32")) {
+      // scales of a thousandth keep f16 from overflowing
+      if (turn % 2 == 0) {
+        inputs.put("scale", draw.uniform(1e-3, 2e-3, new TensorType(DType.F32, Shape.of())));
+      } else {
+        inputs.put("aScale", draw.uniform(1e-2, 2e-2, TensorType.of(DType.F32, size[0])));
+        inputs.put("bScale", draw.uniform(-1e-1, 1e-1, TensorType.of(DType.F32, size[1])));
+      }
+    }
+    return make(inputs, out);
+  }
+
+  /** Sums as great as they get. */
+  private static Case constant(int a, int b) {
+    return make(Map.of("a", filled(a, 17, 65), "b", filled(b, 65, 13)), a == b ? "i32" : "f32");
+  }
+
+  private static HostTensor filled(int value, long... extents) {
+    var tensor = HostTensor.zeros(TensorType.of(DType.I8, extents));
+    tensor.data().fill((byte) value);
+    return tensor;
+  }
+
+  private static Case make(Map<String, HostTensor> inputs, String out) {
+    var tolerance =
+        switch (out) {
+          case "i32" -> Tolerance.exact();
+          case "f32" -> Tolerance.roundings(1.01, DType.F32);
+          default -> Tolerance.roundings(1.01, DType.F16);
+        };
+    return new Case(
+        inputs,
+        Attributes.of(new MatmulInt8().description(), Map.of("outDtype", out)),
+        Map.of("c", tolerance));
+  }
+}

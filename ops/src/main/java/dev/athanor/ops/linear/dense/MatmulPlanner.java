@@ -1,0 +1,32 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.linear.gemv.GemvPlanner;
+import dev.athanor.ops.linear.gemv.GemvProblem;
+import dev.athanor.ops.linear.simt.CoresPlanner;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Chooses how a product is computed. Each family of kernels has a planner that offers them; costs
+ * are microseconds of a rough model, so that families compare.
+ */
+final class MatmulPlanner {
+
+  private MatmulPlanner() {}
+
+  /** The plans that the device can run, the cheapest first. */
+  static List<LaunchPlan> plans(MatmulProblem problem, Capability device) {
+    var candidates = new Candidates("product of " + problem.dtype().text(), device);
+    var computed = problem.withRowsTogether();
+    if (GemvProblem.fits(computed)) {
+      GemvPlanner.offer(GemvProblem.of(computed), device, candidates);
+    }
+    CoresPlanner.offer(computed, device, candidates);
+    TensorPlanner.offer(computed, device, candidates);
+    return candidates.plans(Map.of("c", problem.output()), problem.cost());
+  }
+}

@@ -1,0 +1,118 @@
+package dev.athanor.ops.linear.gemv;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.linear.Batch;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.linear.Product;
+import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.tile.Epilogue;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.random.RandomGenerator;
+
+/** The product of a matrix and a vector. */
+public final class Gemv implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "gemv",
+          "Multiplies a matrix and a vector.",
+          List.of(
+              new Input("a", "[M, K]", ProductDescription.NUMBERS, false, "the matrix"),
+              new Input("x", "[K]", ProductDescription.NUMBERS, false, "the vector")),
+          List.of(
+              ProductDescription.transposeA("a is", "[K, M]"),
+              ProductDescription.outDType("y", "")),
+          List.of(Output.of("y", "[M]", "outDtype", "the product")),
+          "y = a·x, with " + ProductDescription.SUMS,
+          "2·M·K");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var problem = problem(inputs, attributes);
+    var outputs =
+        Map.of(
+            "y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
+    var candidates =
+        new Candidates(
+            "product of a matrix and a vector of " + problem.product().dtype().text(), capability);
+    GemvPlanner.offer(problem, capability, candidates);
+    double flops = 2.0 * problem.outputs() * problem.depth();
+    return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
+  }
+
+  private static GemvProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var x = Objects.requireNonNull(inputs.get("x"));
+    if (a.shape().rank() != 2) {
+      throw new OpException.ShapeMismatch(
+          "a",
+          "input \"a\" has shape %s; it must be a matrix, [M, K], or [K, M] with transposeA"
+              .formatted(a.shape()));
+    }
+    if (x.shape().rank() != 1) {
+      throw new OpException.ShapeMismatch(
+          "x", "input \"x\" has shape %s; it must be a vector, [K]".formatted(x.shape()));
+    }
+    boolean transposeA = attributes.flag("transposeA");
+    int depth = MatmulProblem.extent("a", a, transposeA ? 0 : 1);
+    if (x.shape().extent(0) != depth) {
+      throw new OpException.ShapeMismatch(
+          "x",
+          "a %s%s has K = %d but x has shape %s; they must be equal"
+              .formatted(a.shape(), transposeA ? " transposed" : "", depth, x.shape()));
+    }
+    MatmulProblem.requireSame("a", a.dtype(), "x", x.dtype(), "x");
+    int outputs = MatmulProblem.extent("a", a, transposeA ? 1 : 0);
+    return new GemvProblem(
+        new Product(
+            a.dtype(),
+            transposeA && outputs > 1,
+            false,
+            Epilogue.plain(MatmulProblem.outDType(a.dtype(), attributes.choice("outDtype")))),
+        Batch.of(Shape.of(), Shape.of()),
+        outputs,
+        depth,
+        0,
+        1,
+        new GemvProblem.Names("a", "x", "y"));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
+    var matrix = a.toDoubles();
+    boolean transposed = attributes.flag("transposeA");
+    var y = new double[(int) a.type().shape().extent(transposed ? 1 : 0)];
+    for (int i = 0; i < y.length; i++) {
+      for (int j = 0; j < x.length; j++) {
+        y[i] += matrix[transposed ? j * y.length + i : i * x.length + j] * x[j];
+      }
+    }
+    return Map.of("y", y);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return GemvCases.of(random, quick);
+  }
+}

@@ -1,0 +1,185 @@
+package dev.athanor.ops.linear.gemv;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.linear.BatchParameters;
+import dev.athanor.ops.linear.Product;
+import dev.athanor.ops.tile.Epilogue;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A product of a matrix and a vector, which is as fast as the matrix can be read: every load is as
+ * wide as the rows' alignment allows, and a thread has several under way. Along K the work may also
+ * be split over the second dimension of the grid, whose blocks then give one set of sums each.
+ */
+final class GemvKernel {
+
+  private final KernelBuilder k;
+  private final GemvVariant variant;
+  private final Product product;
+  private final Type sumType;
+  private final int elements;
+  private final GlobalPointer matrix;
+  private final GlobalPointer x;
+  private final GlobalPointer y;
+  private final Int outputs;
+  private final Int ld;
+  private final Int columnStep;
+  private final Epilogue.Applied epilogue;
+
+  /** The first output of the block. */
+  private final Int first;
+
+  /** The part of K that is the block's. */
+  private final Int from;
+
+  private final Int to;
+
+  GemvKernel(KernelBuilder k, GemvVariant variant) {
+    this.k = k;
+    this.variant = variant;
+    product = variant.product();
+    sumType = product.sumType();
+    elements = variant.elements();
+    var firstMatrix = k.input("matrix", product.type());
+    var firstX = k.input("x", product.type());
+    var firstY = k.pointer("y", product.outType());
+    outputs = k.integer("outputs");
+    var depth = k.integer("depth");
+    ld = k.integer("ld");
+    var chunk = k.integer("chunk");
+    var batch = new BatchParameters(k);
+    var strideSplit = k.wide("strideSplit");
+    columnStep = k.integer("columnStep");
+    epilogue = product.epilogue().declare(k);
+
+    var blocks = outputs.plus(variant.outputs() - 1).div(variant.outputs());
+    var number = k.block().div(blocks);
+    first = k.block().minus(number.times(blocks)).times(variant.outputs());
+    var own = batch.of(new BatchParameters.Matrices(firstMatrix, firstX, firstY), number);
+    matrix = own.a();
+    x = own.b();
+    y = own.c().matrix(k.blockY(), strideSplit);
+    from = k.blockY().times(chunk);
+    to = from.plus(chunk).min(depth);
+  }
+
+  void write() {
+    if (product.transposeA()) {
+      columns();
+    } else {
+      rows();
+    }
+  }
+
+  /** Each row is multiplied by a group of threads, neighbours by neighbours. */
+  private void rows() {
+    var row = first.plus(k.thread().div(variant.lanes()));
+    var lane = k.thread().rem(variant.lanes());
+    // a group without a row reads the last one, which saves it the question
+    var source = matrix.row(row.min(outputs.plus(-1)), ld);
+    var sums = zeros(GemvVariant.UNROLL);
+    k.loop(
+        from,
+        to,
+        variant.step(),
+        at -> {
+          var factors = new ArrayList<List<Value>>();
+          var others = new ArrayList<List<Value>>();
+          for (int i = 0; i < GemvVariant.UNROLL; i++) {
+            var index = at.plus(lane.times(elements)).plus(i * variant.lanes() * elements);
+            var inside = index.lt(to);
+            factors.add(source.loadWhere(inside, elements, index));
+            others.add(x.loadWhere(inside, elements, index));
+          }
+          for (int i = 0; i < GemvVariant.UNROLL; i++) {
+            for (int e = 0; e < elements; e++) {
+              sums.get(i).addProduct(factors.get(i).get(e).widen(), others.get(i).get(e).widen());
+            }
+          }
+        });
+    Real sum = sums.get(0).plus(sums.get(1)).plus(sums.get(2).plus(sums.get(3)));
+    var whole =
+        variant.lanes() <= KernelBuilder.WARP
+            ? k.reduceLanes(sum, variant.lanes(), Real::plus)
+            : k.reduceBlock(List.of(sum), GemvVariant.THREADS, 0, Real::plus).getFirst();
+    store(lane.eq(0).and(row.lt(outputs)), row, whole);
+  }
+
+  /**
+   * The lanes of a warp have neighbouring columns, its warps take the rows in turn. In shared
+   * memory the warps' sums meet, in the order of the warps.
+   */
+  private void columns() {
+    int warps = GemvVariant.THREADS / variant.lanes();
+    var column = first.plus(k.lane().times(elements));
+    var sums = zeros(elements);
+    k.loop(
+        from,
+        to,
+        variant.step(),
+        at -> {
+          var factors = new ArrayList<List<Value>>();
+          var others = new ArrayList<Value>();
+          for (int i = 0; i < GemvVariant.UNROLL; i++) {
+            var row = at.plus(k.warp()).plus(i * warps);
+            var inside = row.lt(to).and(column.lt(outputs));
+            factors.add(matrix.row(row, ld).loadWhere(inside, elements, column));
+            others.add(x.loadWhere(inside, row));
+          }
+          for (int i = 0; i < GemvVariant.UNROLL; i++) {
+            var other = others.get(i).widen();
+            for (int e = 0; e < elements; e++) {
+              sums.get(e).addProduct(factors.get(i).get(e).widen(), other);
+            }
+          }
+        });
+
+    // A lane stores vectors; where it has two, the second ones lie half of the banks further.
+    int vector = Math.min(elements, 16 / sumType.bytes());
+    int pitch = variant.lanes() * vector + 64 / sumType.bytes();
+    var parts = k.shared(sumType, warps, elements / vector * pitch, elements / vector * pitch);
+    for (int i = 0; i < elements; i += vector) {
+      parts.store(
+          k.warp(), k.lane().times(vector).plus(i / vector * pitch), sums.subList(i, i + vector));
+    }
+    k.barrier();
+    var output = k.thread();
+    k.when(
+        output.lt(variant.outputs()),
+        () -> {
+          var within = output.rem(elements);
+          var place =
+              within
+                  .div(vector)
+                  .times(pitch)
+                  .plus(output.div(elements).times(vector))
+                  .plus(within.rem(vector));
+          var sum = parts.load(k.integer(0), place).widen();
+          for (int warp = 1; warp < warps; warp++) {
+            sum = sum.plus(parts.load(k.integer(warp), place).widen());
+          }
+          var index = first.plus(output);
+          store(index.lt(outputs), index, sum);
+        });
+  }
+
+  private List<Real.Variable> zeros(int count) {
+    var sums = new ArrayList<Real.Variable>();
+    for (int i = 0; i < count; i++) {
+      sums.add(k.variable(k.real(sumType, 0)));
+    }
+    return sums;
+  }
+
+  private void store(Predicate condition, Int output, Real sum) {
+    y.storeWhere(
+        condition, output, GemvVariant.finish(k, epilogue, sum, output, columnStep, outputs));
+  }
+}

@@ -1,0 +1,182 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.quant.ColumnWeights;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Products of few rows with {@link ColumnWeights}: eight lanes take neighbouring columns, and the
+ * lanes and warps of a block share K in patches of eight rows of the weights. What they find is
+ * added in shared memory, in the same order always.
+ *
+ * @param rows of the left matrix that a block multiplies
+ * @param columns of a lane
+ * @param whole whether K is whole patches
+ * @param products how many there are
+ */
+record ColumnGemv(
+    Packing.AlongN packing, DType in, DType out, int rows, int columns, boolean whole, int products)
+    implements Variant {
+
+  static final int THREADS = 256;
+
+  /** Lanes along N: each row of a patch is a sector at least. */
+  private static final int ACROSS = 8;
+
+  /** How many threads share K. */
+  static final int WAYS = THREADS / ACROSS;
+
+  /** How many columns a lane takes best. */
+  static int columns(ColumnWeights.Format format) {
+    return format == ColumnWeights.Format.AWQ ? 8 : 4;
+  }
+
+  @Override
+  public String name() {
+    return "gemv_%s_%s_%s_m%d_n%d%s%s"
+        .formatted(
+            packing.text(),
+            in.text(),
+            out.text(),
+            rows,
+            columns,
+            whole ? "" : "_edge",
+            products > 1 ? "_p" + products : "");
+  }
+
+  /** Columns of a block. */
+  int tile() {
+    return ACROSS * columns;
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), THREADS, this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var problem =
+        new ProjectionParameters(
+            k, packing, in, out, products, (m, n) -> n.plus(tile() - 1).div(tile()));
+    var firstColumn = problem.tile.times(tile());
+    var weights = new ColumnWeights(k, packing.format(), problem.weights, problem.n);
+    var way = k.thread().div(ACROSS);
+    var inTile = k.thread().rem(ACROSS).times(columns);
+    var column = firstColumn.plus(inTile);
+    var firstRow = k.blockY().times(rows);
+    var sums = new ArrayList<List<Real.Variable>>();
+    for (int r = 0; r < rows; r++) {
+      var ofRow = new ArrayList<Real.Variable>();
+      for (int c = 0; c < columns; c++) {
+        ofRow.add(k.variable(k.real(Type.F32, 0)));
+      }
+      sums.add(ofRow);
+    }
+    k.when(
+        column.lt(problem.n),
+        () ->
+            k.loop(
+                way.times(ColumnWeights.ROWS),
+                problem.depth,
+                WAYS * ColumnWeights.ROWS,
+                depth -> {
+                  var patch =
+                      weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
+                  multiply(k, problem, weights, depth, column, firstRow, patch, sums);
+                }));
+
+    var parts = k.shared(Type.F32, WAYS, tile(), tile() + 4);
+    for (int r = 0; r < rows; r++) {
+      for (int c = 0; c < columns; c += 4) {
+        parts.store(way, inTile.plus(c), sums.get(r).subList(c, Math.min(columns, c + 4)));
+      }
+      k.barrier();
+      store(k, problem, parts, firstColumn, firstRow.plus(r));
+      k.barrier();
+    }
+  }
+
+  private void multiply(
+      KernelBuilder k,
+      ProjectionParameters problem,
+      ColumnWeights weights,
+      Int depth,
+      Int column,
+      Int firstRow,
+      List<List<Real>> patch,
+      List<List<Real.Variable>> sums) {
+    boolean grouped = packing.format() != ColumnWeights.Format.INT8;
+    var group = depth.shr(problem.groupShift);
+    var centred = new ArrayList<List<Real>>();
+    if (grouped) {
+      var points =
+          packing.zeros()
+              ? weights.zeros(problem.zeros, packing.lessOne(), group, column, columns)
+              : weights.middles(columns);
+      for (var row : patch) {
+        var values = new ArrayList<Real>();
+        for (int c = 0; c < columns; c++) {
+          values.add(row.get(c).minus(points.get(c)));
+        }
+        centred.add(values);
+      }
+    } else {
+      centred.addAll(patch);
+    }
+    var scales = grouped ? weights.scales(problem.scales, group, column, columns) : List.<Real>of();
+    for (int r = 0; r < rows; r++) {
+      var x = left(problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
+      for (int c = 0; c < columns; c++) {
+        var sum = sums.get(r).get(c);
+        Real dot = grouped ? k.real(Type.F32, 0) : sum;
+        for (int i = 0; i < x.size(); i++) {
+          dot = x.get(i).fma(centred.get(i).get(c), dot);
+        }
+        if (grouped) {
+          sum.addProduct(dot, scales.get(c));
+        } else {
+          sum.set(dot);
+        }
+      }
+    }
+  }
+
+  private List<Real> left(ProjectionParameters problem, Int row, Int depth) {
+    var source = problem.a.row(row, problem.depth);
+    var values = new ArrayList<Real>();
+    int atOnce = whole ? 16 / in.bytes() : 1;
+    for (int i = 0; i < ColumnWeights.ROWS; i += atOnce) {
+      var at = depth.plus(i);
+      (whole ? source.load(atOnce, at) : source.loadWhere(at.lt(problem.depth), 1, at))
+          .forEach(v -> values.add(v.widen()));
+    }
+    return values;
+  }
+
+  /** Adds what all ways found for a row. */
+  private void store(
+      KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int firstColumn, Int row) {
+    var column = firstColumn.plus(k.thread());
+    k.when(
+        k.thread().lt(tile()).and(column.lt(problem.n)).and(row.lt(problem.m)),
+        () -> {
+          var sum = parts.load(k.integer(0), k.thread()).widen();
+          for (int way = 1; way < WAYS; way++) {
+            sum = sum.plus(parts.load(k.integer(way), k.thread()).widen());
+          }
+          var epilogue = problem.epilogue();
+          var value =
+              epilogue.finish(
+                  sum, epilogue.row(row, problem.m), epilogue.column(column, problem.n));
+          problem.c.row(row, problem.n).store(column, value);
+        });
+  }
+}

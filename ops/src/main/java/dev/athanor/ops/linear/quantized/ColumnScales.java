@@ -1,0 +1,45 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Value;
+import dev.athanor.ops.tile.GroupScales;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The f16 scales {@code [groups, N]} of a block's columns. They come from global memory at the
+ * beginning of a stage and are needed at its end. Columns beyond the last have zeros.
+ *
+ * @param firstColumn of the block
+ * @param columns of a warp
+ * @param depth how much of K has the same scales; a divisor of the size of a group
+ * @param pairs whether rows of scales are whole pairs, so that two can be loaded at once
+ */
+record ColumnScales(
+    KernelBuilder k,
+    ProjectionParameters problem,
+    Int firstColumn,
+    int columns,
+    int depth,
+    boolean pairs)
+    implements GroupScales {
+
+  private static final int FRAGMENT = 8;
+
+  @Override
+  public List<Value> load(Int column, Int depth) {
+    var first = firstColumn.plus(column).plus(k.lane().rem(4).times(2));
+    var left = problem.n.minus(first);
+    var group = depth.min(problem.depth.plus(-1)).shr(problem.groupShift);
+    var row = problem.scales.plus(first.wide()).row(group, problem.n);
+    var scales = new ArrayList<Value>();
+    for (int fragment = 0; fragment < columns; fragment += FRAGMENT) {
+      int atOnce = pairs ? 2 : 1;
+      for (int i = fragment; i < fragment + 2; i += atOnce) {
+        scales.addAll(row.loadWhere(left.gt(k.integer(i)), atOnce, k.integer(i)));
+      }
+    }
+    return scales;
+  }
+}

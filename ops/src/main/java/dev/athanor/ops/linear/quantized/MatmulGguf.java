@@ -1,0 +1,121 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.quant.BlockFormat;
+import dev.athanor.ops.quant.Problems;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
+
+/** The product with weights in GGML's block formats. */
+public final class MatmulGguf implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul-gguf",
+          "Multiplies a matrix with weights as GGUF files have them.",
+          List.of(
+              new Input("a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left matrix"),
+              new Input(
+                  "w",
+                  "[N, K]",
+                  BlockFormat.GGML,
+                  false,
+                  "the weights, a row of blocks for each column of c; the dtype says the format")),
+          List.of(),
+          List.of(Output.of("c", "[M, N]", "f32", "the product")),
+          "c = a·wᵀ, with w as GGML defines its numbers, sums in f32. Factors of f32 keep at least 20"
+              + " bits in every kernel. With a of f16, kernels for tensor cores round weights to f16,"
+              + " where one beyond 65504 becomes infinite",
+          "2·M·N·K");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  private static ProjectionProblem problem(Map<String, TensorType> inputs) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var w = Objects.requireNonNull(inputs.get("w"));
+    if (w.shape().rank() != 2) {
+      throw new OpException.ShapeMismatch(
+          "w", "input \"w\" has shape %s; it must be a matrix [N, K]".formatted(w.shape()));
+    }
+    int n = Checks.requireExtent("w", w, w.shape().extent(0));
+    int depth = Checks.requireExtent("w", w, w.shape().extent(1));
+    return new ProjectionProblem(
+        new Packing.Block(w.dtype()),
+        a.dtype(),
+        DType.F32,
+        ProjectionProblem.requireRows("a", a, depth),
+        depth,
+        31,
+        "a",
+        List.of(new ProjectionProblem.Projection("w", "", "", "c", n)));
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return ProjectionPlanner.plans("matmul-gguf", problem(inputs), inputs, capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var w = Objects.requireNonNull(inputs.get("w"));
+    return Map.of("c", Problems.product(left(inputs), columns(w), weights(w)));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    var w = Objects.requireNonNull(inputs.get("w"));
+    return Problems.product(left(inputs), columns(w), weights(w), elements);
+  }
+
+  private static HostTensor left(Map<String, HostTensor> inputs) {
+    return Objects.requireNonNull(inputs.get("a"));
+  }
+
+  private static int columns(HostTensor w) {
+    return (int) w.type().shape().extent(0);
+  }
+
+  private static Problems.Columns weights(HostTensor w) {
+    int depth = (int) w.type().shape().extent(1);
+    return column ->
+        IntStream.range(0, depth).mapToDouble(i -> w.get((long) column * depth + i)).toArray();
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    return tolerance(a.dtype(), a.shape().extent(-1));
+  }
+
+  /** How far a product may be off: as one of f32, or as much as weights that are rounded to f16. */
+  static Tolerance tolerance(DType in, long depth) {
+    return Tolerance.relative(in == DType.F32 ? 1e-6 * Math.sqrt((double) depth) : 1e-3);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return ProjectionCases.gguf(random, quick);
+  }
+}

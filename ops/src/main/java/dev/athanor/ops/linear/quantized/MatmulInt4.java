@@ -1,0 +1,150 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.quant.Int4Weights;
+import dev.athanor.ops.quant.Problems;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
+
+/** The product with four-bit weights in groups. */
+public final class MatmulInt4 implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul-int4",
+          "Multiplies a matrix with four-bit weights, which are dequantised on the way.",
+          List.of(
+              new Input("a", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the left matrix"),
+              new Input(
+                  "packed",
+                  "[N, K/8], [K/8, N] or [K, N/8]",
+                  Set.of(DType.U32),
+                  false,
+                  "words of eight weights, as the layout says; K is a multiple of 8"),
+              new Input(
+                  "scales",
+                  "[K/groupSize, N]",
+                  Set.of(DType.F16),
+                  false,
+                  "of each group of weights"),
+              new Input(
+                  "zeros",
+                  "[K/groupSize, N/8]",
+                  Set.of(DType.U32),
+                  true,
+                  "packed zero points, for the layouts gptq and awq only; without them every zero point is"
+                      + " 8")),
+          Stream.concat(
+                  Int4Weights.ATTRIBUTES.stream(),
+                  Stream.of(
+                      Attribute.choice(
+                          "outDtype",
+                          "",
+                          List.of("f32", "f16", "bf16"),
+                          "the dtype of c: f32, or that of a, which is the default")))
+              .toList(),
+          List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
+          "c = a·w, w = scales · (q − zero) (scales · q in the layout k-packed), sums in f32",
+          "2·M·N·K");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  private static Int4Weights weights(Map<String, TensorType> inputs, Attributes attributes) {
+    return Int4Weights.of(
+        "packed",
+        Objects.requireNonNull(inputs.get("packed")),
+        "scales",
+        inputs.get("scales"),
+        inputs.get("zeros"),
+        attributes);
+  }
+
+  private static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var weights = weights(inputs, attributes);
+    var asked = attributes.choice("outDtype");
+    var out = asked.isEmpty() ? a.dtype() : DType.of(asked).orElseThrow();
+    if (out != DType.F32 && out != a.dtype()) {
+      throw new OpException.UnsupportedDType(
+          "outDtype",
+          "a product of %s is f32 or %s, got outDtype %s"
+              .formatted(a.dtype().text(), a.dtype().text(), asked));
+    }
+    return new ProjectionProblem(
+        Packing.of(weights),
+        a.dtype(),
+        out,
+        ProjectionProblem.requireRows("a", a, weights.k()),
+        weights.k(),
+        weights.groupShift(),
+        "a",
+        List.of(
+            new ProjectionProblem.Projection(
+                "packed", "scales", weights.zeros() ? "zeros" : "", "c", weights.n())));
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return ProjectionPlanner.plans("matmul-int4", problem(inputs, attributes), inputs, capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var weights = weights(HostTensor.types(inputs), attributes);
+    return Map.of("c", Problems.product(left(inputs), weights.n(), columns(weights, inputs)));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    var weights = weights(HostTensor.types(inputs), attributes);
+    return Problems.product(left(inputs), weights.n(), columns(weights, inputs), elements);
+  }
+
+  private static HostTensor left(Map<String, HostTensor> inputs) {
+    return Objects.requireNonNull(inputs.get("a"));
+  }
+
+  private static Problems.Columns columns(Int4Weights weights, Map<String, HostTensor> inputs) {
+    return weights.columns(
+        Objects.requireNonNull(inputs.get("packed")),
+        Objects.requireNonNull(inputs.get("scales")),
+        inputs.get("zeros"));
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return tolerance(dtype);
+  }
+
+  /** Of a result, which is rounded to its dtype at the end: to bf16 by up to 2^-9 of itself. */
+  static Tolerance tolerance(DType out) {
+    return Tolerance.relative(out == DType.BF16 ? 4e-3 : 2e-3);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return ProjectionCases.int4(random, quick);
+  }
+}

@@ -1,0 +1,199 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.quant.BlockFormat;
+import dev.athanor.ops.quant.Int4Layout;
+import dev.athanor.ops.quant.QuantDraw;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Products with quantised weights, of awkward sizes. */
+final class ProjectionCases {
+
+  private ProjectionCases() {}
+
+  static List<Case> gguf(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var cases = new ArrayList<Case>();
+    var formats = BlockFormat.GGML.stream().sorted().toList();
+    // M, N, and blocks along K; the last has shares of K of which one is shorter
+    int[][] sizes =
+        quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}, {18, 11, 0}};
+    for (int f = 0; f < formats.size(); f++) {
+      var format = formats.get(f);
+      for (int s = 0; s < sizes.length; s++) {
+        // both types of a with each size and each format in turn
+        var in = (f + s) % 2 == 0 ? DType.F32 : DType.F16;
+        int m = sizes[s][0];
+        int along = s < 2 ? sizes[s][2] : format.blockElements() == 32 ? 35 : 5;
+        int k = along * format.blockElements();
+        cases.add(
+            new Case(
+                Map.of(
+                    "a",
+                    draw.normal(in, m, k),
+                    "w",
+                    draw.blocks(TensorType.of(format, sizes[s][1], k))),
+                Attributes.of(new MatmulGguf().description(), Map.of()),
+                Map.of("c", MatmulGguf.tolerance(in, k))));
+      }
+    }
+    return cases;
+  }
+
+  static List<Case> int4(RandomGenerator random, boolean quick) {
+    var all = new Int4Cases(random);
+    // M, N, K, group
+    int turn = 0;
+    var every = quick ? new int[] {2, 24, 64, 32} : new int[] {17, 40, 96, 32};
+    for (var layout : Int4Layout.values()) {
+      for (var zeroFormat : zeroFormats(layout)) {
+        all.add(turn++, layout, every, zeroFormat);
+      }
+    }
+    if (!quick) {
+      // bf16, whose scales are applied to sums, with every format of zero points
+      for (var layout : Int4Layout.values()) {
+        for (var zeroFormat : zeroFormats(layout)) {
+          all.add(1, layout, new int[] {17, 40, 160, 32}, zeroFormat);
+          all.add(4, layout, new int[] {65, 72, 192, 64}, zeroFormat);
+        }
+      }
+    }
+    var others =
+        quick
+            ? new int[][] {{17, 8, 24, -1}}
+            // of the last the shares of K are of different depths
+            : new int[][] {
+              {1, 24, 256, 128}, {65, 72, 40, -1}, {3, 8, 136, 64}, {17, 24, 1048, 128}
+            };
+    for (var size : others) {
+      for (var layout : Int4Layout.values()) {
+        // formats of zero points in turn
+        var formats = zeroFormats(layout);
+        all.add(turn, layout, size, formats.get(turn++ % formats.size()));
+      }
+    }
+    if (!quick) {
+      all.add(0, Int4Layout.K_PACKED, new int[] {17, 13, 128, 64}, "");
+      all.add(1, Int4Layout.K_PACKED, new int[] {5, 18, 80, 32}, "");
+      all.add(2, Int4Layout.GPTQ, new int[] {17, 13, 40, 32}, "");
+      all.add(3, Int4Layout.GPTQ, new int[] {2, 34, 40, 32}, "");
+      all.addSpecial(17, 13, 40);
+    }
+    return all.cases;
+  }
+
+  private static List<String> zeroFormats(Int4Layout layout) {
+    return layout == Int4Layout.K_PACKED ? List.of("") : List.of("", "plain", "less-one");
+  }
+
+  /** Products of four-bit weights: dtypes go in turn. */
+  private static final class Int4Cases {
+    private final Draw draw;
+    private final QuantDraw quants;
+    private final List<Case> cases = new ArrayList<>();
+
+    Int4Cases(RandomGenerator random) {
+      draw = new Draw(random);
+      quants = new QuantDraw(random);
+    }
+
+    /** NaN and infinities spread over their row, and what is near zero stays there. */
+    void addSpecial(int m, int n, int k) {
+      cases.add(
+          new Case(
+              Map.of(
+                  "a", draw.special(DType.F16, m, k),
+                  "packed", quants.words(n, k / 8),
+                  "scales", quants.scales(DType.F16, 1, n)),
+              Attributes.of(new MatmulInt4().description(), Map.of("outDtype", "f32")),
+              Map.of("c", MatmulInt4.tolerance(DType.F32))));
+    }
+
+    void add(int turn, Int4Layout layout, int[] size, String zeroFormat) {
+      int n = size[1];
+      int k = size[2];
+      int groups = size[3] == -1 ? 1 : Math.ceilDiv(k, size[3]);
+      var in = turn % 3 == 1 ? DType.BF16 : DType.F16;
+      var out = turn % 2 == 0 ? DType.F32 : in;
+      var inputs = new HashMap<String, HostTensor>();
+      inputs.put("a", draw.normal(in, size[0], k));
+      inputs.put(
+          "packed",
+          switch (layout) {
+            case K_PACKED -> quants.words(n, k / 8);
+            case GPTQ -> quants.words(k / 8, n);
+            case AWQ -> quants.words(k, n / 8);
+          });
+      inputs.put("scales", quants.scales(DType.F16, groups, n));
+      if (!zeroFormat.isEmpty()) {
+        inputs.put("zeros", quants.words(groups, n / 8));
+      }
+      var attributes =
+          Map.of(
+              "layout",
+              layout.text(),
+              "groupSize",
+              size[3],
+              "zeroFormat",
+              zeroFormat,
+              "outDtype",
+              out == DType.F32 ? "f32" : "");
+      cases.add(
+          new Case(
+              inputs,
+              Attributes.of(new MatmulInt4().description(), attributes),
+              Map.of("c", MatmulInt4.tolerance(out))));
+    }
+  }
+
+  static List<Case> qkv(QkvProject op, boolean int4, RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var quants = new QuantDraw(random);
+    var cases = new ArrayList<Case>();
+    // M, Nq, Nkv, K
+    var sizes =
+        quick
+            ? new int[][] {{3, 18, 10, 40}}
+            : new int[][] {
+              {1, 64, 32, 64},
+              {17, 18, 34, 48},
+              {63, 13, 5, 40},
+              {65, 34, 18, 72},
+              {5, 7, 1, int4 ? 8 : 31}
+            };
+    int turn = 0;
+    for (var size : sizes) {
+      var in = turn++ % 2 == 0 ? DType.F16 : DType.BF16;
+      int k = size[3];
+      var inputs = new HashMap<String, HostTensor>();
+      inputs.put("x", draw.normal(in, size[0], k));
+      for (var letter : QkvProject.LETTERS) {
+        int n = letter.equals("q") ? size[1] : size[2];
+        inputs.put("w" + letter, int4 ? quants.words(n, k / 8) : quants.bytes(k, n));
+        inputs.put(
+            "scale" + letter.toUpperCase(Locale.ROOT),
+            int4 ? quants.scales(DType.F16, Math.ceilDiv(k, 32), n) : quants.scales(DType.F32));
+      }
+      cases.add(
+          new Case(
+              inputs,
+              Attributes.of(op.description(), int4 ? Map.of("groupSize", 32) : Map.of()),
+              Map.of(
+                  "q", QkvProject.tolerance(in),
+                  "k", QkvProject.tolerance(in),
+                  "v", QkvProject.tolerance(in))));
+    }
+    return cases;
+  }
+}

@@ -1,0 +1,112 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.quant.Problems;
+import dev.athanor.ops.tile.Epilogue;
+import java.util.ArrayList;
+import java.util.Optional;
+import java.util.function.BinaryOperator;
+
+/**
+ * What a block of a kernel with one or more products knows before it begins. The kernel's
+ * parameters are {@code a, m, k, groupShift} and for each product {@code weights, scales, zeros, c,
+ * n}. The blocks of the grid's first dimension take the tiles of the first product, then those of
+ * the next.
+ */
+final class ProjectionParameters {
+  final GlobalPointer a;
+  final Int m;
+  final Int depth;
+  final Int groupShift;
+  final GlobalPointer weights;
+  final GlobalPointer scales;
+  final GlobalPointer zeros;
+  final GlobalPointer c;
+  final Int n;
+
+  /** The number of the block's tile, of those of its product. */
+  final Int tile;
+
+  private final KernelBuilder k;
+  private final Packing packing;
+  private final DType out;
+
+  private record Product(
+      GlobalPointer weights, GlobalPointer scales, GlobalPointer zeros, GlobalPointer c, Int n) {}
+
+  /**
+   * Declares the parameters and chooses the product that the block belongs to.
+   *
+   * @param tiles how many there are in the grid's first dimension, of a product's m and n
+   */
+  ProjectionParameters(
+      KernelBuilder k,
+      Packing packing,
+      DType in,
+      DType out,
+      int products,
+      BinaryOperator<Int> tiles) {
+    this.k = k;
+    this.packing = packing;
+    this.out = out;
+    a = k.input("a", Problems.type(in));
+    m = k.integer("m");
+    depth = k.integer("k");
+    groupShift = k.integer("groupShift");
+    var all = new ArrayList<Product>();
+    for (int i = 0; i < products; i++) {
+      all.add(
+          new Product(
+              k.input("weights" + i, packing.element()),
+              k.input("scales" + i, packing.scale()),
+              k.input("zeros" + i, Type.U32),
+              k.pointer("c" + i, Problems.type(out)),
+              k.integer("n" + i)));
+    }
+    var own = all.getFirst();
+    var number = k.block();
+    Int before = k.integer(0);
+    for (int i = 1; i < products; i++) {
+      var last = all.get(i - 1);
+      var next = all.get(i);
+      before = before.plus(tiles.apply(m, last.n));
+      var later = k.block().ge(before);
+      own =
+          new Product(
+              next.weights.where(later, own.weights),
+              next.scales.where(later, own.scales),
+              next.zeros.where(later, own.zeros),
+              next.c.where(later, own.c),
+              next.n.where(later, own.n));
+      number = k.block().minus(before).where(later, number);
+    }
+    weights = own.weights;
+    scales = own.scales;
+    zeros = own.zeros;
+    c = own.c;
+    n = own.n;
+    tile = number;
+  }
+
+  /** What becomes of sums: where one scale is that of all weights, it is applied to them. */
+  Epilogue.Applied epilogue() {
+    var factor =
+        packing.scaled() ? Optional.<Real>empty() : Optional.of(scales.load(k.integer(0)).widen());
+    return new Epilogue.Applied(
+        epilogue(packing, out), factor, Optional.empty(), Optional.empty(), Optional.empty());
+  }
+
+  static Epilogue epilogue(Packing packing, DType out) {
+    return new Epilogue(
+        packing.scaled() ? Epilogue.Scale.NONE : Epilogue.Scale.TENSOR,
+        Optional.empty(),
+        Activation.NONE,
+        out);
+  }
+}

@@ -1,0 +1,383 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Wide;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.quant.Run;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Products of few rows with {@link RowWeights}: the lanes of a warp share the parts of a column's
+ * weights, decode them in registers and multiply them with each row, in f32. Weights are read once
+ * for all rows, and the left matrix once for all columns of a block, by {@link StagedRows}.
+ *
+ * @param length of a run that a lane decodes
+ * @param rows of the left matrix that a block multiplies
+ * @param columns of a warp, which share what is read of the left matrix
+ * @param split whether all warps of a block share the columns of one, for few columns; the left
+ *     matrix is then not staged
+ * @param stages how many steps of a warp are on their way in shared memory, for blocks that no
+ *     access of 16 bytes suits; 0 where lanes read their parts themselves
+ * @param products how many there are
+ */
+record RowGemv(
+    Packing packing,
+    DType in,
+    DType out,
+    int length,
+    int rows,
+    int columns,
+    boolean split,
+    int stages,
+    int products)
+    implements Variant {
+
+  private static final int COPY = 16;
+
+  @Override
+  public String name() {
+    return "gemv_%s_%s_%s_l%d_m%d_n%d%s%s%s"
+        .formatted(
+            packing.text(),
+            in.text(),
+            out.text(),
+            length,
+            rows,
+            columns,
+            split ? "_split" : "",
+            stages > 0 ? "_s" + stages : "",
+            products > 1 ? "_p" + products : "");
+  }
+
+  private int warps() {
+    return split ? 4 : 8;
+  }
+
+  int threads() {
+    return warps() * KernelBuilder.WARP;
+  }
+
+  /** Columns of a block. */
+  int tile() {
+    return split ? columns : warps() * columns;
+  }
+
+  /** The bytes of what is on its way in shared memory. */
+  private int ringBytes() {
+    return warps() * stages * columns * slotBytes();
+  }
+
+  /** The dynamic shared memory of a block. */
+  int sharedBytes() {
+    return ringBytes() + (split ? 0 : StagedRows.bytes(packing, in, length, rows));
+  }
+
+  /** The bytes of a step of a warp in a column, and those before it that were copied along. */
+  private int slotBytes() {
+    return stages == 0 ? 0 : Math.ceilDiv(stepBytes(), COPY) * COPY + COPY;
+  }
+
+  private int stepBytes() {
+    return RowWeights.bytes(((Packing.Block) packing).format(), KernelBuilder.WARP, length);
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), threads(), k -> new Body(k, this).write());
+  }
+
+  /** Where a lane finds what it multiplies with a run of a part. */
+  private interface Left {
+
+    /** The numbers of a row. */
+    List<Real> run(int row, int run, Run weights);
+
+    /** Their sum. */
+    Real total(int row, int run, List<Real> ofRun);
+  }
+
+  private static final class Body {
+    private final KernelBuilder k;
+    private final RowGemv variant;
+    private final ProjectionParameters problem;
+    private final RowWeights weights;
+    private final SharedTile shared;
+    private final Int firstRow;
+    private final Int firstColumn;
+    private final Int steps;
+    private final List<List<Real.Variable>> sums = new ArrayList<>();
+
+    Body(KernelBuilder k, RowGemv variant) {
+      this.k = k;
+      this.variant = variant;
+      this.problem =
+          new ProjectionParameters(
+              k,
+              variant.packing,
+              variant.in,
+              variant.out,
+              variant.products,
+              (m, n) -> n.plus(variant.tile() - 1).div(variant.tile()));
+      // what raised quants lose is nothing beside what activations of 16 bits have lost
+      boolean raised = variant.in != DType.F32;
+      this.weights = new RowWeights(k, problem, variant.packing, variant.length, raised);
+      this.shared = k.dynamicShared();
+      this.firstRow = k.blockY().times(variant.rows);
+      var ofBlock = problem.tile.times(variant.tile());
+      this.firstColumn = variant.split ? ofBlock : ofBlock.plus(k.warp().times(variant.columns));
+      // a step is a part for each lane
+      this.steps = weights.parts().plus(KernelBuilder.WARP - 1).div(KernelBuilder.WARP);
+      for (int c = 0; c < variant.columns; c++) {
+        var ofColumn = new ArrayList<Real.Variable>();
+        for (int r = 0; r < variant.rows; r++) {
+          ofColumn.add(k.variable(k.real(Type.F32, 0)));
+        }
+        sums.add(ofColumn);
+      }
+    }
+
+    void write() {
+      var ring = variant.stages > 0 ? new Ring() : null;
+      if (variant.split) {
+        k.loop(k.warp(), steps, variant.warps(), step -> multiply(ring, step, fromGlobal()));
+      } else {
+        var staged =
+            new StagedRows(
+                k,
+                shared.at(k.integer(variant.ringBytes()), Type.U8, 1, 1, 1),
+                problem,
+                variant.packing,
+                variant.in,
+                variant.length,
+                variant.rows,
+                variant.threads());
+        k.loop(
+            k.integer(0),
+            steps,
+            staged.steps(),
+            first -> {
+              staged.fill(firstRow, first);
+              k.loop(
+                  first,
+                  first.plus(staged.steps()).min(steps),
+                  1,
+                  step -> multiply(ring, step, fromShared(staged, step.minus(first))));
+              k.barrier();
+            });
+      }
+      if (ring != null) {
+        k.awaitCopies(0);
+      }
+      store();
+    }
+
+    /** A column of this warp, the last one where there are no more. */
+    private Int column(int c) {
+      return firstColumn.plus(c).min(problem.n.plus(-1));
+    }
+
+    /** The steps that are on their way to shared memory. */
+    private final class Ring {
+      private final int slot = variant.columns * variant.slotBytes();
+      private final int ahead = variant.stages - 1;
+      private final int apart = variant.split ? variant.warps() : 1;
+      private final Int own = k.warp().times(variant.stages * slot);
+      private final Int.Variable full = k.variable(k.integer(0));
+      private final Int.Variable free = k.variable(k.integer(ahead * slot));
+
+      Ring() {
+        var first = variant.split ? k.warp() : k.integer(0);
+        for (int i = 0; i < ahead; i++) {
+          fill(own.plus(i * slot), first.plus(i * apart));
+        }
+      }
+
+      /** Waits for a step, and starts the copies of a later one. */
+      void await(Int step) {
+        k.awaitCopies(ahead - 1);
+        // all lanes' copies are there, and the slot that is filled next has been read
+        k.warpBarrier();
+        fill(own.plus(free), step.plus(ahead * apart));
+      }
+
+      /** Decodes a lane's part of the step that was awaited. */
+      List<Run> decode(int c, Int step, Int part) {
+        var begin = own.plus(full).plus(c * variant.slotBytes());
+        return weights.decode(
+            shared, begin.plus(before(c, step)), step.times(KernelBuilder.WARP), part);
+      }
+
+      void next() {
+        for (var offset : List.of(full, free)) {
+          var next = offset.plus(slot);
+          offset.set(k.integer(0).where(next.eq(k.integer(variant.stages * slot)), next));
+        }
+      }
+
+      private Wide rowBytes() {
+        var format = ((Packing.Block) variant.packing).format();
+        return problem.depth.div(format.blockElements()).wide().times(format.bytes());
+      }
+
+      /** Where a step of a column begins, in bytes. */
+      private Wide start(int c, Int step) {
+        return rowBytes().times(column(c)).plus(step.wide().times(variant.stepBytes()));
+      }
+
+      /** How many bytes before a step the copies begin, so that they are aligned. */
+      private Int before(int c, Int step) {
+        return start(c, step).narrow().rem(COPY);
+      }
+
+      /** Starts the copies of a step; beyond the end of the row they bring zeros. */
+      private void fill(Int to, Int step) {
+        for (int c = 0; c < variant.columns; c++) {
+          var begin = start(c, step).minus(before(c, step).wide());
+          var end = rowBytes().times(column(c).plus(1));
+          int chunks = variant.slotBytes() / COPY;
+          for (int done = 0; done < chunks; done += KernelBuilder.WARP) {
+            var chunk = k.lane().plus(done);
+            int ofColumn = c * variant.slotBytes();
+            Runnable copy =
+                () -> {
+                  var from = begin.plus(chunk.times(COPY).wide());
+                  var valid = end.minus(from).min(k.wide(COPY)).max(k.wide(0)).narrow();
+                  shared
+                      .at(to.plus(ofColumn).plus(chunk.times(COPY)), Type.U8, 1, COPY, COPY)
+                      .copyAsync(
+                          k.integer(0),
+                          k.integer(0),
+                          COPY,
+                          problem.weights.plus(from),
+                          k.integer(0),
+                          valid);
+                };
+            if (done + KernelBuilder.WARP <= chunks) {
+              copy.run();
+            } else {
+              k.when(chunk.lt(chunks), copy);
+            }
+          }
+        }
+        k.commitCopies();
+      }
+    }
+
+    /** Multiplies a lane's part of a step. */
+    private void multiply(@Nullable Ring ring, Int step, Left left) {
+      if (ring != null) {
+        ring.await(step);
+      }
+      var part = step.times(KernelBuilder.WARP).plus(k.lane());
+      k.when(
+          part.lt(weights.parts()),
+          () -> {
+            var decoded = new ArrayList<List<Run>>();
+            for (int c = 0; c < variant.columns; c++) {
+              decoded.add(
+                  ring != null ? ring.decode(c, step, part) : weights.decode(column(c), part));
+            }
+            multiply(decoded, left);
+          });
+      if (ring != null) {
+        ring.next();
+      }
+    }
+
+    /** Adds the products of the same part of each column with each row. */
+    private void multiply(List<List<Run>> parts, Left left) {
+      for (int run = 0; run < parts.getFirst().size(); run++) {
+        var first = parts.getFirst().get(run);
+        for (int r = 0; r < variant.rows; r++) {
+          var x = left.run(r, run, first);
+          var total = first.offset().isPresent() ? left.total(r, run, x) : null;
+          for (int c = 0; c < variant.columns; c++) {
+            var weight = parts.get(c).get(run);
+            var sum = sums.get(c).get(r);
+            sum.addProduct(dot(weight.quants(), x), weight.scale());
+            if (total != null) {
+              sum.addProduct(total, weight.offset().orElseThrow());
+            }
+          }
+        }
+      }
+    }
+
+    private Left fromShared(StagedRows staged, Int step) {
+      return new Left() {
+        @Override
+        public List<Real> run(int row, int run, Run weights) {
+          return staged.load(row, step, run, weights.quants().size());
+        }
+
+        @Override
+        public Real total(int row, int run, List<Real> ofRun) {
+          return staged.total(row, step, run);
+        }
+      };
+    }
+
+    private Left fromGlobal() {
+      return new Left() {
+        @Override
+        public List<Real> run(int row, int run, Run weights) {
+          var source = problem.a.row(firstRow.plus(row).min(problem.m.plus(-1)), problem.depth);
+          int count = weights.quants().size();
+          int atOnce = Math.min(count, 16 / variant.in.bytes());
+          var values = new ArrayList<Real>();
+          for (int i = 0; i < count; i += atOnce) {
+            source.load(atOnce, weights.first().plus(i)).forEach(v -> values.add(v.widen()));
+          }
+          return values;
+        }
+
+        @Override
+        public Real total(int row, int run, List<Real> ofRun) {
+          return StagedRows.sum(ofRun);
+        }
+      };
+    }
+
+    private static Real dot(List<Real> a, List<Real> b) {
+      var sum = a.getFirst().times(b.getFirst());
+      for (int i = 1; i < a.size(); i++) {
+        sum = a.get(i).fma(b.get(i), sum);
+      }
+      return sum;
+    }
+
+    private void store() {
+      var flat = new ArrayList<Real>();
+      sums.forEach(flat::addAll);
+      var totals =
+          variant.split
+              ? k.reduceBlock(flat, variant.threads(), 0, Real::plus)
+              : flat.stream().map(s -> k.reduceLanes(s, KernelBuilder.WARP, Real::plus)).toList();
+      var own = variant.split ? k.thread() : k.lane();
+      var epilogue = problem.epilogue();
+      for (int c = 0; c < variant.columns; c++) {
+        var column = firstColumn.plus(c);
+        var ofColumn = epilogue.column(column, problem.n);
+        for (int r = 0; r < variant.rows; r++) {
+          var row = firstRow.plus(r);
+          var sum = totals.get(c * variant.rows + r);
+          var value = epilogue.finish(sum, epilogue.row(row, problem.m), ofColumn);
+          // a lane for each result, as far as there are lanes
+          var mine = own.eq((c * variant.rows + r) % KernelBuilder.WARP);
+          problem
+              .c
+              .row(row, problem.n)
+              .storeWhere(mine.and(column.lt(problem.n)).and(row.lt(problem.m)), column, value);
+        }
+      }
+    }
+  }
+}

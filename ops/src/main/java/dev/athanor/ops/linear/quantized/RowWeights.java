@@ -1,0 +1,181 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.quant.BlockBytes;
+import dev.athanor.ops.quant.BlockFormat;
+import dev.athanor.ops.quant.Int4Layout;
+import dev.athanor.ops.quant.Quants;
+import dev.athanor.ops.quant.Run;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Weights of which a thread decodes some along K at once, a part of a column: blocks of GGML, and
+ * int4 whose words go along K.
+ */
+final class RowWeights {
+
+  private final KernelBuilder k;
+  private final ProjectionParameters problem;
+  private final Packing packing;
+  private final int length;
+  private final Optional<BlockFormat> format;
+
+  /**
+   * Describes the weights of a block's product.
+   *
+   * @param length of a run, see {@link #longestRun}
+   * @param raised see {@link BlockFormat}
+   */
+  RowWeights(
+      KernelBuilder k, ProjectionParameters problem, Packing packing, int length, boolean raised) {
+    this.k = k;
+    this.problem = problem;
+    this.packing = packing;
+    this.length = length;
+    this.format =
+        packing instanceof Packing.Block(var dtype)
+            ? Optional.of(new BlockFormat(k, dtype, raised))
+            : Optional.empty();
+  }
+
+  /** The longest run of a part that rows of {@code depth} weights are whole numbers of. */
+  static int longestRun(Packing packing, int depth) {
+    return packing instanceof Packing.Block(var dtype)
+        ? BlockFormat.longestRun(dtype)
+        : Math.min(32, Integer.lowestOneBit(depth));
+  }
+
+  /** Of how many weights along K whole parts are consecutive ones. */
+  static int span(Packing packing) {
+    return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
+  }
+
+  /** Where the runs of a part of blocks begin, when part 0 begins at 0 and a span. */
+  List<Int> firsts(Int part) {
+    var dtype = ((Packing.Block) packing).format();
+    var first = BlockFormat.first(dtype, part, length);
+    return BlockFormat.runs(dtype) == 1
+        ? List.of(first)
+        : List.of(first, first.plus(BlockFormat.apart(dtype)));
+  }
+
+  /**
+   * Where a weight is.
+   *
+   * @param within the part
+   */
+  record Place(Int part, Int within) {}
+
+  /** Where weights {@code element} and behind it are, that are neighbours of one run. */
+  static Place place(Packing packing, Int element, int length) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    if (apart == 0) {
+      return new Place(element.div(length), element.rem(length));
+    }
+    var inFirsts = element.div(2 * apart).times(apart).plus(element.rem(apart));
+    var run = element.div(apart).rem(2);
+    return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
+  }
+
+  /** How many of {@code span} neighbours along K, from the first of a part on, that part has. */
+  static int together(Packing packing, int length, int span) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
+  }
+
+  /** How many runs of a part have an offset, by which what they are multiplied with is summed. */
+  static int sums(Packing packing) {
+    return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
+        ? BlockFormat.runs(dtype)
+        : 0;
+  }
+
+  /** The weights of a part whose runs have a length. */
+  static int part(Packing packing, int length) {
+    return packing instanceof Packing.Block(var dtype) ? length * BlockFormat.runs(dtype) : length;
+  }
+
+  /** The bytes of consecutive parts, which are whole blocks. */
+  static int bytes(DType format, int parts, int length) {
+    return parts
+        * part(new Packing.Block(format), length)
+        / format.blockElements()
+        * format.bytes();
+  }
+
+  /** The number of the parts of a row. */
+  Int parts() {
+    return problem.depth.div(part(packing, length));
+  }
+
+  /**
+   * Decodes a part from global memory.
+   *
+   * @param row the column of the product
+   */
+  List<Run> decode(Int row, Int part) {
+    return switch (packing) {
+      case Packing.Block(var dtype) -> {
+        int perBlock = BlockFormat.parts(dtype, length);
+        var bytesOfRow = problem.depth.div(dtype.blockElements()).wide().times(dtype.bytes());
+        var block = part.div(perBlock);
+        var start =
+            problem.weights.plus(bytesOfRow.times(row)).plus(block.wide().times(dtype.bytes()));
+        var bytes = BlockBytes.global(k, start, BlockFormat.alignment(dtype));
+        yield inRow(dtype, block, decoder().decode(bytes, part.rem(perBlock), length));
+      }
+      case Packing.AlongK _ -> {
+        var first = part.times(length);
+        var words = problem.weights.row(row, problem.depth.div(Int4Layout.WORD));
+        var group = first.shr(problem.groupShift);
+        var scale = problem.scales.row(group, problem.n).load(row).widen();
+        var runs = new ArrayList<Run>();
+        int i = 0;
+        for (Value word : words.load(length / Int4Layout.WORD, first.div(Int4Layout.WORD))) {
+          runs.add(
+              new Run(
+                  first.plus(i++ * Int4Layout.WORD),
+                  Quants.signedNibbles(k, word.integer()),
+                  scale,
+                  Optional.empty()));
+        }
+        yield runs;
+      }
+      case Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
+    };
+  }
+
+  /**
+   * Decodes a part of a row, of which consecutive parts lie in shared memory.
+   *
+   * @param start the byte of the array where they begin
+   * @param first the number of the first of them, which begins a block
+   */
+  List<Run> decode(SharedTile array, Int start, Int first, Int part) {
+    var dtype = ((Packing.Block) packing).format();
+    int perBlock = BlockFormat.parts(dtype, length);
+    var within = part.minus(first);
+    var from = start.plus(within.div(perBlock).times(dtype.bytes()));
+    // what 16 bytes were copied to begins where they did within 16 bytes of global memory
+    var bytes = BlockBytes.shared(k, array, from, BlockFormat.alignment(dtype));
+    var runs = decoder().decode(bytes, within.rem(perBlock), length);
+    return inRow(dtype, part.div(perBlock), runs);
+  }
+
+  private BlockFormat decoder() {
+    return format.orElseThrow();
+  }
+
+  private static List<Run> inRow(DType dtype, Int block, List<Run> runs) {
+    var first = block.times(dtype.blockElements());
+    return runs.stream()
+        .map(run -> new Run(first.plus(run.first()), run.quants(), run.scale(), run.offset()))
+        .toList();
+  }
+}

@@ -1,0 +1,206 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.quant.Problems;
+import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.GroupScales;
+import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.Place;
+import dev.athanor.ops.tile.SplitVariant;
+import dev.athanor.ops.tile.Stage;
+import dev.athanor.ops.tile.Staging;
+import dev.athanor.ops.tile.SumStore;
+import dev.athanor.ops.tile.TensorMatmul;
+import dev.athanor.ops.tile.TensorTile;
+import java.util.Optional;
+
+/**
+ * Products with quantised weights on tensor cores: weights are dequantised on their way to shared
+ * memory. Four-bit weights of {@code group} stay integers there, and their scales are applied to
+ * sums: a weight with its scale has more digits than bf16, an integer has not. With {@code split}
+ * the blocks along the second dimension of the grid share K, {@code depth} each, and c is where
+ * their f32 sums go, for {@link SplitVariant}.
+ *
+ * @param group how many weights along K are summed before a scale is applied to the sum; 0 if
+ *     scales are applied to weights
+ * @param accessA bytes of a that may be copied at once
+ * @param accessWeights how many weights may be decoded at once: of int8 as many as rows of N are
+ *     aligned to, of four-bit ones 32 where K is a multiple of that
+ * @param accessC bytes of the products that may be written at once
+ * @param products how many there are
+ */
+record TensorProjection(
+    TensorTile tile,
+    Packing packing,
+    DType in,
+    DType out,
+    int group,
+    int accessA,
+    int accessWeights,
+    int accessC,
+    int products,
+    boolean split)
+    implements Variant {
+
+  /** The weights of the smallest group that has a scale of its own. */
+  static final int LEAST_GROUP = 32;
+
+  /** The most weights of int8 that are loaded at once. */
+  static final int MOST_BYTES = 8;
+
+  /** The least depth of a stage. */
+  static final int DEPTH = 64;
+
+  /** Returns how many weights of a product are summed before a scale is applied to the sum. */
+  static int group(ProjectionProblem problem) {
+    return PairedStaging.decodes(problem.packing()) && problem.in() == DType.BF16
+        ? Math.min(DEPTH, 1 << Math.min(problem.groupShift(), 30))
+        : 0;
+  }
+
+  static Mma mma(DType in) {
+    return switch (in) {
+      case F16 -> Mma.F16;
+      case BF16 -> Mma.BF16;
+      case F32 -> Mma.TF32;
+      default -> throw new IllegalArgumentException(in.text());
+    };
+  }
+
+  /** Rows of f32 keep their digits. */
+  static Factors factors(DType in) {
+    return in == DType.F32 ? Factors.SPLIT : Factors.PLAIN;
+  }
+
+  /** The type of what is in shared memory. */
+  static Type staged(DType in) {
+    var mma = mma(in);
+    return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
+  }
+
+  private Stage stageA() {
+    return new Stage(staged(in), false, tile.m(), tile.k());
+  }
+
+  private Stage stageB() {
+    return new Stage(staged(in), WeightStaging.kIsRow(packing), tile.n(), tile.k());
+  }
+
+  SumStore.Order order() {
+    return SumStore.Order.of(stageA(), stageB());
+  }
+
+  int sharedBytes() {
+    int ring = TensorMatmul.ringBytes(tile, stageA(), stageB());
+    return split
+        ? ring
+        : Math.max(ring, tile.warps() * SumStore.bytes(tile.warpN(), Problems.type(out)));
+  }
+
+  /** The first of two steps, whose blocks share K. */
+  TensorProjection share() {
+    return new TensorProjection(
+        tile, packing, in, DType.F32, group, accessA, accessWeights, accessC, products, true);
+  }
+
+  @Override
+  public String name() {
+    return "mma_%s_%s_%s_%s%s_a%d_w%d_c%d%s"
+        .formatted(
+            packing.text(),
+            in.text(),
+            out.text(),
+            tile,
+            group == 0 ? "" : "_g" + group,
+            accessA,
+            accessWeights,
+            accessC,
+            split ? "_split" : products > 1 ? "_p" + products : "");
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), tile.threads(), this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var problem =
+        new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
+    var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
+    var shared = k.dynamicShared();
+    var product = new TensorMatmul(k, shared, tile, mma(in), stageA(), stageB(), factors(in));
+    var weights = weights(k, shared, problem, place.column());
+    var rows =
+        new MatrixStaging(
+            k,
+            shared,
+            stageA(),
+            problem.a,
+            problem.depth,
+            place.row(),
+            problem.m,
+            problem.depth,
+            accessA,
+            tile.threads());
+    var scales = scales(k, problem, place.column());
+    if (split) {
+      var share = k.integer("depth");
+      var from = k.blockY().times(share);
+      var to = from.plus(share).min(problem.depth);
+      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, scales, from, to));
+      return;
+    }
+    var sums = product.multiply(rows, weights, scales, k.integer(0), problem.depth);
+    k.barrier();
+    var type = Problems.type(out);
+    var store =
+        new SumStore(
+            k,
+            shared,
+            k.warp().times(SumStore.bytes(tile.warpN(), type)),
+            tile.warpN(),
+            type,
+            order(),
+            accessC);
+    product.store(
+        store,
+        sums,
+        place.row(),
+        place.column(),
+        new SumStore.Target(problem.c, problem.m, problem.n),
+        problem.epilogue());
+  }
+
+  private Staging weights(
+      KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int column) {
+    if (PairedStaging.decodes(packing)) {
+      int words =
+          PairedStaging.words(packing, stageB(), tile.threads(), accessWeights == LEAST_GROUP);
+      return new PairedStaging(
+          k, shared, stageB(), problem, column, packing, group == 0, words, tile.threads());
+    }
+    return new WeightStaging(
+        k,
+        shared,
+        stageB(),
+        problem,
+        column,
+        packing,
+        Math.min(accessWeights, MOST_BYTES),
+        tile.threads());
+  }
+
+  private Optional<GroupScales> scales(KernelBuilder k, ProjectionParameters problem, Int column) {
+    return group == 0
+        ? Optional.empty()
+        : Optional.of(
+            new ColumnScales(k, problem, column, tile.warpN(), group, accessC >= 2 * out.bytes()));
+  }
+}

@@ -1,0 +1,147 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.ops.quant.BlockFormat;
+import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.tile.Stage;
+import dev.athanor.ops.tile.Staging;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Brings stages of int8 or of blocks to shared memory, dequantized in registers on the way; {@link
+ * PairedStaging} does it for four-bit weights. Behind the ends of the weights a stage gets some of
+ * them again, which are multiplied with zeros or not stored; int8 has zeros there.
+ */
+final class WeightStaging implements Staging {
+
+  /** Neighbours that are written at once. */
+  private static final int CHUNK = 8;
+
+  private final KernelBuilder k;
+  private final SharedTile shared;
+  private final Stage stage;
+  private final ProjectionParameters problem;
+  private final Int firstColumn;
+  private final Packing packing;
+  private final int access;
+  private final int threads;
+  private final RowWeights rows;
+
+  /**
+   * Describes the weights that a block multiplies.
+   *
+   * @param stage with K as the row where {@link #kIsRow}
+   * @param firstColumn of the block
+   * @param access how many of int8 may be loaded at once, from 1 to 8
+   */
+  WeightStaging(
+      KernelBuilder k,
+      SharedTile shared,
+      Stage stage,
+      ProjectionParameters problem,
+      Int firstColumn,
+      Packing packing,
+      int access,
+      int threads) {
+    this.k = k;
+    this.shared = shared;
+    this.stage = stage;
+    this.problem = problem;
+    this.firstColumn = firstColumn;
+    this.packing = packing;
+    this.access = access;
+    this.threads = threads;
+    this.rows = new RowWeights(k, problem, packing, CHUNK, false);
+  }
+
+  /** Whether the weights that a thread decodes together are neighbours along N. */
+  static boolean kIsRow(Packing packing) {
+    return packing instanceof Packing.AlongN along && along.format() != ColumnWeights.Format.GPTQ;
+  }
+
+  @Override
+  public Runnable fill(Int offset, Int depth) {
+    var to = stage.at(shared, offset);
+    List<Runnable> stores = new ArrayList<>();
+    if (kIsRow(packing)) {
+      int rowsOfPiece = stage.extent() * stage.depth() / (CHUNK * threads);
+      var column = k.thread().rem(stage.extent() / CHUNK).times(CHUNK);
+      var row = k.thread().div(stage.extent() / CHUNK).times(rowsOfPiece);
+      var values = patch(depth.plus(row), rowsOfPiece, firstColumn.plus(column));
+      for (int i = 0; i < rowsOfPiece; i++) {
+        var chunk = round(values.get(i));
+        int within = i;
+        stores.add(() -> store(to, row.plus(within), column, chunk));
+      }
+    } else {
+      int part = RowWeights.part(packing, CHUNK);
+      int parts = stage.depth() / part;
+      for (int piece = 0; piece < stage.extent() * parts; piece += threads) {
+        var index = k.thread().plus(piece);
+        var column = spread(index.div(parts));
+        var ofStage = index.rem(parts);
+        var last = problem.depth.div(part).plus(-1);
+        var runs =
+            rows.decode(
+                firstColumn.plus(column).min(problem.n.plus(-1)),
+                depth.div(part).plus(ofStage).min(last));
+        var firsts = rows.firsts(ofStage);
+        for (int run = 0; run < runs.size(); run++) {
+          var chunk = round(runs.get(run).values());
+          var first = firsts.get(run);
+          stores.add(() -> store(to, column, first, chunk));
+        }
+      }
+    }
+    return () -> stores.forEach(Runnable::run);
+  }
+
+  /**
+   * The column of a group of lanes. The runs of a part lie so many chunks apart, and the chunks of
+   * the first runs fill only every other such group of chunks of a row. Two columns whose numbers
+   * differ in just that bit are swizzled to where the other's gaps are, so these are written
+   * together.
+   */
+  private Int spread(Int column) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) / CHUNK : 0;
+    if (apart < 2 || apart > 4 || stage.element().bytes() != 2) {
+      return column;
+    }
+    int bit = Integer.numberOfTrailingZeros(apart);
+    var differ = column.xor(column.shr(bit)).and(1);
+    return column.xor(differ.times(1 | apart));
+  }
+
+  /** Some rows of K of eight columns. */
+  private List<List<Real>> patch(Int row, int count, Int column) {
+    var weights = new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
+    var patch = new ArrayList<List<Real>>();
+    for (int i = 0; i < count; i++) {
+      patch.add(new ArrayList<>());
+    }
+    for (int c = 0; c < CHUNK; c += access) {
+      var part = weights.patch(row, count, column.plus(c), access, problem.depth);
+      for (int i = 0; i < count; i++) {
+        patch.get(i).addAll(part.get(i));
+      }
+    }
+    return patch;
+  }
+
+  private List<Value> round(List<Real> values) {
+    // f32 is rounded as it is read
+    return values.stream().<Value>map(v -> v.to(stage.element())).toList();
+  }
+
+  private static void store(SharedTile to, Int row, Int column, List<Value> values) {
+    int atOnce = Math.min(values.size(), 16 / values.getFirst().type().bytes());
+    for (int i = 0; i < values.size(); i += atOnce) {
+      to.store(row, column.plus(i), values.subList(i, i + atOnce));
+    }
+  }
+}

@@ -1,0 +1,79 @@
+package dev.athanor.ops.linear.simt;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.ops.linear.ProductParameters;
+import dev.athanor.ops.tile.Epilogue;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A thread's sums of its block's tile: which they are, and what multiplies. */
+abstract sealed class CoresPart permits LaneProducts, DoubleMma {
+  final KernelBuilder k;
+  final CoresVariant variant;
+  final CoresTile tile;
+  private final ProductParameters problem;
+
+  CoresPart(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+    this.k = k;
+    this.variant = variant;
+    this.tile = variant.tile();
+    this.problem = problem;
+  }
+
+  static CoresPart of(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+    return switch (variant.tile().unit()) {
+      case LANES -> new LaneProducts(k, variant, problem);
+      case MMA -> new DoubleMma(k, variant, problem);
+    };
+  }
+
+  /** Adds the product of a stage, whose tiles have K as the row, to the sums. */
+  abstract void multiply(SharedTile a, SharedTile b);
+
+  /** Writes the sums to c. */
+  abstract void store();
+
+  final List<Real.Variable> zeros(int count) {
+    var sums = new ArrayList<Real.Variable>();
+    for (int i = 0; i < count; i++) {
+      sums.add(k.variable(k.real(variant.product().sumType(), 0)));
+    }
+    return sums;
+  }
+
+  /** What is the same in all of a column, for so many columns of the tile from one on. */
+  final List<Epilogue.Line> columns(Int inColumn, int count) {
+    var columns = new ArrayList<Epilogue.Line>();
+    for (int i = 0; i < count; i++) {
+      columns.add(problem.epilogue.column(problem.column.plus(inColumn).plus(i), problem.n));
+    }
+    return columns;
+  }
+
+  /**
+   * Writes neighbours of a row of c, as many at once as may be.
+   *
+   * @param inRow the row in the tile
+   * @param inColumn the column of the first in the tile
+   * @param columns what {@link #columns} gave for them
+   */
+  final void store(Int inRow, Int inColumn, List<Real.Variable> sums, List<Epilogue.Line> columns) {
+    int count =
+        Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
+    var row = problem.row.plus(inRow);
+    var line = problem.epilogue.row(row, problem.m);
+    for (int i = 0; i < sums.size(); i += count) {
+      var column = problem.column.plus(inColumn).plus(i);
+      var inside = row.lt(problem.m).and(column.lt(problem.n));
+      var results = new ArrayList<Value>();
+      for (int j = i; j < i + count; j++) {
+        results.add(problem.epilogue.finish(sums.get(j), line, columns.get(j)));
+      }
+      problem.c.row(row, problem.n).storeWhere(inside, column, results);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+package dev.athanor.ops.linear.simt;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.ops.linear.ProductParameters;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Sums of f64 by tensor cores: a warp multiplies 8x4 of a and 4x8 of b at once. A lane has element
+ * (lane / 4, lane % 4) of a and (lane % 4, lane / 4) of b, as {@code Fragments} says: of either
+ * stage element lane % 4 along K, lane / 4 along c, and with rows of a stage 4 elements apart in
+ * the banks those of half a warp, which is served at once, lie in 16 different ones.
+ */
+final class DoubleMma extends CoresPart {
+
+  private static final Mma SHAPE = Mma.F64;
+
+  private final Int row;
+  private final Int column;
+
+  /** Those of each 8x8 part of c: two neighbours of row lane / 4. */
+  private final List<List<Real.Variable>> sums = new ArrayList<>();
+
+  DoubleMma(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+    super(k, variant, problem);
+    int across = tile.n() / tile.partN();
+    row = k.warp().div(across).times(tile.partM()).plus(k.lane().div(4));
+    column = k.warp().rem(across).times(tile.partN());
+    for (int i = 0; i < down() * across(); i++) {
+      sums.add(zeros(SHAPE.registersSum()));
+    }
+  }
+
+  private int down() {
+    return tile.partM() / SHAPE.m();
+  }
+
+  private int across() {
+    return tile.partN() / SHAPE.n();
+  }
+
+  @Override
+  void multiply(SharedTile a, SharedTile b) {
+    for (int depth = 0; depth < tile.k(); depth += SHAPE.k()) {
+      var ofLane = k.lane().rem(4).plus(depth);
+      var rows = new ArrayList<Value>();
+      for (int i = 0; i < down(); i++) {
+        rows.add(a.load(ofLane, row.plus(i * SHAPE.m())));
+      }
+      var columns = new ArrayList<Value>();
+      for (int i = 0; i < across(); i++) {
+        columns.add(b.load(ofLane, column.plus(k.lane().div(4)).plus(i * SHAPE.n())));
+      }
+      for (int i = 0; i < sums.size(); i++) {
+        k.mma(
+            SHAPE,
+            List.of(rows.get(i / across())),
+            List.of(columns.get(i % across())),
+            sums.get(i));
+      }
+    }
+  }
+
+  @Override
+  void store() {
+    for (int x = 0; x < across(); x++) {
+      var inColumn = column.plus(k.lane().rem(4).times(2)).plus(x * SHAPE.n());
+      var columns = columns(inColumn, SHAPE.registersSum());
+      for (int y = 0; y < down(); y++) {
+        store(row.plus(y * SHAPE.m()), inColumn, sums.get(y * across() + x), columns);
+      }
+    }
+  }
+}

@@ -1,0 +1,112 @@
+package dev.athanor.ops.map;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpException;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * How a cast treats numbers that the target dtype lacks.
+ *
+ * @param fraction how a float becomes an integer
+ * @param saturate whether numbers beyond the greatest one become the greatest one. Otherwise they
+ *     become an infinity, or a NaN in e4m3, which has no infinity. Integers always saturate.
+ */
+public record Conversion(Fraction fraction, boolean saturate) {
+
+  private static final String ROUND = "round";
+  private static final String SATURATE = "saturate";
+
+  /** The direction in which a float is rounded to an integer. */
+  enum Fraction {
+    TRUNCATE("truncate", "rzi"),
+    NEAREST_EVEN("nearest-even", "rni"),
+    FLOOR("floor", "rmi"),
+    CEIL("ceil", "rpi");
+
+    private final String text;
+    private final String modifier;
+
+    Fraction(String text, String modifier) {
+      this.text = text;
+      this.modifier = modifier;
+    }
+
+    /** The rounding modifier of {@code cvt}. */
+    String modifier() {
+      return modifier;
+    }
+
+    /** Rounds a number to an integer. */
+    double apply(double value) {
+      return switch (this) {
+        case TRUNCATE -> value < 0 ? Math.ceil(value) : Math.floor(value);
+        case NEAREST_EVEN -> Math.rint(value);
+        case FLOOR -> Math.floor(value);
+        case CEIL -> Math.ceil(value);
+      };
+    }
+  }
+
+  /** Returns the conversion of a cast without attributes. */
+  public static Conversion usual(DType to) {
+    return new Conversion(Fraction.TRUNCATE, !to.isFloat() || to == DType.E4M3);
+  }
+
+  /** Returns the attributes of {@link #of}. */
+  static List<Attribute> attributes() {
+    return List.of(
+        Attribute.choice(
+            ROUND,
+            Fraction.TRUNCATE.text,
+            Arrays.stream(Fraction.values()).map(fraction -> fraction.text).toList(),
+            "how a float is rounded to an integer; other casts ignore it. truncate drops the"
+                + " fraction, as NumPy, PyTorch and ONNX do"),
+        Attribute.flag(
+                SATURATE,
+                "whether a number beyond the greatest finite number of a float dtype, an infinity"
+                    + " included, becomes that greatest number. false gives an infinity, and a NaN"
+                    + " in e4m3, which has no infinity. The default is true for e4m3 and false for"
+                    + " the other floats; ONNX also saturates to e5m2 by default. Integers always"
+                    + " saturate: true is their default, and false is refused; to bool it has no"
+                    + " effect")
+            .withoutDefault());
+  }
+
+  /**
+   * Reads the attributes of a cast. Roundings that make no difference between two dtypes become
+   * truncation, so that equal kernels have equal names.
+   *
+   * @throws OpException.InvalidAttribute when integers are asked not to saturate
+   */
+  static Conversion of(Attributes attributes, DType from, DType to) {
+    var usual = usual(to);
+    boolean saturate = attributes.has(SATURATE) ? attributes.flag(SATURATE) : usual.saturate;
+    if (!to.isFloat() && to != DType.BOOL && !saturate) {
+      throw new OpException.InvalidAttribute(
+          SATURATE,
+          "attribute \"saturate\" is false, but a cast to %s always saturates; leave it out"
+              .formatted(to.text()));
+    }
+    boolean rounds = from.isFloat() && !to.isFloat() && to != DType.BOOL;
+    return new Conversion(
+        rounds ? fraction(attributes.choice(ROUND)) : Fraction.TRUNCATE,
+        to == DType.BOOL ? usual.saturate : saturate);
+  }
+
+  private static Fraction fraction(String text) {
+    return Arrays.stream(Fraction.values())
+        .filter(fraction -> fraction.text.equals(text))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Returns the suffix of a kernel's name; empty for the usual conversion. */
+  String suffix(DType to) {
+    var rounding = fraction == Fraction.TRUNCATE ? "" : "_" + fraction.text.replace('-', '_');
+    boolean usual = saturate == usual(to).saturate;
+    return rounding + (usual ? "" : saturate ? "_saturate" : "_overflow");
+  }
+}

@@ -1,0 +1,255 @@
+package dev.athanor.ops.map;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.Checks;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
+
+/**
+ * An op that computes each element of its result from one element of each input.
+ *
+ * @param formula what it computes, as the attributes say
+ * @param shapes how the inputs' shapes go together
+ * @param flops floating-point operations an element
+ */
+record ElementwiseOp(
+    OpDescription description, Function<Attributes, Formula> formula, Shapes shapes, int flops)
+    implements Op {
+
+  /** The attribute of a number that multiplies; the formula has one operand more than inputs. */
+  static final String FACTOR = "factor";
+
+  /** The attribute of the dtype of the result, where it is not that of the inputs. */
+  static final String TO = "to";
+
+  private static final double ABOUT_ONE = 1 + 1.0 / 128;
+
+  /** How the shapes of inputs go together. */
+  enum Shapes {
+    /** All are equal. */
+    EQUAL,
+    /** As numpy broadcasts. */
+    BROADCAST,
+    /** The second has one dimension, the last of the first. */
+    ROW
+  }
+
+  private List<String> names() {
+    return description.inputs().stream().map(Input::name).toList();
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    boolean equal =
+        inputs.values().stream().map(TensorType::shape).distinct().count() == 1
+            && inputs.values().stream().noneMatch(type -> type.shape().rank() == 0);
+    return equal ? Optional.of(new Rows(inputs.keySet())) : Optional.empty();
+  }
+
+  /** An input of the output's shape is not broadcast, so its elements are read where y's are. */
+  @Override
+  public boolean worksInPlace() {
+    return true;
+  }
+
+  private <T> List<T> inOrder(Map<String, T> inputs) {
+    return names().stream().map(name -> Objects.requireNonNull(inputs.get(name), name)).toList();
+  }
+
+  private TensorType output(List<TensorType> operands, Attributes attributes) {
+    var in = operands.getFirst().dtype();
+    var out = casts() ? target(attributes) : in;
+    return Checks.output("y", out, shape(operands));
+  }
+
+  private static DType target(Attributes attributes) {
+    return DType.of(attributes.choice(TO))
+        .orElseThrow(() ->
+            new OpException.InvalidAttribute(
+                TO, "attribute \"%s\" is missing; it is the dtype to cast to".formatted(TO)));
+  }
+
+  /** Whether a number among the attributes is the last operand. */
+  boolean hasFactor() {
+    return description.attribute(FACTOR).isPresent();
+  }
+
+  private boolean casts() {
+    return description.attribute(TO).isPresent();
+  }
+
+  private Conversion conversion(DType in, DType out, Attributes attributes) {
+    return casts() ? Conversion.of(attributes, in, out) : Conversion.usual(out);
+  }
+
+  private Shape shape(List<TensorType> operands) {
+    var x = operands.getFirst().shape();
+    if (operands.size() == 1) {
+      return x;
+    }
+    var y = operands.getLast().shape();
+    var a = names().getFirst();
+    var b = names().getLast();
+    Checks.sameDType(a, operands.getFirst(), b, operands.getLast());
+    return switch (shapes) {
+      case EQUAL -> {
+        if (!x.equals(y)) {
+          throw new OpException.ShapeMismatch(
+              b, "%s has shape %s but %s has %s; they must be equal".formatted(a, x, b, y));
+        }
+        yield x;
+      }
+      case ROW -> {
+        if (x.rank() == 0 || y.rank() != 1 || y.extent(0) != x.extent(-1)) {
+          throw new OpException.ShapeMismatch(
+              b, "%s has shape %s and %s %s; they must be […, N] and [N]".formatted(a, x, b, y));
+        }
+        yield x;
+      }
+      case BROADCAST -> broadcast(a, x, b, y);
+    };
+  }
+
+  private static Shape broadcast(String a, Shape x, String b, Shape y) {
+    int rank = Math.max(x.rank(), y.rank());
+    var extents = new long[rank];
+    for (int i = 1; i <= rank; i++) {
+      long one = i <= x.rank() ? x.extent(-i) : 1;
+      long other = i <= y.rank() ? y.extent(-i) : 1;
+      if (one != other && one != 1 && other != 1) {
+        throw new OpException.ShapeMismatch(
+            b,
+            "%s %s and %s %s do not broadcast: counted from the last, each pair of extents must be equal or one of it 1"
+                .formatted(a, x, b, y));
+      }
+      extents[rank - i] = Math.max(one, other);
+    }
+    return Shape.of(extents);
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var operands = inOrder(inputs);
+    var output = output(operands, attributes);
+    var in = operands.getFirst().dtype();
+    List<Slot> constants = hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
+    return new ElementwisePlanner(
+            description.name(),
+            formula.apply(attributes),
+            Loops.broadcast(output.shape(), operands.stream().map(TensorType::shape).toList()),
+            names(),
+            in,
+            output,
+            conversion(in, output.dtype(), attributes),
+            constants)
+        .plans(
+            Plan.Cost.of((double) flops * output.shape().elements(), inputs, Map.of("y", output)),
+            capability);
+  }
+
+  private static Slot factor(DType in, double value) {
+    return in == DType.F64 ? Slot.of(value) : Slot.of((float) value);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var types = inOrder(inputs).stream().map(HostTensor::type).toList();
+    int elements = Math.toIntExact(output(types, attributes).shape().elements());
+    var all = LongStream.range(0, elements).toArray();
+    return Map.of("y", reference(inputs, attributes, "y", all));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+    var operands = inOrder(inputs);
+    var types = operands.stream().map(HostTensor::type).toList();
+    var output = output(types, attributes);
+    var in = types.getFirst().dtype();
+    if (casts()) {
+      var conversion = conversion(in, output.dtype(), attributes);
+      return LongStream.of(elements)
+          .mapToDouble(i -> cast(operands.getFirst(), i, output.dtype(), conversion))
+          .toArray();
+    }
+    var function = formula.apply(attributes);
+    double factor = hasFactor() ? attributes.number(FACTOR) : 0;
+    double rounded = in == DType.F64 ? factor : (float) factor;
+    var y = new double[elements.length];
+    for (int i = 0; i < y.length; i++) {
+      double a = repeated(operands.getFirst(), elements[i], output.shape());
+      double b =
+          operands.size() > 1 ? repeated(operands.getLast(), elements[i], output.shape()) : rounded;
+      y[i] = finite(output.dtype(), function.apply(a, b));
+    }
+    return y;
+  }
+
+  private static double cast(HostTensor x, long index, DType to, Conversion conversion) {
+    return x.type().dtype() == DType.I64
+        ? Rounding.round(to, DType.I64.readLong(x.data(), index), conversion)
+        : Rounding.round(to, x.get(index), conversion);
+  }
+
+  /** What is beyond the greatest number of a dtype is infinite there. */
+  private static double finite(DType dtype, double value) {
+    return Math.abs(value) >= dtype.overflow()
+        ? Math.copySign(Double.POSITIVE_INFINITY, value)
+        : value;
+  }
+
+  /** The number of an operand that is repeated to an element of the result. */
+  private static double repeated(HostTensor operand, long element, Shape result) {
+    var shape = operand.type().shape();
+    long index = 0;
+    long step = 1;
+    long rest = element;
+    for (int i = 1; i <= shape.rank(); i++) {
+      index += shape.extent(-i) == 1 ? 0 : rest % result.extent(-i) * step;
+      rest /= result.extent(-i);
+      step *= shape.extent(-i);
+    }
+    return operand.get(index);
+  }
+
+  /** About one rounding of the exact value: f32 in between is right to much less than the rest. */
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    if (casts()) {
+      return Tolerance.exact();
+    }
+    var activation = formula.apply(attributes).activation();
+    boolean once = activation == Activation.NONE || activation == Activation.RELU;
+    return dtype == DType.F32 && !once
+        ? Tolerance.maximum(1e-6)
+        : Tolerance.roundings(once && !hasFactor() ? 1 : ABOUT_ONE, dtype);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return casts()
+        ? new CastCases(description, random, quick).all()
+        : new ElementwiseCases(this, random, quick).all();
+  }
+}

@@ -1,0 +1,207 @@
+package dev.athanor.ops.map;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The kernel of all ops that compute each element of a result from one element of each operand. A
+ * thread computes {@link #DEPTH} vectors of the result, which it loads before it computes.
+ *
+ * <p>Parameters: the operands, the result, the constant operand if there is one, the number of
+ * elements of the result; then, for the loops from the second to the innermost, their counts, the
+ * innermost in vectors, and for those from the outermost to the last but one, how many elements
+ * further a step goes in each operand.
+ *
+ * @param constant whether the last operand is a number among the parameters
+ * @param in of the operands
+ * @param conversion how results become elements of {@code out}
+ * @param rank how many nested {@link Loops} there are
+ * @param along for each operand in memory, whether it goes along the innermost loop; otherwise it
+ *     is repeated there
+ * @param vector how many elements of a row are loaded and stored at once. With one loop what is
+ *     left over is computed singly, with several it divides the innermost
+ */
+record ElementwiseVariant(
+    Formula formula,
+    boolean constant,
+    DType in,
+    DType out,
+    Conversion conversion,
+    int rank,
+    List<Boolean> along,
+    int vector)
+    implements Variant {
+
+  static final int THREADS = 256;
+
+  /** Vectors a thread: several loads are under way before the first is needed. */
+  static final int DEPTH = 2;
+
+  ElementwiseVariant {
+    along = List.copyOf(along);
+  }
+
+  /** How many elements one access may move: 16 bytes of the wider of two dtypes. */
+  static int widest(DType in, DType out) {
+    return 16 / Math.max(in.bytes(), out.bytes());
+  }
+
+  /** How many blocks compute so many elements. */
+  int blocks(long elements) {
+    return Math.toIntExact(Math.ceilDiv(elements, (long) vector * THREADS * DEPTH));
+  }
+
+  /**
+   * For instance {@code add_f16_v8} or, where b is repeated along the rows, {@code
+   * add_f32_r2_an_v4}.
+   */
+  @Override
+  public String name() {
+    var name = new StringBuilder(formula.text());
+    if (constant) {
+      name.append("_constant");
+    }
+    name.append('_').append(in.text());
+    if (out != in) {
+      name.append('_').append(out.text());
+    }
+    name.append(conversion.suffix(out));
+    if (rank > 1 || along.contains(false)) {
+      name.append("_r").append(rank).append('_');
+      along.forEach(a -> name.append(a ? 'a' : 'n'));
+    }
+    return name.append("_v").append(vector).toString();
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
+  }
+
+  private final class Writer {
+    private final KernelBuilder k;
+    private final Elements elements;
+    private final List<GlobalPointer> operands = new ArrayList<>();
+    private final GlobalPointer y;
+    private final List<Real> constants;
+    private final Int count;
+    private final List<Int> counts = new ArrayList<>();
+
+    /** Of each loop but the innermost, the steps in each operand. */
+    private final List<List<Int>> strides = new ArrayList<>();
+
+    Writer(KernelBuilder k) {
+      this.k = k;
+      elements = new Elements(k);
+      for (int o = 0; o < along.size(); o++) {
+        operands.add(k.pointer("x" + o, Elements.type(in)));
+      }
+      y = k.pointer("y", Elements.type(out));
+      constants = constant ? List.of(k.real("factor", computed())) : List.of();
+      count = k.integer("count");
+      for (int l = 1; l < rank; l++) {
+        counts.add(k.integer("count" + l));
+      }
+      for (int l = 0; l < rank - 1; l++) {
+        var here = new ArrayList<Int>();
+        for (int o = 0; o < along.size(); o++) {
+          here.add(k.integer("stride%d_%d".formatted(l, o)));
+        }
+        strides.add(here);
+      }
+    }
+
+    private Type computed() {
+      return in == DType.F64 ? Type.F64 : Type.F32;
+    }
+
+    void write() {
+      var vectors = count.div(vector);
+      var first = k.block().times(THREADS * DEPTH).plus(k.thread());
+      var inside = new ArrayList<Predicate>();
+      var loaded = new ArrayList<List<List<Value>>>();
+      for (int d = 0; d < DEPTH; d++) {
+        var at = first.plus(d * THREADS);
+        inside.add(at.lt(vectors));
+        loaded.add(load(inside.get(d), at, vector));
+      }
+      for (int d = 0; d < DEPTH; d++) {
+        var at = first.plus(d * THREADS).times(vector);
+        y.storeWhere(inside.get(d), at, compute(loaded.get(d), vector));
+      }
+      if (rank == 1 && vector > 1) {
+        var left = vectors.times(vector).plus(k.block().times(THREADS)).plus(k.thread());
+        var single = left.lt(count);
+        k.when(single, () -> y.store(left, compute(load(single, left, 1), 1)));
+      }
+    }
+
+    /** Of each operand what the vector of number {@code at} needs: its elements, or the one. */
+    private List<List<Value>> load(Predicate inside, Int at, int width) {
+      var rows = new ArrayList<>(operands);
+      var rest = at;
+      var column = at;
+      for (int l = rank - 1; l > 0; l--) {
+        var outer = rest.div(counts.get(l - 1));
+        var step = rest.minus(outer.times(counts.get(l - 1)));
+        if (l == rank - 1) {
+          column = step;
+        } else {
+          advance(rows, l, step);
+        }
+        rest = outer;
+      }
+      if (rank > 1) {
+        advance(rows, 0, rest);
+      }
+      var values = new ArrayList<List<Value>>();
+      for (int o = 0; o < rows.size(); o++) {
+        values.add(
+            along.get(o)
+                ? rows.get(o).loadWhere(inside, width, column.times(width))
+                : rows.get(o).loadWhere(inside, 1, k.integer(0)));
+      }
+      return values;
+    }
+
+    private void advance(List<GlobalPointer> rows, int loop, Int steps) {
+      for (int o = 0; o < rows.size(); o++) {
+        rows.set(o, rows.get(o).row(steps, strides.get(loop).get(o)));
+      }
+    }
+
+    private List<Value> compute(List<List<Value>> loaded, int width) {
+      var results = new ArrayList<Value>();
+      for (int i = 0; i < width; i++) {
+        var numbers = new ArrayList<Value>();
+        for (var values : loaded) {
+          numbers.add(values.get(values.size() == 1 ? 0 : i));
+        }
+        results.add(compute(numbers));
+      }
+      return results;
+    }
+
+    private Value compute(List<Value> numbers) {
+      if (formula.equals(Formula.IDENTITY)) {
+        var only = numbers.getFirst();
+        boolean moves = in == out && conversion.equals(Conversion.usual(out));
+        return moves ? only : elements.narrow(out, elements.widen(in, only), conversion);
+      }
+      var x = new ArrayList<Real>();
+      numbers.forEach(number -> x.add((Real) elements.widen(in, number)));
+      x.addAll(constants);
+      return elements.narrow(out, formula.apply(x), conversion);
+    }
+  }
+}

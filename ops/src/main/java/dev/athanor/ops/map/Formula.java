@@ -1,0 +1,67 @@
+package dev.athanor.ops.map;
+
+import dev.athanor.engine.author.Real;
+import dev.athanor.ops.Activation;
+import java.util.List;
+
+/** A function of one number or two, which an op applies element by element. */
+public record Formula(Combination combination, Activation activation) {
+
+  /** The number itself; where dtypes differ it is rounded, or else only moved. */
+  public static final Formula IDENTITY = new Formula(Combination.ONE, Activation.NONE);
+
+  /** How the operands and the activation go together. */
+  enum Combination {
+    /** {@code f(a)}. */
+    ONE(1),
+    /** {@code f(a + b)}. */
+    SUM(2),
+    /** {@code f(a · b)}. */
+    PRODUCT(2),
+    /** {@code f(a) · b}. */
+    GATE(2);
+
+    private final int operands;
+
+    Combination(int operands) {
+      this.operands = operands;
+    }
+  }
+
+  /** How many numbers it takes. */
+  int operands() {
+    return combination.operands;
+  }
+
+  /** Writes the function of f32 or f64; of f64 there is no activation. */
+  Real apply(List<Real> x) {
+    var a = x.getFirst();
+    return switch (combination) {
+      case ONE -> activation.apply(a);
+      case SUM -> activation.apply(a.plus(x.getLast()));
+      case PRODUCT -> activation.apply(a.times(x.getLast()));
+      case GATE -> activation.apply(a).times(x.getLast());
+    };
+  }
+
+  /** The function in float64. */
+  double apply(double a, double b) {
+    return switch (combination) {
+      case ONE -> activation.apply(a);
+      case SUM -> activation.apply(a + b);
+      case PRODUCT -> activation.apply(a * b);
+      case GATE -> activation.apply(a) * b;
+    };
+  }
+
+  /** For instance {@code gate_gelu_tanh}, in the names of kernels. */
+  String text() {
+    var function = activation.text().replace('-', '_');
+    return switch (combination) {
+      case ONE -> activation == Activation.NONE ? "copy" : function;
+      case SUM -> activation == Activation.NONE ? "add" : "add_" + function;
+      case PRODUCT -> activation == Activation.NONE ? "mul" : "mul_" + function;
+      case GATE -> "gate_" + function;
+    };
+  }
+}

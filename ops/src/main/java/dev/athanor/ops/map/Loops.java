@@ -1,0 +1,145 @@
+package dev.athanor.ops.map;
+
+import dev.athanor.ops.Shape;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * The elements of a result in their order, as few nested loops, and where each step of a loop goes
+ * in the operands.
+ *
+ * @param loops outermost first, at least one
+ */
+public record Loops(List<Loop> loops) {
+
+  /**
+   * One loop.
+   *
+   * @param strides how many elements further each operand is after one step; 0 where it is repeated
+   */
+  public record Loop(long count, List<Long> strides) {
+    public Loop {
+      strides = List.copyOf(strides);
+    }
+
+    /** Whether one loop can do what this does around {@code inner}. */
+    private boolean continues(Loop inner) {
+      return IntStream.range(0, strides.size())
+          .allMatch(i -> strides.get(i) == inner.count * inner.strides.get(i));
+    }
+  }
+
+  /**
+   * A part of the loops that one launch runs.
+   *
+   * @param first the number of its first element in the result
+   * @param starts where each operand begins, in elements
+   */
+  record Part(Loops loops, long first, List<Long> starts) {
+    Part {
+      starts = List.copyOf(starts);
+    }
+  }
+
+  public Loops {
+    loops = List.copyOf(loops);
+  }
+
+  /**
+   * Loops over a result. Loops of one step go, and those that go on alike become one.
+   *
+   * @param operands how many there are
+   * @param counts the extents of the result
+   * @param strides for each extent, how much further a step is in each operand
+   */
+  public static Loops of(int operands, List<Long> counts, List<List<Long>> strides) {
+    var loops = new ArrayList<Loop>();
+    for (int i = counts.size() - 1; i >= 0; i--) {
+      var outer = new Loop(counts.get(i), strides.get(i));
+      if (outer.count == 1) {
+        continue;
+      }
+      if (!loops.isEmpty() && outer.continues(loops.getLast())) {
+        var inner = loops.removeLast();
+        outer = new Loop(outer.count * inner.count, inner.strides);
+      }
+      loops.add(outer);
+    }
+    if (loops.isEmpty()) {
+      loops.add(new Loop(1, Collections.nCopies(operands, 1L)));
+    }
+    return new Loops(loops.reversed());
+  }
+
+  /**
+   * Loops over a shape that dense operands are repeated to, as numpy broadcasts.
+   *
+   * @param shape of the result
+   * @param operands shapes that have the extents of the result, or 1, or fewer of them
+   */
+  static Loops broadcast(Shape shape, List<Shape> operands) {
+    int rank = shape.rank();
+    var strides = new ArrayList<List<Long>>();
+    var steps = new long[operands.size()];
+    Arrays.fill(steps, 1);
+    for (int i = 1; i <= rank; i++) {
+      var here = new ArrayList<Long>();
+      for (int o = 0; o < steps.length; o++) {
+        var operand = operands.get(o);
+        long extent = i <= operand.rank() ? operand.extent(-i) : 1;
+        here.add(extent == 1 ? 0 : steps[o]);
+        steps[o] *= extent;
+      }
+      strides.add(here);
+    }
+    return of(operands.size(), shape.extents(), strides.reversed());
+  }
+
+  int rank() {
+    return loops.size();
+  }
+
+  public Loop inner() {
+    return loops.getLast();
+  }
+
+  /** How many elements the result has. */
+  long elements() {
+    return loops.stream().mapToLong(Loop::count).reduce(1, (a, b) -> a * b);
+  }
+
+  /** Parts of at most so many elements each, in their order. */
+  List<Part> parts(long most) {
+    var starts = Collections.nCopies(inner().strides.size(), 0L);
+    var parts = new ArrayList<Part>();
+    split(new Part(this, 0, starts), most, parts);
+    return parts;
+  }
+
+  private static void split(Part part, long most, List<Part> into) {
+    long elements = part.loops.elements();
+    if (elements <= most) {
+      into.add(part);
+      return;
+    }
+    var outer = part.loops.loops.getFirst();
+    long each = elements / outer.count;
+    long steps = Math.max(1, most / each);
+    for (long at = 0; at < outer.count; at += steps) {
+      long count = Math.min(steps, outer.count - at);
+      var rest = new ArrayList<>(part.loops.loops);
+      rest.set(0, new Loop(count, outer.strides));
+      if (count == 1 && rest.size() > 1) {
+        rest.removeFirst();
+      }
+      var starts = new ArrayList<Long>();
+      for (int o = 0; o < part.starts.size(); o++) {
+        starts.add(part.starts.get(o) + at * outer.strides.get(o));
+      }
+      split(new Part(new Loops(rest), part.first + at * each, starts), most, into);
+    }
+  }
+}

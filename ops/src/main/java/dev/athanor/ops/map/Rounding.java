@@ -1,0 +1,95 @@
+package dev.athanor.ops.map;
+
+import dev.athanor.ops.DType;
+
+/** What a cast gives, on the host: what kernels are checked against. */
+final class Rounding {
+
+  private Rounding() {}
+
+  /**
+   * Converts a number to a dtype. Floats round to nearest even, a NaN becomes 0 in an integer, and
+   * a bool is 1 for all but 0.
+   */
+  static double round(DType to, double value, Conversion conversion) {
+    return switch (to) {
+      case F64, F32, F16, BF16, E4M3, E5M2 -> toFloat(to, value, conversion.saturate());
+      case BOOL -> value == 0 ? 0 : 1;
+      default ->
+          Double.isNaN(value)
+              ? 0
+              : Math.clamp(
+                  conversion.fraction().apply(value), (double) least(to), (double) greatest(to));
+    };
+  }
+
+  /** The same for integers, of which float64 does not have all. */
+  static double round(DType to, long value, Conversion conversion) {
+    if (to == DType.F64) {
+      return value;
+    }
+    if (!to.isFloat()) {
+      return to == DType.BOOL
+          ? Math.abs(Long.signum(value))
+          : Math.clamp(value, least(to), greatest(to));
+    }
+    // Where float64 lacks the number its last bits are cut and the lowest that is left is set, so
+    // that the rounding that follows is the only one.
+    int lost = Math.max(0, 64 - 53 - Long.numberOfLeadingZeros(Math.abs(value)));
+    long cut = Math.abs(value) >>> lost << lost;
+    long odd = cut == Math.abs(value) ? cut : cut | (1L << lost);
+    return round(to, value < 0 ? -unsigned(odd) : unsigned(odd), conversion);
+  }
+
+  private static double unsigned(long bits) {
+    return bits < 0 ? (bits >>> 11) * 0x1p11 : bits;
+  }
+
+  private static double toFloat(DType to, double value, boolean saturate) {
+    if (Double.isNaN(value)) {
+      return value;
+    }
+    double rounded = nearest(to, value);
+    if (Math.abs(rounded) <= to.greatest()) {
+      return rounded;
+    }
+    double beyond =
+        saturate ? to.greatest() : to == DType.E4M3 ? Double.NaN : Double.POSITIVE_INFINITY;
+    return Math.copySign(beyond, value);
+  }
+
+  /** Rounds as if there were no greatest exponent. */
+  private static double nearest(DType to, double value) {
+    if (to == DType.F64 || Double.isInfinite(value)) {
+      return value;
+    }
+    if (to == DType.F32) {
+      return (float) value;
+    }
+    double spacing = to.spacing(value);
+    return Math.copySign(Math.rint(value / spacing) * spacing, value);
+  }
+
+  /** The least number of an integer dtype. */
+  static long least(DType to) {
+    return switch (to) {
+      case I8 -> Byte.MIN_VALUE;
+      case I16 -> Short.MIN_VALUE;
+      case I32 -> Integer.MIN_VALUE;
+      case I64 -> Long.MIN_VALUE;
+      default -> 0;
+    };
+  }
+
+  /** The greatest number of an integer dtype. */
+  static long greatest(DType to) {
+    return switch (to) {
+      case I8 -> Byte.MAX_VALUE;
+      case U8 -> 255;
+      case I16 -> Short.MAX_VALUE;
+      case I32 -> Integer.MAX_VALUE;
+      case U32 -> 0xFFFF_FFFFL;
+      default -> Long.MAX_VALUE;
+    };
+  }
+}

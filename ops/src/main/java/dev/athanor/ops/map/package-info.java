@@ -1,0 +1,5 @@
+/** Elementwise functions and conversions. */
+@NullMarked
+package dev.athanor.ops.map;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,8 +1,0 @@
-/**
- * A ladder for newcomers: the same matrix product eight times, each faster than the one before by
- * one idea. Read the steps in the order of {@link dev.athanor.ops.matmul.steps.Ladder}.
- */
-@NullMarked
-package dev.athanor.ops.matmul.steps;
-
-import org.jspecify.annotations.NullMarked;

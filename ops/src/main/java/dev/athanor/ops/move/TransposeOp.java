@@ -1,0 +1,286 @@
+package dev.athanor.ops.move;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.map.Conversion;
+import dev.athanor.ops.map.ElementwiseOps;
+import dev.athanor.ops.map.ElementwisePlanner;
+import dev.athanor.ops.map.Formula;
+import dev.athanor.ops.map.Loops;
+import dev.athanor.ops.map.Loops.Loop;
+import dev.athanor.ops.problem.Checks;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
+
+/**
+ * Swaps two dimensions. Where the last dimension stays the last, runs of it are copied; otherwise
+ * tiles are turned in shared memory.
+ */
+public final class TransposeOp implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "transpose",
+          "Swaps two dimensions of a tensor.",
+          List.of(
+              new Input("x", "[…, P, …, Q, …]", ElementwiseOps.ELEMENTS, false, "the elements")),
+          List.of(
+              Attribute.integer(
+                  "axisA",
+                  -2,
+                  "the first dimension; negative ones count from the end. The defaults swap the last two"
+                      + " dimensions, where NumPy and ONNX reverse all"),
+              Attribute.integer("axisB", -1, "the second dimension")),
+          List.of(Output.of("y", "[…, Q, …, P, …]", "that of x", "the same elements")),
+          "y[…, q, …, p, …] = x[…, p, …, q, …], bit for bit",
+          "0");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  /** The dimensions of y: from each, which of x it is. */
+  private static List<Integer> order(Shape shape, Attributes attributes) {
+    int a = Checks.axis(attributes, "axisA", "x", shape);
+    int b = Checks.axis(attributes, "axisB", "x", shape);
+    var order = new ArrayList<Integer>();
+    for (int i = 0; i < shape.rank(); i++) {
+      order.add(i == a ? b : i == b ? a : i);
+    }
+    return order;
+  }
+
+  private static Shape shape(Shape x, List<Integer> order) {
+    return new Shape(order.stream().map(x::extent).toList());
+  }
+
+  /** Loops over y, with the strides of x. */
+  private static Loops loops(Shape x, List<Integer> order) {
+    var strides = new long[x.rank()];
+    long stride = 1;
+    for (int i = x.rank() - 1; i >= 0; i--) {
+      strides[i] = stride;
+      stride *= x.extent(i);
+    }
+    return Loops.of(
+        1, shape(x, order).extents(), order.stream().map(i -> List.of(strides[i])).toList());
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var order = order(x.shape(), attributes);
+    var output = Checks.output("y", x.dtype(), shape(x.shape(), order));
+    var loops = loops(x.shape(), order);
+    var cost = Plan.Cost.of(0, inputs, Map.of("y", output));
+    if (loops.inner().strides().getFirst() == 1) {
+      // only the size of elements matters, so that dtypes share kernels
+      var moved = new TensorType(sameSize(x.dtype()), output.shape());
+      return new ElementwisePlanner(
+              "transpose",
+              Formula.IDENTITY,
+              loops,
+              List.of("x"),
+              moved.dtype(),
+              moved,
+              Conversion.usual(moved.dtype()),
+              List.of())
+          .plans(cost, capability).stream().map(plan -> giving(output, plan)).toList();
+    }
+    var candidates = new Candidates("transpose of " + x.dtype().text(), capability);
+    var step = turn(x, loops);
+    if (candidates.runs(Target.SM_80, step.variant().name())) {
+      candidates.offer(cost.bytes(), "%s tiles".formatted(step.grid().x()), step);
+    }
+    return candidates.plans(Map.of("y", output), cost);
+  }
+
+  private static LaunchPlan giving(TensorType output, LaunchPlan plan) {
+    return new LaunchPlan(
+        plan.kernel(),
+        Map.of("y", output),
+        plan.steps(),
+        plan.workspaceBytes(),
+        plan.cost(),
+        plan.explain());
+  }
+
+  private static DType sameSize(DType dtype) {
+    return switch (dtype.bytes()) {
+      case 1 -> DType.U8;
+      case 2 -> DType.I16;
+      case 4 -> DType.I32;
+      default -> DType.I64;
+    };
+  }
+
+  /**
+   * One launch that turns matrices: their rows are the innermost loop over y, their columns the
+   * loop along which x is dense.
+   */
+  private static Step turn(TensorType x, Loops loops) {
+    var outer = new ArrayList<>(loops.loops());
+    var down = outer.removeLast();
+    long pitchX = down.strides().getFirst();
+    long step = down.count();
+    long pitchY = 0;
+    var along = down;
+    // what is left are at most two loops over matrices, with their steps in x and in y
+    var batch = new ArrayList<Loop>();
+    for (var loop : outer.reversed()) {
+      if (loop.strides().getFirst() == 1) {
+        along = loop;
+        pitchY = step;
+      } else {
+        batch.add(new Loop(loop.count(), List.of(loop.strides().getFirst(), step)));
+      }
+      step *= loop.count();
+    }
+    while (batch.size() < 2) {
+      batch.add(new Loop(1, List.of(0L, 0L)));
+    }
+    var inner = batch.getFirst().strides();
+    var around = batch.getLast().strides();
+    int bytes = x.dtype().bytes();
+    int widest = TransposeVariant.widest(bytes);
+    var variant =
+        new TransposeVariant(
+            bytes,
+            vector(widest, along.count() | pitchX | inner.getFirst() | around.getFirst()),
+            vector(widest, down.count() | pitchY | inner.getLast() | around.getLast()));
+    long tiles =
+        Math.ceilDiv(down.count(), variant.tile())
+            * Math.ceilDiv(along.count(), variant.tile())
+            * batch.getFirst().count()
+            * batch.getLast().count();
+    return new Step(
+        variant,
+        Dim3.of(Checks.count("x", x.shape(), tiles)),
+        TransposeVariant.THREADS,
+        0,
+        List.of(
+            Slot.input("x"),
+            Slot.output("y"),
+            Slot.of(Checks.count("x", x.shape(), down.count())),
+            Slot.of(Checks.count("x", x.shape(), along.count())),
+            Slot.of(Checks.count("x", x.shape(), pitchX)),
+            Slot.of(Checks.count("x", x.shape(), pitchY)),
+            Slot.of(Checks.count("x", x.shape(), batch.getFirst().count())),
+            Slot.of(inner.getFirst()),
+            Slot.of(inner.getLast()),
+            Slot.of(around.getFirst()),
+            Slot.of(around.getLast())));
+  }
+
+  /** The most elements at once, of which all of some numbers, or'ed together, are multiples. */
+  private static int vector(int widest, long numbers) {
+    return (int) Math.min(widest, Long.lowestOneBit(numbers));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var all = LongStream.range(0, x.type().shape().elements()).toArray();
+    return Map.of("y", reference(inputs, attributes, "y", all));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var shape = x.type().shape();
+    var order = order(shape, attributes);
+    var y = new double[elements.length];
+    for (int i = 0; i < y.length; i++) {
+      var at = new long[shape.rank()];
+      long rest = elements[i];
+      for (int axis = at.length - 1; axis >= 0; axis--) {
+        long extent = shape.extent(order.get(axis));
+        at[order.get(axis)] = rest % extent;
+        rest /= extent;
+      }
+      long index = 0;
+      for (int axis = 0; axis < at.length; axis++) {
+        index = index * shape.extent(axis) + at[axis];
+      }
+      y[i] = x.get(index);
+    }
+    return y;
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return Tolerance.exact();
+  }
+
+  /** Shapes and the dimensions to swap. */
+  private record Problem(int axisA, int axisB, Shape shape) {
+    static Problem of(int axisA, int axisB, long... extents) {
+      return new Problem(axisA, axisB, Shape.of(extents));
+    }
+  }
+
+  private static final List<Problem> PROBLEMS =
+      List.of(
+          Problem.of(-2, -1, 64, 64),
+          Problem.of(-2, -1, 17, 33),
+          Problem.of(-2, -1, 100, 24),
+          Problem.of(-2, -1, 1, 13),
+          Problem.of(-2, -1, 2, 65, 127),
+          Problem.of(0, 2, 5, 6, 7),
+          Problem.of(1, 3, 2, 16, 3, 48),
+          Problem.of(1, 2, 2, 3, 5, 16),
+          Problem.of(-3, -2, 4, 31, 7),
+          Problem.of(1, 1, 3, 4),
+          Problem.of(0, 3, 3, 1, 2, 9));
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var cases = new ArrayList<Case>();
+    var dtypes =
+        quick
+            ? List.of(DType.F16, DType.F64)
+            : List.of(DType.U8, DType.F16, DType.F32, DType.I64, DType.E4M3, DType.BOOL);
+    for (var dtype : dtypes) {
+      for (var problem : quick ? PROBLEMS.subList(1, 4) : PROBLEMS) {
+        var type = new TensorType(dtype, problem.shape);
+        var given = Map.of("axisA", problem.axisA, "axisB", problem.axisB);
+        // a number for each place, as far as the dtype tells them apart
+        var x =
+            dtype == DType.BOOL
+                ? draw.integers(0, 1, type)
+                : dtype.isFloat() ? draw.normal(0, 1, type) : draw.integers(0, 255, type);
+        cases.add(
+            new Case(
+                Map.of("x", x), Attributes.of(DESCRIPTION, given), Map.of("y", Tolerance.exact())));
+      }
+    }
+    return cases;
+  }
+}

@@ -1,0 +1,162 @@
+package dev.athanor.ops.move;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Variant;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The kernel that turns matrices: a block moves a square tile through shared memory, and reads and
+ * writes along rows both times.
+ *
+ * <p>A tile keeps each element in a word of its own and its rows {@code tile + 1} words apart. A
+ * warp reads or writes 32 columns of as many rows as a vector has elements; those are 32 different
+ * banks, whatever the vector.
+ *
+ * <p>Parameters: x, y, the rows and columns of a matrix of x, the elements from one row to the next
+ * in x and in y; then the number of matrices along the inner of two loops over them, and how many
+ * elements further the next matrix is in x and in y, along the inner and the outer.
+ *
+ * @param bytes of an element: 1, 2, 4 or 8
+ * @param read elements at once; divides the columns and all steps between rows of x
+ * @param write elements at once; divides the rows and all steps between rows of y
+ */
+record TransposeVariant(int bytes, int read, int write) implements Variant {
+
+  static final int THREADS = 256;
+
+  /** The rows and the columns that the 32 banks of shared memory hold. */
+  private static final int BANKS = 32;
+
+  /** The rows, and columns, of a tile. */
+  int tile() {
+    return bytes == 8 ? BANKS : 2 * BANKS;
+  }
+
+  /** The most elements of so many bytes that one access moves. */
+  static int widest(int bytes) {
+    // a lane of 8 bytes a bank pair already fills whole lines
+    return bytes == 8 ? 1 : 16 / bytes;
+  }
+
+  @Override
+  public String name() {
+    return "transpose_b%d_v%d_v%d".formatted(8 * bytes, read, write);
+  }
+
+  private Type type() {
+    return switch (bytes) {
+      case 1 -> Type.U8;
+      case 2 -> Type.U16;
+      case 4 -> Type.U32;
+      default -> Type.U64;
+    };
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
+  }
+
+  private final class Writer {
+    private final KernelBuilder k;
+    private final GlobalPointer x;
+    private final GlobalPointer y;
+    private final Int rows;
+    private final Int columns;
+    private final Int pitchX;
+    private final Int pitchY;
+    private final Int firstRow;
+    private final Int firstColumn;
+
+    Writer(KernelBuilder k) {
+      this.k = k;
+      var allX = k.input("x", type());
+      var allY = k.pointer("y", type());
+      rows = k.integer("rows");
+      columns = k.integer("columns");
+      pitchX = k.integer("pitchX");
+      pitchY = k.integer("pitchY");
+      var inner = k.integer("inner");
+      var innerX = k.wide("innerX");
+      var innerY = k.wide("innerY");
+      var outerX = k.wide("outerX");
+      var outerY = k.wide("outerY");
+      var tilesAlong = columns.plus(tile() - 1).div(tile());
+      var tilesDown = rows.plus(tile() - 1).div(tile());
+      var strip = k.block().div(tilesAlong);
+      firstColumn = k.block().minus(strip.times(tilesAlong)).times(tile());
+      var matrix = strip.div(tilesDown);
+      firstRow = strip.minus(matrix.times(tilesDown)).times(tile());
+      var outer = matrix.div(inner);
+      var within = matrix.minus(outer.times(inner));
+      x = allX.matrix(outer, outerX).matrix(within, innerX);
+      y = allY.matrix(outer, outerY).matrix(within, innerY);
+    }
+
+    /** A warp's part of a tile in one step: a row of the part for each element of a vector. */
+    private record Place(Int row, Int column) {}
+
+    /** Where this thread's vectors of a tile begin. */
+    private List<Place> places(int vector) {
+      int lanesAlong = BANKS / vector;
+      int along = tile() / BANKS;
+      int parts = along * tile() / vector;
+      int warps = THREADS / KernelBuilder.WARP;
+      var places = new ArrayList<Place>();
+      for (int i = 0; i < parts / warps; i++) {
+        var part = k.warp().plus(i * warps);
+        var row = part.div(along).times(vector).plus(k.lane().div(lanesAlong));
+        var column = part.rem(along).times(BANKS).plus(k.lane().rem(lanesAlong).times(vector));
+        places.add(new Place(row, column));
+      }
+      return places;
+    }
+
+    void write() {
+      var slot = bytes == 8 ? Type.B64 : Type.B32;
+      var tile = k.shared(slot, tile(), tile(), tile() + 1);
+      var loaded = new ArrayList<List<Value>>();
+      for (var place : places(read)) {
+        var row = firstRow.plus(place.row);
+        var column = firstColumn.plus(place.column);
+        loaded.add(x.row(row, pitchX).loadWhere(inside(row, rows, column, columns), read, column));
+      }
+      int n = 0;
+      for (var place : places(read)) {
+        for (int i = 0; i < read; i++) {
+          tile.store(place.row, place.column.plus(i), word(loaded.get(n).get(i)));
+        }
+        n++;
+      }
+      k.barrier();
+      for (var place : places(write)) {
+        var values = new ArrayList<Value>();
+        for (int i = 0; i < write; i++) {
+          values.add(element(tile.load(place.column.plus(i), place.row)));
+        }
+        var row = firstColumn.plus(place.row);
+        var column = firstRow.plus(place.column);
+        y.row(row, pitchY).storeWhere(inside(row, columns, column, rows), column, values);
+      }
+    }
+
+    private Predicate inside(Int row, Int rowCount, Int column, Int columnCount) {
+      return row.lt(rowCount).and(column.lt(columnCount));
+    }
+
+    private Value word(Value element) {
+      return bytes < 4 ? element.bits().value() : element;
+    }
+
+    private Value element(Value word) {
+      return bytes == 2 ? k.compute(Type.U16, "cvt.u16.u32", word) : word;
+    }
+  }
+}

@@ -1,0 +1,72 @@
+package dev.athanor.ops.provider;
+
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpProvider;
+import dev.athanor.ops.attention.backward.AttentionBackward;
+import dev.athanor.ops.attention.decode.AttentionDecode;
+import dev.athanor.ops.attention.prefill.Attention;
+import dev.athanor.ops.linear.dense.LayerNormLinear;
+import dev.athanor.ops.linear.dense.Matmul;
+import dev.athanor.ops.linear.dense.MatmulBackward;
+import dev.athanor.ops.linear.dense.MatmulInt8;
+import dev.athanor.ops.linear.gemv.Gemv;
+import dev.athanor.ops.linear.quantized.MatmulGguf;
+import dev.athanor.ops.linear.quantized.MatmulInt4;
+import dev.athanor.ops.linear.quantized.QkvProject;
+import dev.athanor.ops.map.ElementwiseOps;
+import dev.athanor.ops.move.GatherOp;
+import dev.athanor.ops.move.TransposeOp;
+import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.ops.quant.QuantizeInt8;
+import dev.athanor.ops.reduce.ReduceOps;
+import dev.athanor.ops.row.norm.Norm;
+import dev.athanor.ops.row.norm.NormBackwardOp;
+import dev.athanor.ops.row.norm.NormOp;
+import dev.athanor.ops.row.rope.NormRopeOp;
+import dev.athanor.ops.row.rope.RopeOp;
+import dev.athanor.ops.row.softmax.Softmax;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** The ops of this library. */
+public final class BuiltInOps implements OpProvider {
+
+  private static final List<Op> LINEAR =
+      List.of(
+          new Matmul(),
+          new MatmulInt8(),
+          new MatmulBackward(),
+          new Gemv(),
+          new LayerNormLinear(),
+          new MatmulGguf(),
+          new MatmulInt4(),
+          new QkvProject(false),
+          new QkvProject(true));
+
+  private static final List<Op> QUANT = List.of(new Dequantize(), new QuantizeInt8());
+
+  private static final List<Op> ATTENTION =
+      List.of(new Attention(), new AttentionBackward(), new AttentionDecode());
+
+  private static final List<Op> ROW =
+      List.of(
+          new Softmax(false),
+          new Softmax(true),
+          new NormOp(Norm.LAYER, false),
+          new NormOp(Norm.RMS, false),
+          new NormOp(Norm.LAYER, true),
+          new NormOp(Norm.RMS, true),
+          new NormBackwardOp(Norm.LAYER),
+          new NormBackwardOp(Norm.RMS),
+          new RopeOp(),
+          new NormRopeOp());
+
+  private static final List<Op> MOVE = List.of(new TransposeOp(), new GatherOp());
+
+  @Override
+  public List<Op> ops() {
+    return Stream.of(LINEAR, QUANT, ATTENTION, ROW, ElementwiseOps.all(), MOVE, ReduceOps.all())
+        .flatMap(List::stream)
+        .toList();
+  }
+}

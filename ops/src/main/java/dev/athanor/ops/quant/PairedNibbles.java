@@ -1,0 +1,134 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Decodes words of eight four-bit weights to f16 or bf16, two weights an instruction. Written into
+ * the mantissas of two numbers, nibbles stand for themselves beside a base: in f16, 1024 for the
+ * lowest four bits and 64 for the next four; in bf16, whose mantissa has seven bits, 128 for the
+ * lowest four. The difference to a zero point with the same base is exact (Kim et al., <a
+ * href="https://arxiv.org/abs/2211.10017">Who Says Elephants Can't Run</a>, 2022, section 3).
+ *
+ * @param element f16 or bf16
+ */
+public record PairedNibbles(KernelBuilder k, Type element, Order order) {
+
+  /** Which nibbles of a word are pairs. */
+  public enum Order {
+    /** Nibbles {@code 2i} and {@code 2i + 1}. */
+    NEIGHBORS,
+    /** Nibbles {@code i} and {@code i + 4}, which take fewer instructions. */
+    FOUR_APART
+  }
+
+  /** Pairs of a word. */
+  public static final int PAIRS = Int4Layout.WORD / 2;
+
+  private static final int MINUS_ONES = 0xBF80_BF80;
+
+  /** What adds 1 to both nibbles of a pair. */
+  private int unit(int pair) {
+    if (element == Type.BF16) {
+      return 0x0001_0001;
+    }
+    return order == Order.NEIGHBORS ? 0x0010_0001 : pair % 2 == 0 ? 0x0001_0001 : 0x0010_0010;
+  }
+
+  private int base(int pair) {
+    int unit = unit(pair);
+    return baseOf(unit >>> 16) << 16 | baseOf(unit & 0xFFFF);
+  }
+
+  private int baseOf(int unit) {
+    return element == Type.BF16 ? 0x4300 : unit == 1 ? 0x6400 : 0x5400;
+  }
+
+  /**
+   * Returns the pairs of a word of unsigned nibbles, with their bases.
+   *
+   * @param added to each nibble, such as 1 for zero points that are stored less one
+   */
+  public List<Value> unsigned(Int word, int added) {
+    var pairs = new ArrayList<Value>();
+    for (int pair = 0; pair < PAIRS; pair++) {
+      var based = nibbles(word, pair, base(pair));
+      pairs.add(bits(added == 0 ? based : based.plus(added * unit(pair))));
+    }
+    return pairs;
+  }
+
+  /** Returns the pairs of a word of nibbles in two's complement, with their bases and 8 added. */
+  public List<Value> signed(Int word) {
+    var pairs = new ArrayList<Value>();
+    for (int pair = 0; pair < PAIRS; pair++) {
+      int signs = Int4Layout.MIDDLE * unit(pair);
+      pairs.add(bits(nibbles(word, pair, base(pair) ^ signs)));
+    }
+    return pairs;
+  }
+
+  /** Returns what to subtract from pairs that count from the same zero point, from 0 to 16. */
+  public List<Value> zeros(Int zero) {
+    var pairs = new ArrayList<Value>();
+    for (int pair = 0; pair < PAIRS; pair++) {
+      pairs.add(bits(zero.times(unit(pair)).plus(base(pair))));
+    }
+    return pairs;
+  }
+
+  /** Returns {@code pair - zero} for each pair, which is exact. */
+  public List<Value> quants(List<Value> pairs, List<Value> zeros) {
+    var quants = new ArrayList<Value>();
+    for (int pair = 0; pair < PAIRS; pair++) {
+      quants.add(quants(pairs.get(pair), zeros.get(pair)));
+    }
+    return quants;
+  }
+
+  private Value quants(Value pair, Value zero) {
+    // sub.bf16x2 needs sm_90
+    return element == Type.BF16
+        ? k.compute(Type.B32, "fma.rn.bf16x2", zero, bits(k.integer(MINUS_ONES)), pair)
+        : k.compute(Type.B32, "sub.rn.f16x2", pair, zero);
+  }
+
+  /** Returns {@code (pair - zero) · scale} for each pair of f16, rounded once. */
+  public List<Value> weights(List<Value> pairs, List<Value> zeros, List<Value> scales) {
+    var quants = quants(pairs, zeros);
+    var weights = new ArrayList<Value>();
+    for (int pair = 0; pair < PAIRS; pair++) {
+      weights.add(k.compute(Type.B32, "mul.rn.f16x2", quants.get(pair), scales.get(pair)));
+    }
+    return weights;
+  }
+
+  /** The nibbles of a pair, at the places that its {@link #unit} says, with some bits turned. */
+  private Int nibbles(Int word, int pair, int flip) {
+    return placed(word, pair).andXor(0xF * unit(pair), flip);
+  }
+
+  /** A word with the nibbles of a pair at the places that its {@link #unit} says. */
+  private Int placed(Int word, int pair) {
+    if (order == Order.FOUR_APART) {
+      return word.shr(element == Type.BF16 ? 4 * pair : pair / 2 * 8);
+    }
+    // the byte of both nibbles goes to both halves, shifted in the upper one unless f16 has room
+    return element == Type.BF16
+        ? bytes(word, word.shr(4), 0x11 * pair | 0x1100 * (pair + 4))
+        : bytes(word, word, 0x1111 * pair);
+  }
+
+  private Int bytes(Int low, Int high, int selection) {
+    return k.compute(Type.B32, "prmt.b32", bits(low), bits(high), k.integer(selection).value())
+        .integer();
+  }
+
+  private static Value bits(Int word) {
+    return word.value().as(Type.B32);
+  }
+}

@@ -1,0 +1,314 @@
+package dev.athanor.ops.reduce;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reduce.ReduceVariant.Layout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
+
+/**
+ * An op that makes one number of all along a dimension.
+ *
+ * @param reduction what it makes, as the attributes say
+ */
+record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduction)
+    implements Op {
+
+  static final String AXIS = "axis";
+
+  /** The attribute of the dtype of y, where it is not that of x. */
+  static final String OUT = "outDtype";
+
+  /** Blocks that a multiprocessor runs at the same time. */
+  private static final int RESIDENT = 2048 / ReduceVariant.THREADS;
+
+  /** What a block does besides its rounds, and what a launch costs, in rounds. */
+  private static final int BLOCK_ROUNDS = 2;
+
+  private static final int LAUNCH_ROUNDS = 16;
+
+  private static final int ALIGNMENT = 256;
+
+  /** A reduction of x[outer, n, inner], its shapes checked. */
+  private record Problem(
+      Reduction reduction, DType in, TensorType output, int outer, int n, int inner) {
+
+    int vector() {
+      int widest = 16 / in.bytes();
+      return (int) Math.min(widest, Long.lowestOneBit(inner == 1 ? n : inner));
+    }
+
+    Problem of(Reduction other) {
+      return new Problem(other, in, output, outer, n, inner);
+    }
+
+    ReduceVariant variant(Layout layout, boolean from, boolean to) {
+      return new ReduceVariant(
+          reduction, in, output.dtype(), layout, from, to, from ? 1 : vector());
+    }
+  }
+
+  private Problem problem(TensorType x, Attributes attributes) {
+    var shape = x.shape();
+    int axis = Checks.axis(attributes, AXIS, "x", shape);
+    var kept = new ArrayList<>(shape.extents());
+    kept.remove(axis);
+    var out = DType.of(attributes.choice(OUT)).orElse(x.dtype());
+    return new Problem(
+        reduction.apply(attributes),
+        x.dtype(),
+        Checks.output("y", out, new Shape(kept)),
+        Checks.count("x", shape, product(shape.extents().subList(0, axis))),
+        Checks.count("x", shape, shape.extent(axis)),
+        Checks.count("x", shape, product(shape.extents().subList(axis + 1, shape.rank()))));
+  }
+
+  private static long product(List<Long> extents) {
+    return new Shape(extents).elements();
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var problem = problem(x, attributes);
+    var outputs = Map.of("y", problem.output);
+    var candidates =
+        new Candidates("%s of %s".formatted(description.name(), x.dtype().text()), capability);
+    var layouts = problem.inner == 1 ? List.of(Layout.WARP, Layout.BLOCK) : List.of(Layout.COLUMNS);
+    for (var layout : layouts) {
+      whole(problem, layout, capability, candidates);
+    }
+    split(problem, layouts.getLast(), capability, candidates);
+    return candidates.plans(outputs, Plan.Cost.of((double) x.shape().elements(), inputs, outputs));
+  }
+
+  /** One launch, in which a warp or a block reduces all of n. */
+  private static void whole(
+      Problem problem, Layout layout, Capability capability, Candidates candidates) {
+    var variant = problem.variant(layout, false, false);
+    long blocks = variant.blocks(problem.outer, problem.inner, 1);
+    if (!able(blocks, variant, candidates)) {
+      return;
+    }
+    long cost = cost(variant, blocks, problem.n, capability);
+    candidates.offer(
+        (double) cost,
+        "%d blocks, about %d rounds".formatted(blocks, cost),
+        step(
+            variant,
+            problem,
+            problem.n,
+            problem.n,
+            1,
+            List.of(Slot.input("x")),
+            List.of(Slot.output("y"))));
+  }
+
+  /** Two launches: n in segments, so many that they fill the device, then their states. */
+  private static void split(
+      Problem problem, Layout layout, Capability capability, Candidates candidates) {
+    var first = problem.of(problem.reduction.partial()).variant(layout, false, true);
+    long blocks = first.blocks(problem.outer, problem.inner, 1);
+    long wanted = Math.ceilDiv(2L * capability.multiprocessors(), blocks);
+    long most = Math.ceilDiv(problem.n, Math.max(1, first.round() / first.depth()));
+    long pieces = Math.min(wanted, most);
+    if (pieces < 2) {
+      candidates.refuse(first.name(), "one segment of each dimension fills the device");
+      return;
+    }
+    int vector = layout == Layout.COLUMNS ? 1 : first.vector();
+    int segment = Math.ceilDiv(Math.ceilDiv(problem.n, (int) pieces), vector) * vector;
+    int segments = Math.ceilDiv(problem.n, segment);
+    var second = problem.variant(layout == Layout.COLUMNS ? layout : Layout.WARP, true, false);
+    long launched = first.blocks(problem.outer, problem.inner, segments);
+    if (!able(launched, first, candidates)) {
+      return;
+    }
+    var states = new ArrayList<Slot>();
+    long bytes = 0;
+    for (var type : problem.reduction.state(ReduceVariant.number(problem.in))) {
+      states.add(new Slot.Workspace(bytes));
+      long all = (long) problem.outer * segments * problem.inner * type.bytes();
+      bytes += Math.ceilDiv(all, ALIGNMENT) * ALIGNMENT;
+    }
+    long cost =
+        LAUNCH_ROUNDS
+            + cost(first, launched, segment, capability)
+            + cost(second, second.blocks(problem.outer, problem.inner, 1), segments, capability);
+    candidates.offer(
+        first.name(),
+        (double) cost,
+        "%d segments, %d blocks, about %d rounds".formatted(segments, launched, cost),
+        List.of(
+            step(first, problem, problem.n, segment, segments, List.of(Slot.input("x")), states),
+            step(second, problem, segments, segments, 1, states, List.of(Slot.output("y")))),
+        bytes);
+  }
+
+  private static boolean able(long blocks, ReduceVariant variant, Candidates candidates) {
+    if (blocks > Integer.MAX_VALUE) {
+      candidates.refuse(
+          variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      return false;
+    }
+    return candidates.runs(Target.SM_80, variant.name());
+  }
+
+  /** Rounds of loads, one after the other. */
+  private static long cost(ReduceVariant variant, long blocks, int length, Capability capability) {
+    long waves = Math.ceilDiv(blocks, (long) RESIDENT * capability.multiprocessors());
+    return waves * (BLOCK_ROUNDS + Math.ceilDiv(length, variant.round()));
+  }
+
+  private static Step step(
+      ReduceVariant variant,
+      Problem problem,
+      int n,
+      int segment,
+      int segments,
+      List<Slot> from,
+      List<Slot> to) {
+    var slots = new ArrayList<Slot>(from);
+    slots.addAll(to);
+    for (int number : new int[] {problem.outer, n, problem.inner, segment, segments, problem.n}) {
+      slots.add(Slot.of(number));
+    }
+    long blocks = variant.blocks(problem.outer, problem.inner, segments);
+    return new Step(variant, Dim3.of(Math.toIntExact(blocks)), ReduceVariant.THREADS, 0, slots);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    long elements = problem(x.type(), attributes).output.shape().elements();
+    var all = LongStream.range(0, elements).toArray();
+    return Map.of("y", reference(inputs, attributes, "y", all));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var problem = problem(x.type(), attributes);
+    var dtype = problem.output.dtype();
+    var y = new double[elements.length];
+    for (int i = 0; i < y.length; i++) {
+      var numbers = new double[problem.n];
+      long first =
+          elements[i] / problem.inner * problem.n * problem.inner + elements[i] % problem.inner;
+      for (int c = 0; c < problem.n; c++) {
+        numbers[c] = x.get(first + (long) c * problem.inner);
+      }
+      double exact = problem.reduction.of(numbers);
+      y[i] =
+          dtype.isFloat() && Math.abs(exact) >= dtype.overflow()
+              ? Math.copySign(Double.POSITIVE_INFINITY, exact)
+              : exact;
+    }
+    return y;
+  }
+
+  private static final List<Shape> ROWS =
+      List.of(
+          Shape.of(3, 1),
+          Shape.of(5, 7),
+          Shape.of(2, 9, 13),
+          Shape.of(3, 100),
+          Shape.of(2, 1000),
+          Shape.of(127),
+          Shape.of(1, 4099),
+          Shape.of(8200));
+
+  private static final List<Shape> COLUMNS =
+      List.of(
+          Shape.of(1, 5),
+          Shape.of(7, 33),
+          Shape.of(2, 13, 16),
+          Shape.of(3, 65, 40),
+          Shape.of(300, 24),
+          Shape.of(127, 2, 1));
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var cases = new ArrayList<Case>();
+    var dtypes = description.inputs().getFirst().dtypes().stream().sorted().toList();
+    for (var choices : choices()) {
+      // reductions share all but their states, so that all sizes meet the first alone
+      boolean some = quick || !cases.isEmpty();
+      for (var dtype : dtypes) {
+        var rows = some ? ROWS.subList(2, 4) : ROWS.subList(0, ROWS.size() - 1);
+        var columns = some ? COLUMNS.subList(1, 3) : COLUMNS;
+        for (var shape : rows) {
+          cases.add(make(choices, -1, draw.normal(0, 1, new TensorType(dtype, shape))));
+        }
+        cases.add(make(choices, -1, draw.normal(0, 1, new TensorType(dtype, ROWS.getLast()))));
+        for (var shape : columns) {
+          cases.add(make(choices, -2, draw.normal(0, 1, new TensorType(dtype, shape))));
+        }
+        cases.add(make(choices, 0, draw.normal(0, 1, TensorType.of(dtype, 4, 3, 5))));
+        cases.add(make(choices, 1, draw.special(dtype, 8, 13)));
+        cases.add(make(choices, 0, draw.special(dtype, 14, 9)));
+        // many equal ones, of which the first counts
+        cases.add(make(choices, 1, draw.integers(-2, 2, TensorType.of(dtype, 3, 260))));
+      }
+    }
+    return cases;
+  }
+
+  /** What calls say besides the axis: each choice of an attribute. */
+  private List<Map<String, Object>> choices() {
+    var all = new ArrayList<Map<String, Object>>();
+    for (var attribute : description.attributes()) {
+      for (var choice : attribute.choices()) {
+        all.add(Map.of(attribute.name(), choice));
+      }
+    }
+    return all;
+  }
+
+  private Case make(Map<String, Object> choices, int axis, HostTensor x) {
+    var given = new HashMap<>(choices);
+    given.put(AXIS, axis);
+    var attributes = Attributes.of(description, given);
+    var tolerance = tolerance("y", x.type().dtype(), Map.of(), attributes);
+    return new Case(Map.of("x", x), attributes, Map.of("y", tolerance));
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return switch (reduction.apply(attributes)) {
+      case MAX, MIN, ARGMAX -> Tolerance.exact();
+      case SUM, MEAN ->
+          switch (dtype) {
+            case F64 -> Tolerance.maximum(1e-15);
+            case F32 -> Tolerance.maximum(1e-6);
+            // f32 in between is right to much less than the rounding
+            default -> Tolerance.roundings(1 + 1.0 / 128, dtype);
+          };
+    };
+  }
+}

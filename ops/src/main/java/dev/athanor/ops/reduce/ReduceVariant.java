@@ -1,0 +1,346 @@
+package dev.athanor.ops.reduce;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.map.Elements;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * The kernel that reduces x[outer, n, inner] to y[outer, inner]. A long dimension is cut into
+ * segments, whose states a second launch of another variant merges.
+ *
+ * <p>Parameters: x, or the states' values as arrays [outer, n, inner]; y, or the states' values as
+ * arrays [outer, segments, inner]; outer, n, inner, the length of a segment, the number of
+ * segments, and the number of elements that a mean divides by.
+ *
+ * @param from whether x is states of an earlier launch
+ * @param to whether states are written, for a later launch
+ * @param vector elements loaded at once; divides n, and a segment, where inner is 1, else inner
+ */
+record ReduceVariant(
+    Reduction reduction, DType in, DType out, Layout layout, boolean from, boolean to, int vector)
+    implements Variant {
+
+  static final int THREADS = 256;
+  static final int WARPS = THREADS / KernelBuilder.WARP;
+
+  /** Which threads reduce together. */
+  enum Layout {
+    /** A warp reduces a row, where inner is 1. */
+    WARP(KernelBuilder.WARP),
+    /** A block reduces a row, where inner is 1. */
+    BLOCK(THREADS),
+    /** Each lane reduces columns of its own, and the warps of a block every eighth row. */
+    COLUMNS(WARPS);
+
+    private final int lanes;
+
+    Layout(int lanes) {
+      this.lanes = lanes;
+    }
+  }
+
+  /** Loads of a thread that are under way at the same time. */
+  int depth() {
+    return from ? 1 : layout == Layout.COLUMNS ? 4 : 2;
+  }
+
+  /** How far the threads that reduce together come in one round along n. */
+  int round() {
+    return layout.lanes * depth() * (layout == Layout.COLUMNS ? 1 : vector);
+  }
+
+  /** How many blocks it takes. */
+  long blocks(long outer, long inner, long segments) {
+    return switch (layout) {
+      case WARP -> Math.ceilDiv(outer * segments, WARPS);
+      case BLOCK -> outer * segments;
+      case COLUMNS -> outer * segments * Math.ceilDiv(inner, KernelBuilder.WARP * vector);
+    };
+  }
+
+  /** What numbers are computed as. */
+  static Type number(DType dtype) {
+    return dtype == DType.F64 ? Type.F64 : Type.F32;
+  }
+
+  @Override
+  public String name() {
+    var name = new StringBuilder("reduce_").append(reduction.text()).append('_').append(in.text());
+    if (out != in) {
+      name.append('_').append(out.text());
+    }
+    name.append('_').append(layout.name().toLowerCase(Locale.ROOT));
+    if (from) {
+      name.append("_from");
+    }
+    if (to) {
+      name.append("_to");
+    }
+    return name.append("_v").append(vector).toString();
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
+  }
+
+  private final class Writer {
+    private final KernelBuilder k;
+    private final Elements elements;
+    private final List<Type> types = reduction.state(number(in));
+    private final List<GlobalPointer> sources;
+    private final List<GlobalPointer> results;
+    private final Int outer;
+    private final Int n;
+    private final Int inner;
+    private final Int segment;
+    private final Int segments;
+    private final Int count;
+
+    Writer(KernelBuilder k) {
+      this.k = k;
+      elements = new Elements(k);
+      sources = pointers("x", from, in);
+      results = pointers("y", to, out);
+      outer = k.integer("outer");
+      n = k.integer("n");
+      inner = k.integer("inner");
+      segment = k.integer("segment");
+      segments = k.integer("segments");
+      count = k.integer("count");
+    }
+
+    private List<GlobalPointer> pointers(String name, boolean states, DType dtype) {
+      if (!states) {
+        return List.of(k.pointer(name, Elements.type(dtype)));
+      }
+      var all = new ArrayList<GlobalPointer>();
+      for (var type : types) {
+        all.add(k.pointer(name + all.size(), type));
+      }
+      return all;
+    }
+
+    void write() {
+      switch (layout) {
+        case WARP -> {
+          var item = k.block().times(WARPS).plus(k.warp());
+          k.when(
+              item.lt(outer.times(segments)),
+              () -> {
+                var state = mergeLanes(rowState(item, k.lane()));
+                k.when(k.lane().eq(0), () -> store(item, k.integer(0), state));
+              });
+        }
+        case BLOCK -> {
+          var state = mergeLanes(rowState(k.block(), k.thread()));
+          var shared = tiles(1);
+          k.when(k.lane().eq(0), () -> keep(shared, k.integer(0), state));
+          k.barrier();
+          k.when(
+              k.thread().eq(0),
+              () -> store(k.block(), k.integer(0), mergeWarps(shared, k.integer(0))));
+        }
+        case COLUMNS -> columns();
+      }
+    }
+
+    /** A state that changes. */
+    private final class Accumulator {
+      private final List<Supplier<Value>> values = new ArrayList<>();
+      private final List<Consumer<Value>> setters = new ArrayList<>();
+
+      /**
+       * Without numbers as yet.
+       *
+       * @param first the index of the first number that will come, unless it is not before the end
+       */
+      Accumulator(Int first, Int end) {
+        var last = k.integer(Integer.MAX_VALUE);
+        // states bring their indices
+        var index = from ? last : first.where(first.lt(end), last);
+        for (var value : reduction.empty(k, number(in), index)) {
+          if (value instanceof Real real) {
+            var variable = k.variable(real);
+            values.add(() -> variable);
+            setters.add(next -> variable.set(next.widen()));
+          } else {
+            var variable = k.variable(value.integer());
+            values.add(variable::value);
+            setters.add(next -> variable.set(next.integer()));
+          }
+        }
+      }
+
+      /** What the state is at this point of the kernel. */
+      List<Value> now() {
+        return values.stream().map(Supplier::get).toList();
+      }
+
+      void set(List<Value> state) {
+        for (int i = 0; i < setters.size(); i++) {
+          setters.get(i).accept(state.get(i));
+        }
+      }
+    }
+
+    private Int begin(Int item) {
+      return item.rem(segments).times(segment);
+    }
+
+    private Int end(Int item) {
+      return begin(item).plus(segment).min(n);
+    }
+
+    /** Where the elements of an item's row of [n, inner] begin. */
+    private List<GlobalPointer> matrices(Int item) {
+      var row = item.div(segments);
+      return sources.stream().map(s -> s.matrix(row, n.wide().times(inner))).toList();
+    }
+
+    /** The state of the elements of a row that this thread reads. */
+    private List<Value> rowState(Int item, Int lane) {
+      var row = matrices(item);
+      var end = end(item);
+      var first = begin(item).plus(lane.times(vector));
+      var all = new Accumulator(first, end);
+      k.loop(
+          first,
+          end,
+          round(),
+          at -> {
+            var places = new ArrayList<Int>();
+            var inside = new ArrayList<Predicate>();
+            var loaded = new ArrayList<List<Value>>();
+            for (int d = 0; d < depth(); d++) {
+              var place = at.plus(d * layout.lanes * vector);
+              places.add(place);
+              inside.add(place.lt(end));
+              loaded.add(load(row, inside.get(d), place));
+            }
+            for (int d = 0; d < depth(); d++) {
+              for (int i = 0; i < vector; i++) {
+                take(all, loaded.get(d), i, inside.get(d), places.get(d).plus(i));
+              }
+            }
+          });
+      return all.now();
+    }
+
+    /** A vector of elements, or the values of one state. */
+    private List<Value> load(List<GlobalPointer> at, Predicate inside, Int index) {
+      return from
+          ? at.stream().map(pointer -> pointer.loadWhere(inside, index)).toList()
+          : at.getFirst().loadWhere(inside, vector, index);
+    }
+
+    /** Adds element {@code i} of what was loaded, or the state that was. */
+    private void take(Accumulator to, List<Value> loaded, int i, Predicate inside, Int index) {
+      if (from) {
+        to.set(reduction.merge(to.now(), loaded));
+        return;
+      }
+      var number = (Real) elements.widen(in, loaded.get(i));
+      var known = number.where(inside, number.constant(reduction.neutral()));
+      to.set(reduction.add(to.now(), known, index));
+    }
+
+    private List<Value> mergeLanes(List<Value> state) {
+      var all = state;
+      for (int distance = KernelBuilder.WARP / 2; distance > 0; distance /= 2) {
+        int mask = distance;
+        all = reduction.merge(all, all.stream().map(v -> v.fromLaneXor(mask)).toList());
+      }
+      return all;
+    }
+
+    /** Room for states: a row for each warp, of so many columns. */
+    private List<SharedTile> tiles(int columns) {
+      return types.stream().map(type -> k.shared(type, WARPS, columns, columns)).toList();
+    }
+
+    private void keep(List<SharedTile> shared, Int column, List<Value> state) {
+      for (int i = 0; i < state.size(); i++) {
+        shared.get(i).store(k.warp(), column, state.get(i));
+      }
+    }
+
+    private List<Value> mergeWarps(List<SharedTile> shared, Int column) {
+      List<Value> all = kept(shared, 0, column);
+      for (int warp = 1; warp < WARPS; warp++) {
+        all = reduction.merge(all, kept(shared, warp, column));
+      }
+      return all;
+    }
+
+    private List<Value> kept(List<SharedTile> shared, int warp, Int column) {
+      return shared.stream().map(tile -> tile.load(k.integer(warp), column)).toList();
+    }
+
+    /** Writes the result, or the state, of a column of an item. */
+    private void store(Int item, Int column, List<Value> state) {
+      var written = to ? state : List.of(elements.narrow(out, reduction.result(state, count)));
+      for (int i = 0; i < written.size(); i++) {
+        results.get(i).row(item, inner).store(column, written.get(i));
+      }
+    }
+
+    private void columns() {
+      int width = KernelBuilder.WARP * vector;
+      var tilesAlong = inner.plus(width - 1).div(width);
+      var item = k.block().div(tilesAlong);
+      var firstColumn = k.block().minus(item.times(tilesAlong)).times(width);
+      var column = firstColumn.plus(k.lane().times(vector));
+      var within = column.lt(inner);
+      var rows = matrices(item);
+      var end = end(item);
+      var first = begin(item).plus(k.warp());
+      var all = new ArrayList<Accumulator>();
+      for (int i = 0; i < vector; i++) {
+        all.add(new Accumulator(first, end));
+      }
+      k.loop(
+          first,
+          end,
+          round(),
+          at -> {
+            var inside = new ArrayList<Predicate>();
+            var loaded = new ArrayList<List<Value>>();
+            for (int d = 0; d < depth(); d++) {
+              var row = at.plus(d * WARPS);
+              inside.add(row.lt(end).and(within));
+              var places = rows.stream().map(matrix -> matrix.row(row, inner)).toList();
+              loaded.add(load(places, inside.get(d), column));
+            }
+            for (int d = 0; d < depth(); d++) {
+              for (int i = 0; i < vector; i++) {
+                take(all.get(i), loaded.get(d), i, inside.get(d), at.plus(d * WARPS));
+              }
+            }
+          });
+      var shared = tiles(width);
+      for (int i = 0; i < vector; i++) {
+        keep(shared, k.lane().times(vector).plus(i), all.get(i).now());
+      }
+      k.barrier();
+      var mine = firstColumn.plus(k.thread());
+      k.when(
+          k.thread().lt(width).and(mine.lt(inner)),
+          () -> store(item, mine, mergeWarps(shared, k.thread())));
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** Reductions along a dimension. */
+@NullMarked
+package dev.athanor.ops.reduce;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,184 @@
+package dev.athanor.ops.row.norm;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.row.Row;
+import dev.athanor.ops.row.RowShape;
+import java.util.List;
+import java.util.Map;
+
+/** What brings rows to one size. */
+public enum Norm {
+  /** (x − mean) / √(variance + epsilon). */
+  LAYER("layer-norm"),
+  /** x / √(mean of squares + epsilon). */
+  RMS("rms-norm");
+
+  private final String text;
+
+  Norm(String text) {
+    this.text = text;
+  }
+
+  /** The name of the op. */
+  String text() {
+    return text;
+  }
+
+  /** The name as part of a kernel's: {@code layer_norm}. */
+  String word() {
+    return text.replace('-', '_');
+  }
+
+  /** What is computed, for descriptions. */
+  String formula(String x) {
+    return this == LAYER
+        ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta"
+            .formatted(x)
+        : "gamma · %1$s / √(mean(%1$s²) + epsilon)".formatted(x);
+  }
+
+  /** The inputs that all rows share. */
+  List<Input> weights() {
+    var gamma =
+        new Input(
+                "gamma",
+                "[N]",
+                RowShape.DTYPES,
+                false,
+                "what is multiplied: of the dtype of x or f32")
+            .or("weight");
+    var beta =
+        new Input("beta", "[N]", RowShape.DTYPES, false, "what is added: as gamma").or("bias");
+    return shifts() ? List.of(gamma, beta) : List.of(gamma);
+  }
+
+  /** The operations for each element. */
+  int flops() {
+    return this == LAYER ? 8 : 4;
+  }
+
+  /** The attribute that keeps constant rows from being divided by zero. */
+  public Attribute epsilon() {
+    return Attribute.number(
+            "epsilon",
+            this == LAYER ? 1e-5 : 1e-6,
+            this == LAYER
+                ? "added to the variance; the default is that of PyTorch and ONNX"
+                : "added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,"
+                    + " ONNX's is 1e-5")
+        .from(0, 1e30);
+  }
+
+  /**
+   * The dtype of the weights of some rows.
+   *
+   * @throws OpException where their shapes or dtypes are not right
+   */
+  DType weights(RowShape x, Map<String, TensorType> inputs) {
+    var gamma = x.weights(inputs, "gamma");
+    if (shifts() && x.weights(inputs, "beta") != gamma) {
+      throw new OpException.UnsupportedDType(
+          "beta",
+          "beta is %s but gamma is %s; they must be the same"
+              .formatted(RowShape.input(inputs, "beta").dtype().text(), gamma.text()));
+    }
+    return gamma;
+  }
+
+  /** Whether beta is added. */
+  boolean shifts() {
+    return this == LAYER;
+  }
+
+  /**
+   * How the values of a row become its norm: {@code (x - origin) · scale + shift}.
+   *
+   * @param origin about the mean, or 0 for a norm without
+   * @param shift what the distance from the origin to the mean makes
+   */
+  public record Statistics(Norm norm, Real origin, Real scale, Real shift) {
+
+    /** The norm of a value of the row. */
+    public Real apply(Real x) {
+      return norm == LAYER ? x.minus(origin).fma(scale, shift) : x.times(scale);
+    }
+  }
+
+  /** The statistics of a row, whose values are zeros where it has none. */
+  public Statistics of(Row row, Row.Data values, Real epsilon) {
+    var squares = row.variable(0);
+    var count = real(row.n);
+    if (this == RMS) {
+      values.forEach((_, v) -> v.forEach(each -> squares.addProduct(each, each)));
+      var mean = row.sum(squares).getFirst().over(count);
+      var zero = mean.constant(0);
+      return new Statistics(this, zero, mean.plus(epsilon).rsqrt(), zero);
+    }
+    // Squares of differences from a number near the mean, so that nothing cancels; that number is
+    // the mean of what is read first, which is all of a row that fits. Its own rounding is what
+    // the sum of the differences tells: a constant row becomes exact zeros, however large.
+    var begin = row.variable(0);
+    values.forFirst((_, v) -> v.forEach(begin::add));
+    var origin = row.sum(begin).getFirst().over(real(row.atOnce()));
+    var differences = row.variable(0);
+    values.forEach((chunk, v) -> {
+      for (var each : chunk.orElse(0, v.stream().map(x -> x.minus(origin)).toList())) {
+        differences.add(each);
+        squares.addProduct(each, each);
+      }
+    });
+    var sums = row.sum(differences, squares);
+    var rest = sums.get(0).over(count);
+    var variance = sums.get(1).over(count).minus(rest.times(rest));
+    // a NaN stays one, which max would hide
+    var positive = variance.constant(0).where(variance.lt(0), variance);
+    var scale = positive.plus(epsilon).rsqrt();
+    return new Statistics(this, origin, scale, rest.times(scale).negate());
+  }
+
+  private static Real real(Int count) {
+    return count.real(Type.F32);
+  }
+
+  /**
+   * The norm of a row in float64.
+   *
+   * @param scale what differences from the mean were multiplied by
+   */
+  @SuppressWarnings("ArrayRecordComponent") // handed over, never compared
+  public record Reference(double[] h, double scale) {}
+
+  /** The norm of n values from {@code first} on, in float64. */
+  public Reference reference(double[] x, int first, int n, double epsilon) {
+    double mean = 0;
+    if (this == LAYER) {
+      mean = meanOfDifferences(x, first, n, 0);
+      mean += meanOfDifferences(x, first, n, mean);
+    }
+    double squares = 0;
+    for (int j = 0; j < n; j++) {
+      squares += (x[first + j] - mean) * (x[first + j] - mean) / n;
+    }
+    double scale = 1 / Math.sqrt(squares + epsilon);
+    var h = new double[n];
+    for (int j = 0; j < n; j++) {
+      h[j] = (x[first + j] - mean) * scale;
+    }
+    return new Reference(h, scale);
+  }
+
+  private static double meanOfDifferences(double[] x, int first, int n, double from) {
+    double sum = 0;
+    for (int j = 0; j < n; j++) {
+      sum += x[first + j] - from;
+    }
+    return sum / n;
+  }
+}

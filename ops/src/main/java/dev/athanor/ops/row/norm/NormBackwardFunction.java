@@ -1,0 +1,139 @@
+package dev.athanor.ops.row.norm;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.row.Chunk;
+import dev.athanor.ops.row.Row;
+import dev.athanor.ops.row.RowFunction;
+import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.RowTile;
+import dev.athanor.ops.row.Rows;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The gradients of {@code y = gamma · norm(x) + beta}. With g = grad · gamma and h = norm(x),
+ * {@code dx = scale · (g − mean(g) − h · mean(g · h))}, where an RMS norm has no mean(g); each team
+ * sums {@code grad · h} and {@code grad} over its rows, for {@link ColumnSums} to sum over the
+ * teams. The kernel's parameters are {@code rows, n, grad, x, gamma, dx, dgamma, dbeta, epsilon};
+ * dgamma and dbeta are f32 with a row for each team.
+ */
+public record NormBackwardFunction(Norm norm) implements RowFunction {
+
+  @Override
+  public String name() {
+    return norm.word() + "_backward";
+  }
+
+  @Override
+  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+    var grads = kernel.input(k, "grad");
+    var xs = kernel.input(k, "x");
+    var gamma = kernel.weights(k, "gamma");
+    var dxs = kernel.tensor(k, "dx");
+    var partOfGamma = k.pointer("dgamma", Type.F32).row(rows.team(), rows.n);
+    var partOfBeta = k.pointer("dbeta", Type.F32).row(rows.team(), rows.n);
+    var epsilon = k.real("epsilon", Type.F32);
+    var dgamma = new TeamSums(k, kernel.tile(), rows, partOfGamma);
+    var dbeta =
+        norm.shifts()
+            ? List.of(new TeamSums(k, kernel.tile(), rows, partOfBeta))
+            : List.<TeamSums>of();
+    rows.forEach(row -> {
+      var grad = row.of(grads);
+      var x = row.of(xs);
+      var dx = row.of(dxs);
+      var values = row.read(row.inOrder(), chunk -> chunk.load(x));
+      var both = values.and(row.read(row.inOrder(), chunk -> chunk.load(grad)));
+      var statistics = norm.of(row, values, epsilon);
+      var sumOfG = row.variable(0);
+      var sumOfGh = row.variable(0);
+      both.forEach((chunk, v) -> {
+        var gammas = chunk.load(gamma);
+        for (int i = 0; i < chunk.elements(); i++) {
+          var g = v.get(chunk.elements() + i).times(gammas.get(i));
+          sumOfGh.add(contribution(chunk, g, statistics.apply(v.get(i))));
+          if (norm.shifts()) {
+            sumOfG.add(g);
+          }
+        }
+      });
+      var count = row.n.real(Type.F32);
+      var sums = norm.shifts() ? row.sum(sumOfGh, sumOfG) : row.sum(sumOfGh);
+      var means = sums.stream().map(sum -> sum.over(count)).toList();
+      both.forEach((chunk, v) -> {
+        var gammas = chunk.load(gamma);
+        var ofBeta = v.subList(chunk.elements(), v.size());
+        var ofX = new ArrayList<Real>();
+        var ofGamma = new ArrayList<Real>();
+        for (int i = 0; i < chunk.elements(); i++) {
+          var h = statistics.apply(v.get(i));
+          var g = ofBeta.get(i).times(gammas.get(i));
+          var less = norm.shifts() ? g.minus(means.get(1)) : g;
+          ofX.add(h.negate().fma(means.get(0), less).times(statistics.scale()));
+          ofGamma.add(contribution(chunk, ofBeta.get(i), h));
+        }
+        chunk.store(dx, ofX);
+        dgamma.add(row, chunk, ofGamma);
+        dbeta.forEach(each -> each.add(row, chunk, ofBeta));
+      });
+    });
+    dgamma.store();
+    dbeta.forEach(TeamSums::store);
+  }
+
+  /** A product, nothing outside of the row, where the norm may be no number. */
+  private static Real contribution(Chunk chunk, Real g, Real h) {
+    return chunk.orElse(0, List.of(g.times(h))).getFirst();
+  }
+
+  /**
+   * Sums over the rows of a team, column by column: in registers where the tile is whole, else in
+   * memory, where each thread comes back to what it wrote itself.
+   */
+  private static final class TeamSums {
+    private final RowTile tile;
+    private final Rows rows;
+    private final GlobalPointer sums;
+    private final List<List<Real.Variable>> registers = new ArrayList<>();
+    private final Row row;
+
+    TeamSums(KernelBuilder k, RowTile tile, Rows rows, GlobalPointer sums) {
+      this.tile = tile;
+      this.rows = rows;
+      this.sums = sums;
+      row = rows.row();
+      for (int i = 0; tile.whole() && i < tile.vectors(); i++) {
+        var chunk = new ArrayList<Real.Variable>();
+        for (int j = 0; j < tile.access(); j++) {
+          chunk.add(k.variable(k.real(Type.F32, 0)));
+        }
+        registers.add(chunk);
+      }
+    }
+
+    void add(Row of, Chunk chunk, List<Real> values) {
+      if (tile.whole()) {
+        for (int i = 0; i < values.size(); i++) {
+          registers.get(chunk.number()).get(i).add(values.get(i));
+        }
+        return;
+      }
+      var before = chunk.where(of.index.ne(rows.team())).load(sums);
+      var after = new ArrayList<Real>();
+      for (int i = 0; i < values.size(); i++) {
+        after.add(before.get(i).plus(values.get(i)));
+      }
+      chunk.store(sums, after);
+    }
+
+    void store() {
+      if (tile.whole()) {
+        row.read(row.inOrder(), chunk -> List.of())
+            .forEach((chunk, _) -> chunk.store(sums, List.copyOf(registers.get(chunk.number()))));
+      }
+    }
+  }
+}

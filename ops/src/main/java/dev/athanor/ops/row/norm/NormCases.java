@@ -1,0 +1,96 @@
+package dev.athanor.ops.row.norm;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.row.RowCases;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Norms of rows of every length, of numbers large, far from zero, constant and special. */
+public final class NormCases {
+
+  private NormCases() {}
+
+  static List<Op.Case> of(
+      Op op, Norm norm, boolean residual, RandomGenerator random, boolean quick) {
+    var cases =
+        new ArrayList<>(
+            RowCases.sizes(
+                quick,
+                (number, dtype, rows, n) -> {
+                  var made =
+                      new RowCases.Builder(op, random)
+                          // a large mean shows whether the variance cancels; of a sum with a
+                          // residual the last digits are gone before
+                          .normal("x", number % 4 == 1 && !residual ? 1000 : 0, 1, dtype, rows, n);
+                  return finish(made, norm, residual, number, dtype, rows, n);
+                }));
+    var wide = new RowCases.Builder(op, random).normal("x", 0, 1e4, DType.F32, 3, 100);
+    cases.add(finish(wide, norm, residual, 1, DType.F32, 3, 100));
+    // two deviations of 0: rows of one number, and of zeros
+    for (double constant : new double[] {0, residual ? 1 : 10_000.123}) {
+      var made = new RowCases.Builder(op, random).normal("x", constant, 0, DType.F32, 2, 1000);
+      cases.add(finish(made, norm, residual, 0, DType.F32, 2, 1000));
+    }
+    var special = new RowCases.Builder(op, random).special("x", DType.F16, 9, 14);
+    cases.add(finish(special, norm, residual, 2, DType.F16, 9, 14));
+    return cases;
+  }
+
+  private static Op.Case finish(
+      RowCases.Builder made,
+      Norm norm,
+      boolean residual,
+      int number,
+      DType dtype,
+      int rows,
+      int n) {
+    var weights = number % 2 == 0 ? DType.F32 : dtype;
+    made.normal("gamma", 1, 0.5, weights, n).attribute("epsilon", number % 3 == 0 ? 1e-6 : 1e-5);
+    if (norm.shifts()) {
+      made.normal("beta", weights, n);
+    }
+    if (!residual) {
+      return made.within(Map.of("y", tolerance(dtype)));
+    }
+    made.normal("residual", dtype, rows, n);
+    if (number % 4 < 2) {
+      // a sum is exact but for its rounding to f32 and that to the dtype
+      return made.attribute("order", "pre")
+          .within(Map.of("y", tolerance(dtype), "sum", Tolerance.roundings(1.05, dtype)));
+    }
+    return made.attribute("order", "post").within(Map.of("y", tolerance(dtype)));
+  }
+
+  static List<Op.Case> backward(Op op, Norm norm, RandomGenerator random, boolean quick) {
+    return RowCases.sizes(
+        quick,
+        (number, dtype, rows, n) -> {
+          var tolerance = dtype == DType.F32 ? Tolerance.maximum(1e-3) : Tolerance.relative(1e-2);
+          var made =
+              new RowCases.Builder(op, random)
+                  .normal("x", number % 4 == 1 ? 10 : 0, 1, dtype, rows, n)
+                  .normal("grad", dtype, rows, n)
+                  .normal("gamma", 1, 0.5, number % 2 == 0 ? DType.F32 : dtype, n)
+                  .attribute("epsilon", 1e-5);
+          return made.within(
+              norm.shifts()
+                  ? Map.of("dx", tolerance, "dgamma", tolerance, "dbeta", tolerance)
+                  : Map.of("dx", tolerance, "dgamma", tolerance));
+        });
+  }
+
+  /** How far a norm may be off. */
+  public static Tolerance tolerance(DType dtype) {
+    return Tolerance.maximum(
+        switch (dtype) {
+          case F32 -> 1e-5;
+          case F16 -> 2e-3;
+          case BF16 -> 1e-2;
+          default -> throw new IllegalArgumentException(dtype.text());
+        });
+  }
+}

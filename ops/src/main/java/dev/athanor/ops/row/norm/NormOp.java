@@ -1,0 +1,169 @@
+package dev.athanor.ops.row.norm;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.RowPlanner;
+import dev.athanor.ops.row.RowShape;
+import dev.athanor.ops.row.norm.NormFunction.Residual;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** A norm of rows, with weights and perhaps a residual. */
+public final class NormOp implements Op {
+
+  private final Norm norm;
+  private final boolean residual;
+  private final OpDescription description;
+
+  public NormOp(Norm norm, boolean residual) {
+    this.norm = norm;
+    this.residual = residual;
+    var inputs = new ArrayList<Input>();
+    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the rows"));
+    if (residual) {
+      inputs.add(new Input("residual", "[…, N]", RowShape.DTYPES, false, "what is added"));
+    }
+    inputs.addAll(norm.weights());
+    var attributes = new ArrayList<Attribute>();
+    attributes.add(norm.epsilon());
+    var outputs = new ArrayList<Output>();
+    outputs.add(Output.of("y", "[…, N]", "that of x", "the result"));
+    if (residual) {
+      attributes.add(
+          Attribute.choice(
+              "order",
+              "pre",
+              List.of("pre", "post"),
+              "whether the residual is added before the norm or to it"));
+      outputs.add(
+          Output.of("sum", "[…, N]", "that of x", "x + residual; where order is pre")
+              .when("order", "pre"));
+    }
+    description =
+        new OpDescription(
+            (residual ? "residual-" : "") + norm.text(),
+            residual
+                ? "Adds a residual and normalizes each row, in one kernel."
+                : "Normalizes each row.",
+            inputs,
+            attributes,
+            outputs,
+            residual
+                ? "sum = x + residual, y = norm(sum); or, post, y = residual + norm(x); norm(v) = "
+                    + norm.formula("v")
+                : "y = " + norm.formula("x"),
+            flops() + "·N a row");
+  }
+
+  @Override
+  public OpDescription description() {
+    return description;
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return RowShape.rows(inputs, residual ? Set.of("x", "residual") : Set.of("x"));
+  }
+
+  private int flops() {
+    return norm.flops() + (residual ? 1 : 0);
+  }
+
+  private Residual residual(Attributes attributes) {
+    if (!residual) {
+      return Residual.NONE;
+    }
+    return attributes.choice("order").equals("pre") ? Residual.PRE : Residual.POST;
+  }
+
+  @Override
+  public List<LaunchPlan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = RowShape.of(inputs, "x");
+    var order = residual(attributes);
+    if (residual) {
+      x.same(inputs, "residual");
+    }
+    var weights = norm.weights(x, inputs);
+    var outputs = new LinkedHashMap<>(Map.of("y", x.tensor()));
+    if (order == Residual.PRE) {
+      outputs.put("sum", x.tensor());
+    }
+    int access = x.access(x.n());
+    var function = new NormFunction(norm, order);
+    return new RowPlanner(x.rows(), x.n() / access, access, access)
+        .plans(
+            "%s of %s".formatted(description.name(), x.dtype().text()),
+            capability,
+            tile -> {
+              var step =
+                  RowPlanner.step(
+                      new RowKernel(function, x.dtype(), weights, tile),
+                      x,
+                      // what a kernel does not have it never reads or writes
+                      List.of(
+                          Slot.input("x"),
+                          Slot.input(residual ? "residual" : "x"),
+                          Slot.input("gamma"),
+                          Slot.input(norm.shifts() ? "beta" : "gamma"),
+                          Slot.output("y"),
+                          Slot.output(order == Residual.PRE ? "sum" : "y"),
+                          Slot.of((float) attributes.number("epsilon"))));
+              return new RowPlanner.Launches(List.of(step), 0);
+            },
+            outputs,
+            Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var order = residual(attributes);
+    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
+    var gamma = Objects.requireNonNull(inputs.get("gamma")).toDoubles();
+    var beta =
+        norm.shifts()
+            ? Objects.requireNonNull(inputs.get("beta")).toDoubles()
+            : new double[gamma.length];
+    var other =
+        residual
+            ? Objects.requireNonNull(inputs.get("residual")).toDoubles()
+            : new double[x.length];
+    var sum = new double[x.length];
+    for (int i = 0; i < x.length; i++) {
+      sum[i] = order == Residual.PRE ? x[i] + other[i] : x[i];
+    }
+    int n = gamma.length;
+    var y = new double[x.length];
+    for (int first = 0; first < x.length; first += n) {
+      var row = norm.reference(sum, first, n, attributes.number("epsilon"));
+      for (int j = 0; j < n; j++) {
+        y[first + j] =
+            row.h()[j] * gamma[j] + beta[j] + (order == Residual.POST ? other[first + j] : 0);
+      }
+    }
+    return order == Residual.PRE ? Map.of("y", y, "sum", sum) : Map.of("y", y);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return NormCases.of(this, norm, residual, random, quick);
+  }
+}

@@ -1,0 +1,135 @@
+package dev.athanor.ops.row.rope;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.row.RowShape;
+import dev.athanor.ops.row.norm.Norm;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.random.RandomGenerator;
+
+/** An RMS norm over the hidden size, and rotary positions of each head. */
+public final class NormRopeOp implements Op {
+
+  static final Attribute STYLE =
+      Attribute.choice(
+          "style",
+          "half",
+          List.of("half", "interleaved"),
+          "pairs are elements i and i + rotaryDim / 2, or 2i and 2i + 1");
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "rms-norm-rope",
+          "Normalizes all heads of a position together, then turns pairs of each head.",
+          List.of(
+              new Input("x", "[…, S, heads · headDim]", RowShape.DTYPES, false, "S positions"),
+              new Input(
+                      "weight",
+                      "[heads · headDim]",
+                      RowShape.DTYPES,
+                      false,
+                      "what is multiplied after the norm: of the dtype of x or f32")
+                  .or("gamma"),
+              new Input(
+                  "cos",
+                  "[P, headDim / 2]",
+                  RowShape.DTYPES,
+                  false,
+                  "cosines by position, S of them or more: of the dtype of x or f32"),
+              new Input("sin", "[P, headDim / 2]", RowShape.DTYPES, false, "sines, as cos")),
+          List.of(
+              Attribute.integer("heads", "how many heads there are").from(1, Integer.MAX_VALUE),
+              Attribute.integer("headDim", "elements of a head; what heads leave when left out")
+                  .from(2, Integer.MAX_VALUE),
+              Norm.RMS.epsilon(),
+              STYLE),
+          List.of(Output.of("y", "[…, S, heads · headDim]", "that of x", "the turned pairs")),
+          "h = weight · x / √(mean(x²) + epsilon); pairs (a, b) of h become (a · cos - b · sin, b · cos + a · sin)",
+          "7·heads·headDim a position");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  static boolean interleaved(Attributes attributes) {
+    return attributes.choice("style").equals("interleaved");
+  }
+
+  @Override
+  public List<LaunchPlan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = RowShape.of(inputs, "x");
+    var problem = problem(x, inputs, attributes);
+    return problem.plans("rms-norm-rope of " + x.dtype().text(), inputs, capability);
+  }
+
+  private static RopeProblem problem(
+      RowShape x, Map<String, TensorType> inputs, Attributes attributes) {
+    var shape = x.tensor().shape();
+    if (shape.rank() < 2) {
+      throw new OpException.ShapeMismatch(
+          "x", "input \"x\" has shape %s; it must be […, S, heads · headDim]".formatted(shape));
+    }
+    if (!attributes.has("heads") && !attributes.has("headDim")) {
+      throw new OpException.InvalidAttribute(
+          "heads", "neither heads nor headDim is given; rms-norm-rope needs one of them");
+    }
+    long headDim =
+        attributes.has("headDim")
+            ? attributes.integer("headDim")
+            : x.n() / attributes.integer("heads");
+    long heads =
+        attributes.has("heads") ? attributes.integer("heads") : x.n() / Math.max(1, headDim);
+    if (heads * headDim != x.n() || headDim % 2 != 0) {
+      throw new OpException.InvalidAttribute(
+          "headDim",
+          "%d heads of %d do not make rows of %d; heads · headDim must, and headDim must be even"
+              .formatted(heads, headDim, x.n()));
+    }
+    int sequence = (int) shape.extent(-2);
+    return new RopeProblem(
+        x,
+        (int) headDim,
+        interleaved(attributes),
+        Optional.of(
+            new RopeProblem.Weighted(
+                x.weights(inputs, "weight"), (float) attributes.number("epsilon"))),
+        RopeTables.given(x, inputs, sequence, sequence, (int) headDim / 2, "[P, headDim / 2]"));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var types = HostTensor.types(inputs);
+    var shape = RowShape.of(types, "x");
+    var problem = problem(shape, types, attributes);
+    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
+    var weight = Objects.requireNonNull(inputs.get("weight"));
+    var h = new double[x.length];
+    for (int row = 0; row < shape.rows(); row++) {
+      int first = row * shape.n();
+      var norm = Norm.RMS.reference(x, first, shape.n(), attributes.number("epsilon"));
+      for (int j = 0; j < shape.n(); j++) {
+        h[first + j] = norm.h()[j] * weight.get(j);
+      }
+    }
+    return Map.of("y", problem.turn(h, inputs));
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return RopeCases.withNorm(this, random, quick);
+  }
+}

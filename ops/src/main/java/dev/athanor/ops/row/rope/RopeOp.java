@@ -1,0 +1,167 @@
+package dev.athanor.ops.row.rope;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.row.RowShape;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** Rotary positions. */
+public final class RopeOp implements Op {
+
+  /** The most angles that a kernel makes a table of, since it numbers them in 32 bits. */
+  private static final long MOST_ANGLES = 1L << 30;
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "rope",
+          "Turns pairs of elements of each head by angles that grow with the position.",
+          List.of(
+              new Input("x", "[…, S, H, D]", RowShape.DTYPES, false, "S positions of H heads"),
+              new Input(
+                  "cos",
+                  "[P, rotaryDim / 2]",
+                  RowShape.DTYPES,
+                  true,
+                  "cosines by position: of the dtype of x or f32; left out where theta is given"),
+              new Input("sin", "[P, rotaryDim / 2]", RowShape.DTYPES, true, "sines, as cos"),
+              new Input(
+                  "positions",
+                  "[S] or […, S]",
+                  Set.of(DType.I32),
+                  true,
+                  "which row of cos and sin each position takes, 0 to S - 1 when left out; one that they do not have gives NaN")),
+          List.of(
+              Attribute.number(
+                      "theta",
+                      "angle i of position p is p · theta^(-2i / rotaryDim), if no cos and sin are given")
+                  .from(1, 1e30),
+              NormRopeOp.STYLE,
+              Attribute.integer(
+                      "rotaryDim",
+                      "how many elements of a head are turned, D when left out; the others are copied")
+                  .from(2, Integer.MAX_VALUE)),
+          List.of(Output.of("y", "[…, S, H, D]", "that of x", "the turned pairs")),
+          "(a, b) becomes (a · cos - b · sin, b · cos + a · sin)",
+          "3·rotaryDim a head");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<LaunchPlan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    // a row is all heads of a position
+    var x = RowShape.of(inputs, "x", 2);
+    var problem = problem(x, inputs, attributes);
+    return problem.plans("rope of " + x.dtype().text(), inputs, capability);
+  }
+
+  private static RopeProblem problem(
+      RowShape x, Map<String, TensorType> inputs, Attributes attributes) {
+    var shape = x.tensor().shape();
+    if (shape.rank() < 3) {
+      throw new OpException.ShapeMismatch(
+          "x", "input \"x\" has shape %s; it must be […, S, H, D]".formatted(shape));
+    }
+    int headDim = (int) shape.extent(-1);
+    int sequence = (int) shape.extent(-3);
+    long rotary = attributes.has("rotaryDim") ? attributes.integer("rotaryDim") : headDim;
+    if (rotary % 2 != 0 || rotary > headDim) {
+      throw new OpException.InvalidAttribute(
+          "rotaryDim",
+          "rotaryDim is %d; it must be even, from 2 to D = %d".formatted(rotary, headDim));
+    }
+    int half = (int) rotary / 2;
+    int period = period(x, inputs, sequence);
+    return new RopeProblem(
+        x,
+        headDim,
+        NormRopeOp.interleaved(attributes),
+        Optional.empty(),
+        tables(x, inputs, attributes, sequence, period, half));
+  }
+
+  /** After how many rows positions begin anew. */
+  private static int period(RowShape x, Map<String, TensorType> inputs, int sequence) {
+    var positions = inputs.get("positions");
+    if (positions == null) {
+      return sequence;
+    }
+    var all = x.tensor().shape().leading(2);
+    var shape = positions.shape();
+    if (!shape.equals(all) && !(shape.rank() == 1 && shape.extent(0) == sequence)) {
+      throw new OpException.ShapeMismatch(
+          "positions",
+          "positions has shape %s; it must be [S] = [%d] or […, S] = %s"
+              .formatted(shape, sequence, all));
+    }
+    return (int) shape.elements();
+  }
+
+  private static RopeTables tables(
+      RowShape x,
+      Map<String, TensorType> inputs,
+      Attributes attributes,
+      int sequence,
+      int period,
+      int half) {
+    boolean cos = inputs.containsKey("cos");
+    if (cos != inputs.containsKey("sin")) {
+      throw new OpException.MissingInput(
+          cos ? "sin" : "cos", "cos and sin go together; give both, or theta and neither");
+    }
+    if (cos == attributes.has("theta")) {
+      throw new OpException.InvalidAttribute(
+          "theta",
+          cos
+              ? "theta and cos are both given; give cos and sin, or theta"
+              : "neither theta nor cos is given; give cos and sin, or theta");
+    }
+    if (cos) {
+      return RopeTables.given(x, inputs, sequence, period, half, "[P, rotaryDim / 2]");
+    }
+    if ((long) period * half > MOST_ANGLES) {
+      throw new OpException.TooLarge(
+          "x",
+          "%d positions of %d angles are more than the %d of which a table is made; give cos and sin"
+              .formatted(period, half, MOST_ANGLES));
+    }
+    return new RopeTables(
+        DType.F32,
+        period,
+        half,
+        period,
+        inputs.containsKey("positions"),
+        Optional.of(attributes.number("theta")));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var tensor = Objects.requireNonNull(inputs.get("x"));
+    var types = HostTensor.types(inputs);
+    var problem = problem(RowShape.of(types, "x", 2), types, attributes);
+    return Map.of("y", problem.turn(tensor.toDoubles(), inputs));
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return RopeCases.of(this, random, quick);
+  }
+}

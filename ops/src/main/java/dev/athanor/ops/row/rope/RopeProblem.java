@@ -1,0 +1,105 @@
+package dev.athanor.ops.row.rope;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.RowPlanner;
+import dev.athanor.ops.row.RowShape;
+import dev.athanor.ops.row.RowTile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * A rotary embedding, its shapes checked.
+ *
+ * @param x rows that are all heads of a position
+ * @param norm what is done before, if anything
+ */
+record RopeProblem(
+    RowShape x, int headDim, boolean interleaved, Optional<Weighted> norm, RopeTables tables) {
+
+  /** An RMS norm and the dtype of its weights. */
+  record Weighted(DType weights, float epsilon) {}
+
+  List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
+    int rest = headDim - 2 * tables.half();
+    // pairs of the half style are two runs, each aligned as the half; others are one run
+    int access =
+        interleaved ? x.access(headDim | 2 * tables.half()) : x.access(headDim | tables.half());
+    var function =
+        new RopeFunction(interleaved, norm.isPresent(), rest > 0, tables.indexed(), tables.dtype());
+    var outputs = Map.of("y", x.tensor());
+    int pairs = function.pairs(access);
+    long groups = (long) x.n() / headDim * (tables.half() / pairs);
+    long flops = norm.isPresent() ? 4 : 0;
+    double perRow = (double) flops * x.n() + 3.0 * x.n() / headDim * 2 * tables.half();
+    return new RowPlanner(x.rows(), groups, access, 2 * pairs)
+        .plans(
+            op,
+            capability,
+            tile -> new RowPlanner.Launches(steps(function, tile), tables.workspaceBytes()),
+            outputs,
+            Plan.Cost.of(x.rows() * perRow, inputs, outputs));
+  }
+
+  private List<Step> steps(RopeFunction function, RowTile tile) {
+    var weights = norm.map(Weighted::weights).orElse(x.dtype());
+    var slots =
+        List.of(
+            Slot.input("x"),
+            // what a kernel does not have it never reads
+            Slot.input(norm.isPresent() ? "weight" : "x"),
+            tables.cos(),
+            tables.sin(),
+            Slot.input(tables.indexed() ? "positions" : "x"),
+            Slot.output("y"),
+            Slot.of(headDim),
+            Slot.of(tables.half()),
+            Slot.of(tables.rows()),
+            Slot.of(tables.period()),
+            Slot.of(norm.map(Weighted::epsilon).orElse(0f)));
+    var steps = new ArrayList<>(tables.steps());
+    steps.add(RowPlanner.step(new RowKernel(function, x.dtype(), weights, tile), x, slots));
+    return steps;
+  }
+
+  /** Turns the pairs of all rows, in float64. */
+  double[] turn(double[] h, Map<String, HostTensor> inputs) {
+    var y = h.clone();
+    for (int row = 0; row < x.rows(); row++) {
+      int own = row % tables.period();
+      int position =
+          tables.positions() ? (int) Objects.requireNonNull(inputs.get("positions")).get(own) : own;
+      for (int first = row * x.n(); first < (row + 1) * x.n(); first += headDim) {
+        for (int i = 0; i < tables.half(); i++) {
+          int one = first + (interleaved ? 2 * i : i);
+          int two = interleaved ? one + 1 : one + tables.half();
+          double cos = circle("cos", position, i, inputs);
+          double sin = circle("sin", position, i, inputs);
+          y[one] = h[one] * cos - h[two] * sin;
+          y[two] = h[two] * cos + h[one] * sin;
+        }
+      }
+    }
+    return y;
+  }
+
+  private double circle(String name, int position, int i, Map<String, HostTensor> inputs) {
+    if (tables.theta().isEmpty()) {
+      return position < 0 || position >= tables.rows()
+          ? Double.NaN
+          : Objects.requireNonNull(inputs.get(name)).get((long) position * tables.half() + i);
+    }
+    double angle = position * Math.pow(tables.theta().get(), -(double) i / tables.half());
+    return name.equals("cos") ? Math.cos(angle) : Math.sin(angle);
+  }
+}

@@ -1,0 +1,105 @@
+package dev.athanor.ops.row.rope;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Variant;
+
+/**
+ * Cosines and sines of the angles {@code position · 2^(i · step)}, for i from 0 to below half, as
+ * two matrices of f32 with a row for each position. The step is −2 · log2(theta) / rotaryDim. The
+ * kernel's parameters are {@code cos, sin, positions, rows, half, step}. Everything up to the last
+ * rounding is in f64: an angle of 10^6 would have its last digits at 0.06 in f32.
+ *
+ * @param positions whether the positions are given; else they count from 0
+ */
+record RopeTable(boolean positions) implements Variant {
+
+  static final int THREADS = 256;
+
+  /** Terms of the series, whose next ones are beyond the precision of f64 and of f32. */
+  private static final int POWER_TERMS = 14;
+
+  private static final int CIRCLE_TERMS = 7;
+
+  @Override
+  public String name() {
+    return "rope_table" + (positions ? "_positions" : "");
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(
+        name(),
+        THREADS,
+        k -> {
+          var cosines = k.pointer("cos", Type.F32);
+          var sines = k.pointer("sin", Type.F32);
+          var given = k.pointer("positions", Type.S32);
+          var rows = k.integer("rows");
+          var half = k.integer("half");
+          var step = k.real("step", Type.F64);
+          var index = k.block().times(THREADS).plus(k.thread());
+          var row = index.div(half);
+          k.when(
+              row.lt(rows),
+              () -> {
+                var position = positions ? given.load(row).integer() : row;
+                var frequency = power(index.rem(half).real(Type.F64).times(step));
+                circle(
+                    position.real(Type.F64).times(frequency),
+                    (cosine, sine) -> {
+                      cosines.store(index, cosine.to(Type.F32));
+                      sines.store(index, sine.to(Type.F32));
+                    });
+              });
+        });
+  }
+
+  private interface Circle {
+    void at(Real cosine, Real sine);
+  }
+
+  /** 2 to a power that is not positive and above -126. */
+  private static Real power(Real exponent) {
+    var whole = exponent.round();
+    var fraction = exponent.minus(whole.real(Type.F64)).times(Math.log(2));
+    var sum = fraction.constant(1.0);
+    for (int i = POWER_TERMS; i > 0; i--) {
+      sum = sum.times(fraction).fma(fraction.constant(1.0 / i), fraction.constant(1));
+    }
+    var two = (Real) whole.plus(127).shl(23).value().as(Type.F32);
+    return sum.times((Real) two.to(Type.F64));
+  }
+
+  /** The cosine and the sine of an angle: that of what is left of whole quarters of a turn. */
+  private static void circle(Real angle, Circle then) {
+    var quarters = angle.times(2 / Math.PI);
+    var quarter = quarters.round();
+    var rest = quarters.minus(quarter.real(Type.F64)).times(Math.PI / 2);
+    var square = rest.times(rest);
+    var sine = series(square, 1).times(rest);
+    var cosine = series(square, 0);
+    var odd = quarter.and(1).eq(1);
+    var one = sine.where(odd, cosine);
+    var two = cosine.where(odd, sine);
+    // the cosine is negative in the second and the third quarter, the sine in the third and fourth
+    then.at(signed(one, quarter.plus(1)), signed(two, quarter));
+  }
+
+  private static Real signed(Real value, Int quarter) {
+    return value.negate().where(quarter.and(2).eq(2), value);
+  }
+
+  /** The series 1/first! − square/(first + 2)! + …, without the factor of the sine. */
+  private static Real series(Real square, int first) {
+    var sum = square.constant(1);
+    for (int i = CIRCLE_TERMS; i > 0; i--) {
+      double divisor = (2.0 * i + first) * (2.0 * i + first - 1);
+      sum = sum.times(square).fma(square.constant(-1 / divisor), square.constant(1));
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,5 @@
+/** Rotary position embeddings. */
+@NullMarked
+package dev.athanor.ops.row.rope;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,128 @@
+package dev.athanor.ops.row.softmax;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.Real;
+import dev.athanor.ops.row.Chunk;
+import dev.athanor.ops.row.Row;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A row of logits, or a part of one, and its powers of two. The difference to the maximum comes
+ * before the product with the scale: a rounded product would err with the size of x, not of y.
+ *
+ * @param scale the scale times log2(e)
+ * @param values -infinity where the row has none or they are masked
+ */
+record Logits(Row row, Real scale, Row.Data values) {
+
+  /** The logits in a tensor, all but the first {@code keys} of which are masked. */
+  static Logits of(Row row, GlobalPointer x, Real scale, boolean causal, Int queries) {
+    if (!causal) {
+      return new Logits(
+          row,
+          scale,
+          row.read(row.inOrder(), chunk -> chunk.orElse(Double.NEGATIVE_INFINITY, chunk.load(x))));
+    }
+    var keys = row.index.rem(queries).plus(row.n).minus(queries).plus(1);
+    return new Logits(
+        row, scale, row.read(row.inOrder(), chunk -> masked(chunk, chunk.load(x), keys)));
+  }
+
+  private static List<Real> masked(Chunk chunk, List<Real> values, Int keys) {
+    var seen = new ArrayList<Real>();
+    for (int i = 0; i < values.size(); i++) {
+      var v = values.get(i);
+      seen.add(v.where(chunk.column(i).lt(keys), v.constant(Double.NEGATIVE_INFINITY)));
+    }
+    return seen;
+  }
+
+  /**
+   * A maximum and a sum of powers relative to it.
+   *
+   * @param most -infinity where all is masked
+   */
+  record Sum(Real most, Real total) {
+
+    /** The number that is subtracted from logits. */
+    Real base() {
+      return finite(most);
+    }
+
+    /** What powers are multiplied by: nothing is left where all was masked. */
+    Real reciprocal(Real keep) {
+      return total.constant(0).where(total.eq(0), keep.over(total));
+    }
+  }
+
+  /** The sum of values that stay in registers, which all threads of the team receive. */
+  Sum sum() {
+    var found = new ArrayList<Real>();
+    values.forEach((_, v) -> found.addAll(v));
+    var most = most(found.stream().reduce(Real::max).orElseThrow());
+    var total = row.variable(0);
+    powers(finite(most)).forEach((_, v) -> v.forEach(total::add));
+    return new Sum(most, row.sum(total).getFirst());
+  }
+
+  /** The sum of values that are read in steps. */
+  Sum runningSum() {
+    var running = new Running();
+    values.forEach((_, v) -> running.add(v));
+    return running.ofTeam();
+  }
+
+  private Real most(Real own) {
+    return row.reduce(List.of(own), Double.NEGATIVE_INFINITY, Real::max).getFirst();
+  }
+
+  /** The powers relative to a number. */
+  Row.Data powers(Real base) {
+    return values.map((_, v) -> v.stream().map(each -> power(each, base)).toList());
+  }
+
+  private Real power(Real x, Real base) {
+    return x.minus(base).times(scale).exp2();
+  }
+
+  /** A maximum to subtract: 0 where all is masked, since -infinity less itself is no number. */
+  private static Real finite(Real most) {
+    return most.where(most.gt(Double.NEGATIVE_INFINITY), most.constant(0));
+  }
+
+  /** The maximum and the sum of powers that a thread has seen so far. */
+  final class Running {
+    private final Real.Variable most = row.variable(Double.NEGATIVE_INFINITY);
+    private final Real.Variable total = row.variable(0);
+
+    /** Adds logits. */
+    void add(List<Real> logits) {
+      var next = logits.stream().reduce(most, Real::max);
+      var base = rebase(next);
+      logits.forEach(each -> total.add(power(each, base)));
+      most.set(next);
+    }
+
+    /** Adds a sum of other logits. */
+    void add(Sum sum) {
+      var next = most.max(sum.most);
+      var base = rebase(next);
+      total.add(sum.total.times(power(sum.most, base)));
+      most.set(next);
+    }
+
+    private Real rebase(Real next) {
+      var base = finite(next);
+      total.set(total.times(power(most, base)));
+      return base;
+    }
+
+    /** The sum over the threads of the team, which all of them receive. */
+    Sum ofTeam() {
+      var all = most(most);
+      return new Sum(all, row.sum(total.times(power(most, finite(all)))).getFirst());
+    }
+  }
+}

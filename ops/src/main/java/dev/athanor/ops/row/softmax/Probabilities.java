@@ -1,0 +1,45 @@
+package dev.athanor.ops.row.softmax;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.row.Chunk;
+import dev.athanor.ops.row.Row;
+import dev.athanor.ops.row.RowKernel;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A row of the output of softmax.
+ *
+ * @param mask a row of bytes, 0 where an element is dropped; not read without dropout
+ */
+record Probabilities(GlobalPointer mask, GlobalPointer y, boolean dropout) {
+
+  /** Declares the parameters {@code mask} and {@code y}. */
+  static Probabilities of(KernelBuilder k, RowKernel kernel, Row row, boolean dropout) {
+    var masks = k.input("mask", Type.U8);
+    var y = row.of(kernel.tensor(k, "y"));
+    return new Probabilities(dropout ? row.of(masks) : masks, y, dropout);
+  }
+
+  /** Stores the products of powers with a factor, zeros where the mask drops them. */
+  void store(Row.Data powers, Real factor) {
+    powers.forEach((chunk, v) ->
+        chunk.store(y, kept(chunk, v.stream().map(each -> each.times(factor)).toList())));
+  }
+
+  private List<Real> kept(Chunk chunk, List<Real> values) {
+    if (!dropout) {
+      return values;
+    }
+    var flags = chunk.loadFlags(mask);
+    var kept = new ArrayList<Real>();
+    for (int i = 0; i < values.size(); i++) {
+      var v = values.get(i);
+      kept.add(v.where(flags.get(i), v.constant(0)));
+    }
+    return kept;
+  }
+}

@@ -1,0 +1,220 @@
+package dev.athanor.ops.row.softmax;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.row.RowFunction;
+import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.RowPlanner;
+import dev.athanor.ops.row.RowShape;
+import dev.athanor.ops.row.RowTile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** Softmax of rows, with and without dropout. */
+public final class Softmax implements Op {
+
+  private final boolean dropout;
+  private final OpDescription description;
+
+  /** Softmax, or softmax and dropout by a mask. */
+  public Softmax(boolean dropout) {
+    this.dropout = dropout;
+    var inputs = new ArrayList<Input>();
+    inputs.add(
+        new Input(
+            "x",
+            "[…, N]",
+            RowShape.DTYPES,
+            false,
+            "the logits. -infinity is masked; a NaN or +infinity makes its row NaN"));
+    var attributes = new ArrayList<Attribute>();
+    attributes.add(Attribute.number("scale", 1, "what x is multiplied by").from(1e-30, 1e30));
+    attributes.add(
+        Attribute.flag(
+            "causal",
+            "row i of x[…, S, N] sees the elements up to i + N - S, so that the last row sees all;"
+                + " the others are masked, whatever they hold"));
+    if (dropout) {
+      inputs.add(
+          new Input(
+              "mask",
+              "[…, N]",
+              Set.of(DType.U8, DType.BOOL),
+              false,
+              "0 where an element is dropped"));
+      attributes.add(
+          Attribute.number(
+                  "probability",
+                  0.5,
+                  "the probability with which mask drops an element; the others are divided by 1 -"
+                      + " probability. With 1 all of y is 0, whatever the mask")
+              .from(0, 1));
+    }
+    description =
+        new OpDescription(
+            dropout ? "softmax-dropout" : "softmax",
+            dropout
+                ? "Softmax of each row, then dropout by a given mask; a row of x that is all -infinity becomes zeros."
+                : "Softmax of each row; a row that is masked as a whole becomes zeros, where PyTorch and ONNX give NaN.",
+            inputs,
+            attributes,
+            List.of(Output.of("y", "[…, N]", "that of x", "the probabilities")),
+            "y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x"
+                + (dropout ? "; times mask / (1 - probability)" : ""),
+            "5·N a row");
+  }
+
+  /** Causal, the last two dimensions are one matter. */
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return attributes.flag("causal") && RowShape.rank(inputs) < 3
+        ? Optional.empty()
+        : RowShape.rows(inputs, inputs.keySet());
+  }
+
+  @Override
+  public OpDescription description() {
+    return description;
+  }
+
+  @Override
+  public List<LaunchPlan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = RowShape.of(inputs, "x");
+    int queries = queries(x, attributes);
+    double probability = dropout ? attributes.number("probability") : 0;
+    if (dropout) {
+      x.sameShape(inputs, "mask");
+    }
+    boolean causal = attributes.flag("causal");
+    int access = x.access(x.n());
+    var outputs = Map.of("y", x.tensor());
+    var scale = Slot.of((float) (attributes.number("scale") / Math.log(2)));
+    var slots =
+        List.of(
+            Slot.input("x"),
+            // a kernel without dropout never reads the pointer
+            Slot.input(dropout ? "mask" : "x"),
+            Slot.output("y"),
+            scale,
+            Slot.of((float) kept(probability)),
+            Slot.of(queries));
+    return new RowPlanner(x.rows(), x.n() / access, access, access)
+        .plans(
+            "%s of %s".formatted(description.name(), x.dtype().text()),
+            capability,
+            tile ->
+                new RowPlanner.Launches(
+                    List.of(
+                        RowPlanner.step(
+                            kernel(new SoftmaxFunction(causal, dropout), x, tile), x, slots)),
+                    0),
+            split -> {
+              var partials = new Slot.Workspace(0);
+              var ofParts = List.of(Slot.input("x"), partials, scale, Slot.of(queries));
+              var ofRows = new ArrayList<>(slots);
+              ofRows.add(partials);
+              var first = kernel(new PartialSumFunction(causal), x, split.tile());
+              var second = kernel(new SplitSoftmaxFunction(causal, dropout), x, split.tile());
+              return new RowPlanner.Launches(
+                  List.of(split.step(first, x, ofParts), split.step(second, x, ofRows)),
+                  (long) x.rows() * split.parts() * PartialSumFunction.NUMBERS * Float.BYTES);
+            },
+            outputs,
+            Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
+  }
+
+  private static RowKernel kernel(RowFunction function, RowShape x, RowTile tile) {
+    return new RowKernel(function, x.dtype(), x.dtype(), tile);
+  }
+
+  /** The factor of elements that dropout keeps. */
+  private static double kept(double probability) {
+    return probability == 1 ? 0 : 1 / (1 - probability);
+  }
+
+  /** S of a causal x[…, S, N]. */
+  private static int queries(RowShape x, Attributes attributes) {
+    if (!attributes.flag("causal")) {
+      return 1;
+    }
+    if (x.tensor().shape().rank() < 2) {
+      throw new OpException.ShapeMismatch(
+          "x",
+          "input \"x\" has shape %s; where causal is true it must be […, S, N]"
+              .formatted(x.tensor().shape()));
+    }
+    return (int) x.tensor().shape().extent(-2);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var tensor = Objects.requireNonNull(inputs.get("x"));
+    var shape = RowShape.of(Map.of("x", tensor.type()), "x");
+    int n = shape.n();
+    int queries = queries(shape, attributes);
+    double scale = attributes.number("scale");
+    var y = new double[shape.rows() * n];
+    for (int row = 0; row < shape.rows(); row++) {
+      int keys = attributes.flag("causal") ? row % queries + n - queries + 1 : n;
+      double most = Double.NEGATIVE_INFINITY;
+      for (int j = 0; j < n; j++) {
+        double each = j < keys ? scale * tensor.get((long) row * n + j) : Double.NEGATIVE_INFINITY;
+        y[row * n + j] = each;
+        most = Math.max(most, each);
+      }
+      double sum = 0;
+      for (int j = 0; j < n; j++) {
+        y[row * n + j] = most == Double.NEGATIVE_INFINITY ? 0 : Math.exp(y[row * n + j] - most);
+        sum += y[row * n + j];
+      }
+      for (int j = 0; j < n && sum != 0; j++) {
+        y[row * n + j] /= sum;
+      }
+    }
+    if (dropout) {
+      var mask = Objects.requireNonNull(inputs.get("mask"));
+      double probability = attributes.number("probability");
+      for (int i = 0; i < y.length; i++) {
+        y[i] = mask.get(i) == 0 ? 0 : y[i] * kept(probability);
+      }
+    }
+    return Map.of("y", y);
+  }
+
+  /** Probabilities of long rows are small: those of f16 may be subnormal. */
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return dtype == DType.F32 ? Tolerance.usual(dtype) : tolerance(dtype);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return SoftmaxCases.of(this, dropout, random, quick);
+  }
+
+  /** How far probabilities may be off; those of 16 bits are rounded besides. */
+  static Tolerance tolerance(DType dtype) {
+    return dtype == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.05, dtype);
+  }
+}

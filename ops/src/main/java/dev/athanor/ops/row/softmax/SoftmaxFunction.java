@@ -1,0 +1,34 @@
+package dev.athanor.ops.row.softmax;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.row.RowFunction;
+import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.Rows;
+
+/**
+ * Softmax. The kernel's parameters are {@code rows, n, x, mask, y, scale, keep, queries}: the scale
+ * times log2(e), what is left after dropout is multiplied by, and the rows of a causal matrix.
+ *
+ * @param causal whether row i of S sees the elements up to i + n − S alone
+ * @param dropout whether elements become zero where the mask is
+ */
+public record SoftmaxFunction(boolean causal, boolean dropout) implements RowFunction {
+
+  @Override
+  public String name() {
+    return "softmax" + (dropout ? "_dropout" : "") + (causal ? "_causal" : "");
+  }
+
+  @Override
+  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+    var row = rows.row();
+    var x = row.of(kernel.input(k, "x"));
+    var result = Probabilities.of(k, kernel, row, dropout);
+    var scale = k.real("scale", Type.F32);
+    var keep = k.real("keep", Type.F32);
+    var logits = Logits.of(row, x, scale, causal, k.integer("queries"));
+    var sum = kernel.tile().whole() ? logits.sum() : logits.runningSum();
+    result.store(logits.powers(sum.base()), sum.reciprocal(keep));
+  }
+}

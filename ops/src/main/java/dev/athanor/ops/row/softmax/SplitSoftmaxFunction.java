@@ -1,0 +1,52 @@
+package dev.athanor.ops.row.softmax;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.row.RowFunction;
+import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.Rows;
+
+/**
+ * The second launch of a softmax that has several blocks to a row: each block combines the partial
+ * sums of its row, always in the same order, and writes its part. The grid and the tile are those
+ * of {@link PartialSumFunction}. The parameters are those of {@link SoftmaxFunction} and {@code
+ * partials}.
+ *
+ * @param causal as in {@link SoftmaxFunction}
+ * @param dropout as in {@link SoftmaxFunction}
+ */
+record SplitSoftmaxFunction(boolean causal, boolean dropout) implements RowFunction {
+
+  @Override
+  public String name() {
+    return "softmax_split" + (dropout ? "_dropout" : "") + (causal ? "_causal" : "");
+  }
+
+  @Override
+  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+    var row = rows.part();
+    var x = row.of(kernel.tensor(k, "x"));
+    var result = Probabilities.of(k, kernel, row, dropout);
+    var scale = k.real("scale", Type.F32);
+    var keep = k.real("keep", Type.F32);
+    // The loads of the part are in flight while the team reduces the sums; those of an input would
+    // sink below the barriers.
+    var logits = Logits.of(row, x, scale, causal, k.integer("queries"));
+    var parts = k.read(SpecialRegister.NCTAID_X);
+    var partials =
+        k.input("partials", Type.F32).row(row.index, parts.times(PartialSumFunction.NUMBERS));
+    var running = logits.new Running();
+    k.loop(
+        k.thread(),
+        parts,
+        kernel.tile().team(),
+        part -> {
+          var pair =
+              partials.load(PartialSumFunction.NUMBERS, part.times(PartialSumFunction.NUMBERS));
+          running.add(new Logits.Sum(pair.get(0).widen(), pair.get(1).widen()));
+        });
+    var sum = running.ofTeam();
+    result.store(logits.powers(sum.base()), sum.reciprocal(keep));
+  }
+}

@@ -1,0 +1,83 @@
+package dev.athanor.ops.run;
+
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.Bindings;
+import dev.athanor.ops.DeviceTensor;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A plan that ran once on tensors of the host, which were uploaded for it.
+ *
+ * @param outputs in the memory of the host
+ * @param micros what its kernels took on the device's clock, in microseconds
+ */
+public record HostRun(Map<String, HostTensor> outputs, double micros) {
+
+  public HostRun {
+    outputs = Map.copyOf(outputs);
+  }
+
+  /**
+   * Runs a plan and waits for it.
+   *
+   * @param inputs of the types that the plan was made for
+   */
+  public static HostRun of(
+      Device device, KernelCache kernels, Plan plan, Map<String, HostTensor> inputs) {
+    var buffers = new ArrayList<Buffer>();
+    try (var stream = device.openStream()) {
+      var given = new LinkedHashMap<String, DeviceTensor>();
+      inputs.forEach((name, tensor) -> {
+        var at = tensor(device, tensor.type(), buffers);
+        stream.upload(tensor.data(), at.buffer(), 0);
+        given.put(name, at);
+      });
+      var made = new LinkedHashMap<String, DeviceTensor>();
+      plan.outputs().forEach((name, type) -> made.put(name, tensor(device, type, buffers)));
+      var workspace =
+          plan.workspaceBytes() == 0
+              ? Optional.<Buffer>empty()
+              : Optional.of(allocate(device, plan.workspaceBytes(), buffers));
+      // so that the time is that of the kernels alone
+      plan.load(kernels);
+      stream.synchronize();
+      double micros;
+      try (var start = stream.record()) {
+        plan.enqueue(kernels, stream, new Bindings(given, made, workspace));
+        try (var end = stream.record()) {
+          end.synchronize();
+          micros = end.microsSince(start);
+        }
+      }
+      var results = new LinkedHashMap<String, HostTensor>();
+      made.forEach((name, tensor) -> {
+        var host = HostTensor.zeros(tensor.type());
+        stream.download(tensor.buffer(), 0, host.data());
+        results.put(name, host);
+      });
+      stream.synchronize();
+      return new HostRun(results, micros);
+    } finally {
+      buffers.forEach(Buffer::close);
+    }
+  }
+
+  private static DeviceTensor tensor(Device device, TensorType type, List<Buffer> buffers) {
+    return new DeviceTensor(type, allocate(device, type.bytes(), buffers));
+  }
+
+  private static Buffer allocate(Device device, long bytes, List<Buffer> buffers) {
+    var buffer = device.allocate(bytes);
+    buffers.add(buffer);
+    return buffer;
+  }
+}

@@ -1,0 +1,181 @@
+package dev.athanor.ops.tile;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.Variant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
+/**
+ * The second step of a product whose K several blocks shared: adds up their sums, always in the
+ * same order, and ends with the epilogue. The parameters are {@code sums, c, m, n, blocks, shares,
+ * strideC} and those of the epilogue; {@code blocks} computed the tiles of all products for each of
+ * the shares. Each warp adds 16 rows of what one warp had of a tile.
+ *
+ * @param tile of the first step
+ * @param sum the type of the sums: f32 or s32
+ * @param accessC bytes of c that may be written at once
+ */
+public record SplitVariant(
+    TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
+    implements Variant {
+
+  private static final int WARPS = 4;
+  private static final int REGISTERS = 4;
+
+  /**
+   * The launch that adds up.
+   *
+   * @param sums where those of the shares are
+   * @param tiles of all products
+   * @param alpha see {@link Epilogue#slots}
+   */
+  public Step step(Slot sums, Slot c, int m, int n, long tiles, int shares, double alpha) {
+    var slots =
+        new ArrayList<>(
+            List.of(
+                sums,
+                c,
+                Slot.of(m),
+                Slot.of(n),
+                Slot.of((int) tiles),
+                Slot.of(shares),
+                Slot.of((long) m * n)));
+    slots.addAll(epilogue.slots(alpha));
+    long blocks = Math.ceilDiv(tiles * warpsPerTile(), WARPS);
+    return new Step(this, Dim3.of((int) blocks), threads(), sharedBytes(), slots);
+  }
+
+  private static int threads() {
+    return WARPS * KernelBuilder.WARP;
+  }
+
+  private int warpsPerTile() {
+    return tile.m() * tile.n() / (Stage.GROUP * tile.warpN());
+  }
+
+  /** The dynamic shared memory of a block. */
+  private int sharedBytes() {
+    return WARPS * SumStore.bytes(tile.warpN(), Epilogue.type(epilogue.out()));
+  }
+
+  /** The memory for the sums of a number of blocks. */
+  public static long workspaceBytes(TensorTile tile, long blocks) {
+    return blocks * tile.m() * tile.n() * Integer.BYTES;
+  }
+
+  @Override
+  public String name() {
+    return "matmul_sum_%s_%s%s%s_c%d"
+        .formatted(sum.word(), tile, order.name(), epilogue.name(), accessC);
+  }
+
+  /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
+  public static void keep(
+      KernelBuilder k, GlobalPointer sums, TensorTile tile, List<List<Value>> ofWarp) {
+    // the blocks of one share follow one another
+    var block = k.blockY().times(k.read(SpecialRegister.NCTAID_X)).plus(k.block());
+    var own = sums.matrix(block, k.wide((long) tile.m() * tile.n()));
+    for (int part = 0; part < ofWarp.size(); part++) {
+      var at = k.warp().times(ofWarp.size()).plus(part).times(KernelBuilder.WARP).plus(k.lane());
+      own.store(at.times(REGISTERS), ofWarp.get(part));
+    }
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), threads(), this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var out = Epilogue.type(epilogue.out());
+    var firstSum = k.input("sums", sum);
+    var firstC = k.pointer("c", out);
+    var m = k.integer("m");
+    var n = k.integer("n");
+    var blocks = k.integer("blocks");
+    var shares = k.integer("shares");
+    var strideC = k.wide("strideC");
+    var applied = epilogue.declare(k);
+    var shared = k.dynamicShared();
+
+    int perTile = warpsPerTile();
+    int across = tile.warpN() / 8;
+    var warp = k.block().times(WARPS).plus(k.warp());
+    var block = warp.div(perTile);
+    k.when(
+        block.lt(blocks),
+        () -> {
+          var within = warp.rem(perTile);
+          var totals = new ArrayList<List<Total>>();
+          for (int part = 0; part < across; part++) {
+            totals.add(Stream.generate(() -> Total.of(k, sum)).limit(REGISTERS).toList());
+          }
+          var at = within.times(across * KernelBuilder.WARP).plus(k.lane()).times(REGISTERS);
+          k.loop(
+              k.integer(0),
+              shares,
+              1,
+              share -> {
+                var from =
+                    firstSum.matrix(
+                        share.times(blocks).plus(block), k.wide((long) tile.m() * tile.n()));
+                for (int part = 0; part < across; part++) {
+                  var more = from.load(REGISTERS, at.plus(part * KernelBuilder.WARP * REGISTERS));
+                  for (int i = 0; i < REGISTERS; i++) {
+                    totals.get(part).get(i).add.accept(more.get(i));
+                  }
+                }
+              });
+          var place = Place.of(k, block, tile, m, n);
+          // as the warps of the first step were numbered, and their rows
+          int rows = tile.warpM() / Stage.GROUP;
+          var ofTile = within.div(rows);
+          int warpsAcross = tile.n() / tile.warpN();
+          var row = ofTile.div(warpsAcross).times(tile.warpM()).plus(within.rem(rows).times(16));
+          var column = ofTile.rem(warpsAcross).times(tile.warpN());
+          new SumStore(
+                  k,
+                  shared,
+                  k.warp().times(SumStore.bytes(tile.warpN(), out)),
+                  tile.warpN(),
+                  out,
+                  order,
+                  accessC)
+              .store(
+                  totals.stream().map(t -> t.stream().map(Total::now).toList()).toList(),
+                  place.row().plus(row),
+                  place.column().plus(column),
+                  new SumStore.Target(firstC.matrix(place.product(), strideC), m, n),
+                  applied);
+        });
+  }
+
+  /** A sum that grows. */
+  private record Total(Supplier<Value> value, Consumer<Value> add) {
+
+    static Total of(KernelBuilder k, Type type) {
+      if (type == Type.S32) {
+        var sum = k.variable(k.integer(0));
+        return new Total(sum::value, more -> sum.add(more.integer()));
+      }
+      var sum = k.variable(k.real(type, 0));
+      return new Total(() -> sum, more -> sum.add(more.widen()));
+    }
+
+    /** What the sum is at this point of the kernel. */
+    Value now() {
+      return value.get();
+    }
+  }
+}

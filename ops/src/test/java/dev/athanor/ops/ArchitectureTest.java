@@ -1,0 +1,181 @@
+package dev.athanor.ops;
+
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static java.util.Map.entry;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Checks the dependencies between the packages of the op library. */
+class ArchitectureTest {
+  private static final String OPS = "dev.athanor.ops";
+
+  /**
+   * Minimum number of classes found, so that rules do not pass vacuously; raise it as the library
+   * grows.
+   */
+  private static final int FEWEST_CLASSES = 300;
+
+  /**
+   * The package of the types that users and plugins see, on which every other package may depend.
+   */
+  private static final String SPINE = "";
+
+  /** Each package and the other packages that it may depend on, besides the spine. */
+  private static final Map<String, Set<String>> SEES =
+      Map.ofEntries(
+          entry(SPINE, Set.of()),
+          // what families of ops share
+          entry("cost", Set.of()),
+          entry("problem", Set.of()),
+          entry("tile", Set.of()),
+          // families of ops
+          entry("map", Set.of("cost", "problem")),
+          entry("move", Set.of("cost", "problem", "map")),
+          entry("reduce", Set.of("cost", "problem", "map")),
+          entry("quant", Set.of("cost", "problem")),
+          entry("linear", Set.of("tile")),
+          entry("linear.simt", Set.of("cost", "tile", "linear")),
+          entry("linear.gemv", Set.of("cost", "tile", "linear")),
+          entry(
+              "linear.dense",
+              Set.of("cost", "problem", "tile", "linear", "linear.simt", "linear.gemv")),
+          entry("linear.quantized", Set.of("cost", "problem", "tile", "linear", "quant")),
+          entry("attention", Set.of("cost", "tile")),
+          entry("attention.prefill", Set.of("cost", "tile", "attention")),
+          entry("attention.decode", Set.of("cost", "tile", "attention")),
+          entry("attention.backward", Set.of("cost", "tile", "attention")),
+          entry("row", Set.of("cost")),
+          entry("row.norm", Set.of("cost", "row")),
+          entry("row.rope", Set.of("cost", "row", "row.norm")),
+          entry("row.softmax", Set.of("cost", "row")),
+          entry(
+              "provider",
+              Set.of(
+                  "map",
+                  "move",
+                  "reduce",
+                  "quant",
+                  "linear.dense",
+                  "linear.gemv",
+                  "linear.quantized",
+                  "attention.prefill",
+                  "attention.decode",
+                  "attention.backward",
+                  "row.norm",
+                  "row.rope",
+                  "row.softmax")),
+          // what runs, checks and measures ops, and knows none of them
+          entry("run", Set.of()),
+          entry("check", Set.of()),
+          entry("profile", Set.of()),
+          entry("bench", Set.of()),
+          entry("tune", Set.of("run", "bench")));
+
+  /** Packages that read and write JSON: tuning results, and the measurements of PyTorch. */
+  private static final Set<String> JSON = Set.of("bench", "tune");
+
+  /** Maximum number of top-level classes of a package. */
+  private static final int MOST_CLASSES = 25;
+
+  private static final JavaClasses CLASSES =
+      new ClassFileImporter()
+          .withImportOption(new ImportOption.DoNotIncludeTests())
+          .importPackages(OPS);
+
+  @Test
+  void findsClasses() {
+    assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(FEWEST_CLASSES);
+  }
+
+  @Test
+  void everyPackageHasARowAndIsNullMarked() {
+    var found = new TreeSet<String>();
+    for (JavaClass type : CLASSES) {
+      found.add(type.getPackageName());
+      assertThat(type.getPackage().isAnnotatedWith(NullMarked.class))
+          .as(type.getPackageName())
+          .isTrue();
+    }
+    assertThat(found)
+        .as("packages whose arrows are stated")
+        .containsExactlyInAnyOrderElementsOf(
+            packages().stream().map(ArchitectureTest::nameOf).toList());
+  }
+
+  @Test
+  void packagesHaveNoCycles() {
+    slices()
+        .assignedFrom(
+            new SliceAssignment() {
+              @Override
+              public SliceIdentifier getIdentifierOf(JavaClass type) {
+                return SliceIdentifier.of(type.getPackageName());
+              }
+
+              @Override
+              public String getDescription() {
+                return "packages";
+              }
+            })
+        .should()
+        .beFreeOfCycles()
+        .check(CLASSES);
+  }
+
+  static List<String> packages() {
+    return SEES.keySet().stream().sorted().toList();
+  }
+
+  @ParameterizedTest
+  @MethodSource("packages")
+  void dependsOnlyOnAllowedPackages(String name) {
+    var allowed =
+        resideInAnyPackage(
+            "java..", "org.jspecify.annotations", "dev.athanor.engine..", OPS, nameOf(name));
+    for (String other : SEES.getOrDefault(name, Set.of())) {
+      allowed = allowed.or(resideInAPackage(nameOf(other)));
+    }
+    if (JSON.contains(name)) {
+      allowed = allowed.or(resideInAnyPackage("tools.jackson..", "com.fasterxml.jackson.."));
+    }
+    classes()
+        .that()
+        .resideInAPackage(nameOf(name))
+        .should()
+        .onlyDependOnClassesThat(allowed)
+        .check(CLASSES);
+  }
+
+  @ParameterizedTest
+  @MethodSource("packages")
+  void packagesAreSmall(String name) {
+    var types = new TreeSet<String>();
+    for (JavaClass type : CLASSES.that(resideInAPackage(nameOf(name)))) {
+      if (!type.getSimpleName().equals("package-info")) {
+        types.add(type.getName().split("\\$", 2)[0]);
+      }
+    }
+    assertThat(types).as("classes of %s", nameOf(name)).hasSizeBetween(1, MOST_CLASSES);
+  }
+
+  private static String nameOf(String row) {
+    return row.equals(SPINE) ? OPS : OPS + "." + row;
+  }
+}

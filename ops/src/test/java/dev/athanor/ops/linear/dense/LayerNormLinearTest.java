@@ -1,0 +1,123 @@
+package dev.athanor.ops.linear.dense;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
+import dev.athanor.ops.TestDevices;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class LayerNormLinearTest {
+
+  private static final LayerNormLinear OP = new LayerNormLinear();
+
+  /** Of a constant row nothing is left but beta, however large the constant is. */
+  @ParameterizedTest
+  @EnumSource(
+      value = DType.class,
+      names = {"F32", "F16", "BF16"})
+  void constantRowsGiveBeta(DType dtype) {
+    int k = 64;
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("x", Tensors.filled(TensorType.of(dtype, 3, k), 1024));
+    inputs.put("gamma", Tensors.filled(TensorType.of(dtype, k), 3));
+    inputs.put("beta", Tensors.filled(TensorType.of(dtype, k), 0.5));
+    inputs.put("w", Tensors.filled(TensorType.of(dtype, 5, k), 2));
+    inputs.put("bias", Tensors.filled(TensorType.of(dtype, 5), -1));
+    for (var y : Runner.all(OP, inputs, Map.of(), "y").entrySet()) {
+      assertThat(y.getValue()).as(y.getKey()).hasSize(15).containsOnly(63);
+    }
+  }
+
+  /**
+   * Adding to all of a row and multiplying all of it changes nothing, as far as x has the digits.
+   */
+  @Test
+  void rowsAreNormalised() {
+    var draw = new Draw(new Random(7));
+    var x = draw.integers(-8, 8, TensorType.of(DType.F32, 4, 40));
+    var moved = HostTensor.zeros(x.type());
+    for (int i = 0; i < 160; i++) {
+      DType.F32.write(moved.data(), i, 4 * x.get(i) + 16);
+    }
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("gamma", draw.normal(DType.F32, 40));
+    inputs.put("beta", draw.normal(DType.F32, 40));
+    inputs.put("w", draw.normal(DType.F32, 7, 40));
+    inputs.put("x", x);
+    var one = Runner.all(OP, inputs, Map.of("epsilon", 0), "y").values().iterator().next();
+    inputs.put("x", moved);
+    var other = Runner.all(OP, inputs, Map.of("epsilon", 0), "y").values().iterator().next();
+    for (int i = 0; i < one.length; i++) {
+      assertThat(Math.abs(one[i] - other[i])).isLessThan(1e-5);
+    }
+  }
+
+  @Test
+  void leadingDimensionsStay() {
+    var types =
+        Map.of(
+            "x", TensorType.of(DType.F16, 2, 3, 8),
+            "gamma", TensorType.of(DType.F16, 8),
+            "beta", TensorType.of(DType.F16, 8),
+            "w", TensorType.of(DType.F16, 5, 8));
+    var plan = OP.plan(types, Attributes.of(OP.description(), Map.of()), TestDevices.H200);
+    assertThat(plan.outputs()).containsEntry("y", TensorType.of(DType.F16, 2, 3, 5));
+    assertThat(plan.kernels()).hasSize(1);
+  }
+
+  @Test
+  void whatDoesNotFitIsRefused() {
+    refused(
+        "w",
+        TensorType.of(DType.F16, 5, 9),
+        OpException.ShapeMismatch.class,
+        "input \"w\" has shape [5, 9]; rows of 8 numbers take [N, K] = [N, 8]");
+    refused(
+        "gamma",
+        TensorType.of(DType.F16, 7),
+        OpException.ShapeMismatch.class,
+        "input \"gamma\" has shape [7]; it must be [K] = [8]");
+    refused(
+        "bias",
+        TensorType.of(DType.F16, 8),
+        OpException.ShapeMismatch.class,
+        "input \"bias\" has shape [8]; it must be [N] = [5]");
+    refused(
+        "beta",
+        TensorType.of(DType.F32, 8),
+        OpException.UnsupportedDType.class,
+        "input \"beta\" is f32 but x is f16; they must be the same");
+    refused(
+        "x",
+        TensorType.of(DType.F16),
+        OpException.ShapeMismatch.class,
+        "input \"x\" has shape []; it has rows of K numbers");
+  }
+
+  private static void refused(
+      String name, TensorType type, Class<? extends OpException> kind, String message) {
+    var types = new HashMap<String, TensorType>();
+    types.put("x", TensorType.of(DType.F16, 2, 8));
+    types.put("gamma", TensorType.of(DType.F16, 8));
+    types.put("beta", TensorType.of(DType.F16, 8));
+    types.put("w", TensorType.of(DType.F16, 5, 8));
+    types.put(name, type);
+    var attributes = Attributes.of(OP.description(), Map.of());
+    assertThatThrownBy(() -> OP.plans(types, attributes, TestDevices.H200))
+        .isInstanceOf(kind)
+        .hasMessage(message);
+  }
+}

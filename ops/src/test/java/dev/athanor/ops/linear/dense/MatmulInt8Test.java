@@ -1,0 +1,262 @@
+package dev.athanor.ops.linear.dense;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.profile.OpProfile;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.function.IntBinaryOperator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class MatmulInt8Test {
+
+  private static final MatmulInt8 MATMUL = new MatmulInt8();
+
+  /** What every element of a factor is. */
+  enum Pattern {
+    IDENTITY,
+    ONES,
+    ASCENDING,
+    SIGNS,
+    LEAST,
+    GREATEST;
+
+    private int value(int i, int j) {
+      return switch (this) {
+        case IDENTITY -> i == j ? 1 : 0;
+        case ONES -> 1;
+        case ASCENDING -> (i * 31 + j) % 256 - 128;
+        case SIGNS -> (i + j) % 2 == 0 ? 127 : -128;
+        case LEAST -> -128;
+        case GREATEST -> 127;
+      };
+    }
+
+    HostTensor tensor(int rows, int columns) {
+      return filled(rows, columns, this::value);
+    }
+  }
+
+  private static HostTensor filled(int rows, int columns, IntBinaryOperator value) {
+    var tensor = HostTensor.zeros(TensorType.of(DType.I8, rows, columns));
+    for (int i = 0; i < rows * columns; i++) {
+      DType.I8.writeLong(tensor.data(), i, value.applyAsInt(i / columns, i % columns));
+    }
+    return tensor;
+  }
+
+  /** Every plan gives the sums bit for bit. */
+  private static void exact(HostTensor a, HostTensor b) {
+    exact(a, b, Integer.MAX_VALUE);
+  }
+
+  private static void exact(HostTensor a, HostTensor b, int mostPlans) {
+    var inputs = Map.of("a", a, "b", b);
+    var attributes = attributes("i32");
+    var expected = MATMUL.reference(inputs, attributes).get("c");
+    var plans = Runner.plans(MATMUL, inputs, attributes);
+    for (var plan : plans.subList(0, Math.min(mostPlans, plans.size()))) {
+      var c = Runner.run(plan, inputs, "c");
+      assertThat(c.type().dtype()).isEqualTo(DType.I32);
+      assertThat(c.toDoubles()).as(plan.kernel()).isEqualTo(expected);
+    }
+  }
+
+  /** What the op is timed with: whole bytes summed over such a depth are infinite in f16. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "a=i8[2,4096] b=i8[4096,3] scale=f32[] outDtype=f16",
+        "a=i8[2,4096] b=i8[4096,3] aScale=f32[2] bScale=f32[3] outDtype=f16"
+      })
+  void productsOfDrawnInputsFitF16(String text) {
+    var problem = Problem.parse(MATMUL, text);
+    var inputs = problem.draw(new SplittableRandom(1));
+    var all = Objects.requireNonNull(MATMUL.reference(inputs, problem.attributes()).get("c"));
+    assertThat(all).hasSize(6);
+    assertThat(Arrays.stream(all).map(Math::abs).max().orElseThrow()).isBetween(0.1, 8.0);
+    assertThat(MATMUL.reference(inputs, problem.attributes(), "c", new long[] {4, 0}))
+        .containsExactly(all[4], all[0]);
+  }
+
+  private static Attributes attributes(String out) {
+    return Attributes.of(MATMUL.description(), Map.of("outDtype", out));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void patternsAreMultipliedExactly(Pattern pattern) {
+    exact(pattern.tensor(17, 64), Pattern.ASCENDING.tensor(64, 40));
+    exact(Pattern.ASCENDING.tensor(17, 64), pattern.tensor(64, 40));
+    exact(pattern.tensor(16, 32), pattern.tensor(32, 8));
+  }
+
+  /** Products as great as they get, of which none may saturate on the way. */
+  @ParameterizedTest
+  @CsvSource({"LEAST, LEAST", "LEAST, GREATEST", "GREATEST, GREATEST"})
+  void extremesAreMultipliedExactly(Pattern a, Pattern b) {
+    exact(a.tensor(16, 64), b.tensor(64, 16));
+    var scaled =
+        Map.of(
+            "a", a.tensor(16, 64),
+            "b", b.tensor(64, 16),
+            "scale", HostTensor.of(TensorType.of(DType.F32), 1));
+    for (var c : Runner.all(MATMUL, scaled, Map.of("outDtype", "f32"), "c").values()) {
+      assertThat(c).containsOnly(64.0 * a.value(0, 0) * b.value(0, 0));
+    }
+  }
+
+  /** The greatest K, whose sums come within 16384 of 2^31. */
+  @Test
+  void theLongestSumsFit() {
+    int k = 131_071;
+    int sum = k * 128 * 128;
+    var inputs = Map.of("a", Pattern.LEAST.tensor(1, k), "b", Pattern.LEAST.tensor(k, 1));
+    assertThat(Runner.run(MATMUL, inputs, Map.of("outDtype", "i32"), "c").toDoubles())
+        .containsOnly(sum);
+  }
+
+  /** A single 1 brings each row of b, and each column of a, to its place. */
+  @Test
+  void aSingleOneTakesItsRow() {
+    for (int at = 0; at < 32; at++) {
+      int one = at;
+      exact(
+          filled(16, 32, (i, j) -> i == one % 16 && j == one ? 1 : 0),
+          Pattern.ASCENDING.tensor(32, 16));
+      exact(
+          Pattern.ASCENDING.tensor(16, 32),
+          filled(32, 16, (i, j) -> i == one && j == one * 5 % 16 ? 1 : 0));
+    }
+  }
+
+  /** Each fragment of a, 16 by 32, has its 1 at another place, and so has each of b, 32 by 8. */
+  @Test
+  void aSingleOneMayBeAnywhere() {
+    exact(
+        filled(16 * 512, 32, (i, j) -> i % 16 == i / 16 / 32 && j == i / 16 % 32 ? 1 : 0),
+        Pattern.ASCENDING.tensor(32, 16),
+        1);
+    exact(
+        Pattern.ASCENDING.tensor(16, 32),
+        filled(32, 8 * 256, (i, j) -> j % 8 == j / 8 / 32 && i == j / 8 % 32 ? 1 : 0),
+        1);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "16, 8, 32",
+    "64, 64, 32",
+    "64, 64, 128",
+    "128, 128, 128",
+    "256, 256, 256",
+    "17, 8, 32",
+    "16, 13, 32",
+    "33, 65, 31"
+  })
+  void randomBytesAreMultipliedExactly(int m, int n, int k) {
+    var draw = new Draw(new SplittableRandom(3));
+    exact(
+        draw.integers(-128, 127, TensorType.of(DType.I8, m, k)),
+        draw.integers(-128, 127, TensorType.of(DType.I8, k, n)));
+  }
+
+  /** The sum, its f32 and the scale are each rounded, and still the result is as if once. */
+  @Test
+  void aScaledSumIsRoundedOnce() {
+    var a = filled(1, 1601, (_, j) -> j == 0 ? 1 : 127);
+    var b = filled(1601, 1, (i, _) -> i == 0 ? 3 : 127);
+    var inputs =
+        Map.of(
+            "a",
+            a,
+            "b",
+            b,
+            "aScale",
+            HostTensor.of(TensorType.of(DType.F32, 1), 0.1f),
+            "bScale",
+            HostTensor.of(TensorType.of(DType.F32, 1), 0.3f));
+    float nearest = (float) ((3 + 1600.0 * 127 * 127) * 0.1f * 0.3f);
+    for (var plan : MATMUL.plans(HostTensor.types(inputs), attributes("f32"), TestDevices.H200)) {
+      assertThat(Runner.run(plan, inputs, "c").toDoubles())
+          .as(plan.kernel())
+          .containsExactly(nearest);
+    }
+  }
+
+  /** Bytes of b are turned as they are read, without bank conflicts. */
+  @Test
+  void kernelsHaveNoConflictsAndMoveWholeSectors() {
+    var types =
+        Map.of("a", TensorType.of(DType.I8, 128, 128), "b", TensorType.of(DType.I8, 128, 256));
+    for (var out : new String[] {"f16", "i32"}) {
+      var plans = MATMUL.plans(types, attributes(out), OpProfile.capability(Gpu.H200));
+      assertThat(plans).hasSize(8);
+      for (var plan : plans) {
+        for (var profile : OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches()) {
+          for (var row : profile.rows()) {
+            assertThat(row.shared().wavefronts())
+                .as("%s at %s of %s", row.instruction(), row.instruction().source(), plan.kernel())
+                .isEqualTo(row.shared().ideal());
+            assertThat(row.global().sectors())
+                .as("%s at %s of %s", row.instruction(), row.instruction().source(), plan.kernel())
+                .isEqualTo(row.global().ideal());
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void whatDoesNotGoTogetherIsRefused() {
+    var a = TensorType.of(DType.I8, 2, 3);
+    var b = TensorType.of(DType.I8, 3, 5);
+    var one = new TensorType(DType.F32, Shape.of());
+    var rows = TensorType.of(DType.F32, 2);
+    refused(
+        Map.of("a", a, "b", TensorType.of(DType.I8, 4, 5)),
+        "f32",
+        "a has shape [2, 3] and b [4, 5]; they must be [M, K] and [K, N]");
+    refused(
+        Map.of("a", a, "b", b, "aScale", rows),
+        "f32",
+        "a product is scaled by scale alone, or by aScale and bScale together, got [aScale]");
+    refused(
+        Map.of("a", a, "b", b, "aScale", rows, "bScale", rows),
+        "f32",
+        "bScale has shape [2]; it must be [5]");
+    refused(Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
+    refused(
+        Map.of("a", a, "b", b, "scale", one),
+        "i32",
+        "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
+    refused(
+        Map.of("a", TensorType.of(DType.I8, 1, 131_072), "b", TensorType.of(DType.I8, 131_072, 1)),
+        "i32",
+        "a [1, 131072] has K = 131072; sums of more than 131071 products of bytes may not fit an i32");
+  }
+
+  private static void refused(Map<String, TensorType> inputs, String out, String message) {
+    assertThatThrownBy(() -> MATMUL.plans(inputs, attributes(out), TestDevices.H200))
+        .isInstanceOf(OpException.class)
+        .hasMessage(message);
+  }
+}

@@ -1,0 +1,272 @@
+package dev.athanor.ops.linear.dense;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class MatmulPlannerTest {
+
+  private static final Capability H200 = TestDevices.of(Target.of("sm_90a"), 132, 232_448);
+  private static final Matmul MATMUL = new Matmul();
+
+  @ParameterizedTest
+  @CsvSource({
+    "F32, 4096, 4096, 4096, matmul_f32_128x64x8_nn_a16_b16_c16",
+    "F32, 512, 512, 4096, matmul_f32_128x64x8_nn_a16_b16_c16_split8",
+    "F32, 128, 128, 65536, matmul_f32_128x64x8_nn_a16_b16_c16_split131",
+    "F32, 128, 128, 64, matmul_f32_32x32x16_nn_a16_b16_c16",
+    "F64, 128, 128, 65536, matmul_f64_64x64x16_mma_nn_a16_b16_c16_split66",
+    "F64, 128, 128, 64, matmul_f64_32x32x16_mma_nn_a16_b16_c16",
+    "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+    "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",
+    "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split4",
+    "F16, 64, 64, 16384, matmul_f16_32x64x32x4_nn_a16_b16_split64"
+  })
+  void takesLargeTilesOnceTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
+    var plan = MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
+    assertThat(plan.kernel()).isEqualTo(kernel);
+    assertThat(plan.cost().flops()).isEqualTo(2.0 * m * n * k);
+    assertThat(plan.cost().bytes())
+        .isEqualTo(dtype.bytes() * ((double) m * k + (double) k * n + (double) m * n));
+  }
+
+  /** Where tiles are few, blocks share K, and a second launch adds their sums. */
+  @ParameterizedTest
+  @CsvSource({"F32, 128, 128", "F32, 512, 512", "F32, 64, 1024", "F64, 128, 128", "F64, 96, 200"})
+  void sharesOfADeepProductFillTheDevice(DType dtype, int m, int n) {
+    var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, m, n, 65_536), attributes(Map.of()), H200);
+    assertThat(plan.steps()).as(plan.kernel()).hasSize(2);
+    var grid = plan.steps().getFirst().grid();
+    assertThat(grid.x() * grid.y()).isGreaterThanOrEqualTo(132);
+    assertThat(plan.workspaceBytes()).isEqualTo((long) m * n * dtype.bytes() * grid.y());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"F32, 64", "F32, 100", "F64, 64", "F64, 100"})
+  void shallowProductsTakeOneLaunch(DType dtype, int k) {
+    var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, 128, 128, k), attributes(Map.of()), H200);
+    assertThat(plan.steps()).as(plan.kernel()).hasSize(1);
+  }
+
+  /** Two loops over products are one launch, three are as many as the outermost goes round. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      value = {
+        "F16; 64,1,128,256; 1,64,256,128; 1; matmul_f16_128x128x64x3_nn_a16_b16_f16_c16",
+        "F16; 64,128,256; 256,128; 1; matmul_f16_128x64x32x4_nn_a16_b16_f16_c16",
+        "F16; 8,64,128,256; 8,1,256,128; 1; matmul_f16_128x128x64x3_nn_a16_b16_f16_c16",
+        "F16; 256,128; 64,128,256; 1; matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+        "F16; 2,1,16,16384; 1,2,16384,64; 2; matmul_f16_32x64x32x4_nn_a16_b16_split32",
+        "BF16; 64,1,128,256; 1,64,256,128; 1; matmul_bf16_128x128x64x3_nn_a16_b16_bf16_c16",
+        "E4M3; 64,1,128,256; 1,64,256,128; 1; matmul_e4m3_as_f16_128x128x128x3_nn_a16_b16_f32_c16",
+        "F32; 64,1,128,256; 1,64,256,128; 1; matmul_f32_128x64x8_nn_a16_b16_c16",
+        "F32; 2,1,128,65536; 1,2,65536,128; 2; matmul_f32_128x64x8_nn_a16_b16_c16_split33",
+        "F64; 64,1,128,256; 1,64,256,128; 1; matmul_f64_64x64x16_mma_nn_a16_b16_c16",
+        "F32; 64,1,1,256; 1,64,256,128; 1; gemv_f32_t32_a16",
+        "F32; 2,1,1,65536; 1,2,65536,128; 2; gemv_f32_t32_a16_split64",
+        "F16; 3,1,4,128,256; 1,5,4,256,128; 3; matmul_f16_64x64x32x3_nn_a16_b16_f16_c16"
+      })
+  void broadcastProductsTakeFewLaunches(
+      DType dtype, String a, String b, int launches, String kernel) {
+    var types = Map.of("a", type(dtype, a), "b", type(dtype, b));
+    var plan = (LaunchPlan) MATMUL.plan(types, attributes(Map.of()), H200);
+    assertThat(plan.kernel()).isEqualTo(kernel);
+    assertThat(plan.steps()).hasSize(launches);
+  }
+
+  private static TensorType type(DType dtype, String extents) {
+    return TensorType.of(dtype, Stream.of(extents.split(",")).mapToLong(Long::parseLong).toArray());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "8, 8, a16_b16_f16_c16",
+    "12, 8, a8_b16_f16_c16",
+    "8, 6, a16_b4_f16_c4",
+    "7, 5, a2_b2_f16_c2",
+    "1, 2, a2_b4_f16_c4"
+  })
+  void copiesAsManyBytesAsTheRowsAreAlignedTo(int k, int n, String access) {
+    assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())
+        .endsWith(access);
+  }
+
+  @Test
+  void saysWhyEachCandidateFell() {
+    var small = TestDevices.of(Target.SM_80, 108, 50_000);
+    var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
+    assertThat(plan.explain())
+        .startsWith(plan.kernel())
+        .contains("* matmul_f16_128x128x32x3_nn_a16_b16_f16_c16: about ")
+        .contains(
+            "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
+                + " on test device has 50000")
+        .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
+  }
+
+  /** Products that leave the tensor cores need registers beside those of the sums. */
+  @Test
+  void fp8TakesNoTilesWhoseProductsWouldSpill() {
+    var plan =
+        MATMUL.plan(
+            inputs(DType.E4M3, 4096, 4096, 4096),
+            attributes(Map.of()),
+            TestDevices.of(Target.SM_89, 128, 101_376));
+    var reason =
+        "its registers would not suffice for sums of fp8 that leave the tensor cores every 32 of K";
+    assertThat(plan.explain())
+        .contains("  matmul_e4m3_128x256x64x4_nn_a16_b16_f32_c16: " + reason)
+        .contains("  matmul_e4m3_128x128x128x3_nn_a16_b16_f32_c16: " + reason)
+        .contains("* matmul_e4m3_128x128x64x3_nn_a16_b16_f32_c16: about ");
+  }
+
+  @Test
+  void plansAreEqualWhenTheirProblemsAre() {
+    var one = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
+    var other = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
+    assertThat(one).isEqualTo(other).hasSameHashCodeAs(other);
+  }
+
+  @Test
+  void anOldDeviceIsRefused() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.F32, 3, 4, 5),
+                attributes(Map.of()),
+                TestDevices.of(Target.of("sm_75"), 40, 65_536)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessage(
+            "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
+                + " f32 is multiplied by CUDA cores");
+  }
+
+  @Test
+  void aDeviceWithoutTheseTensorCoresIsRefused() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.F16, 64, 64, 64),
+                attributes(Map.of()),
+                TestDevices.of(Target.of("sm_70"), 80, 98_304)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_70) cannot compute this product of f16: ")
+        .hasMessageContaining("it needs sm_80, the device is sm_70");
+  }
+
+  @Test
+  void numbersOfEightBitsNeedSm89() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.E5M2, 64, 64, 64),
+                attributes(Map.of()),
+                TestDevices.of(Target.SM_86, 84, 101_376)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_86) cannot compute this product of e5m2: ")
+        .hasMessageContaining("it needs sm_89, the device is sm_86");
+  }
+
+  @Test
+  void whatDoesNotSuitTheDtypeIsRefused() {
+    refused(
+        inputs(DType.F16, 2, 2, 2),
+        Map.of("precision", "tf32"),
+        OpException.UnsupportedDType.class,
+        "precision tf32 is for a and b of f32, they are f16");
+    var withBias = inputs(DType.E4M3, 2, 2, 2);
+    withBias.put("bias", TensorType.of(DType.F32, 2));
+    refused(
+        withBias,
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "bias is f32 but c is f16; they must be the same");
+    refused(
+        Map.of("a", TensorType.of(DType.E4M3, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is e4m3 but b is f16; they must be the same");
+  }
+
+  @Test
+  void shapesThatDoNotGoTogetherAreRefused() {
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 4, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] has K = 3 but b [4, 5] has K = 4; they must be equal");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of("transposeA", true),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] transposed has K = 2 but b [3, 5] has K = 3; they must be equal");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [3]; a matrix has at least two dimensions");
+    refused(
+        Map.of(
+            "a", TensorType.of(DType.F32, 2, 3),
+            "b", TensorType.of(DType.F32, 3, 5),
+            "bias", TensorType.of(DType.F32, 3)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "bias has shape [3]; it must be [N] = [5]");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is f32 but b is f16; they must be the same");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "a product of f32 is f32, got outDtype f16");
+    refused(
+        Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
+        Map.of("outDtype", "f64"),
+        OpException.UnsupportedDType.class,
+        "a product of bf16 is f16, bf16 or f32, got outDtype f64");
+    refused(
+        Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
+        Map.of("activation", "gelu-tanh"),
+        OpException.UnsupportedDType.class,
+        "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "input \"a\" has shape [2147483648, 1]; 2^31 - 1025 is the most for a dimension");
+  }
+
+  private static void refused(
+      Map<String, TensorType> inputs,
+      Map<String, ?> attributes,
+      Class<? extends OpException> kind,
+      String message) {
+    assertThatThrownBy(() -> MATMUL.plan(inputs, attributes(attributes), H200))
+        .isInstanceOf(kind)
+        .hasMessage(message);
+  }
+
+  private static Attributes attributes(Map<String, ?> given) {
+    return Attributes.of(MATMUL.description(), given);
+  }
+
+  private static Map<String, TensorType> inputs(DType dtype, long m, long n, long k) {
+    return new HashMap<>(Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n)));
+  }
+}

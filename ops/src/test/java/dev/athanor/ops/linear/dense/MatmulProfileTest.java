@@ -1,0 +1,159 @@
+package dev.athanor.ops.linear.dense;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.profile.Profile;
+import dev.athanor.engine.profile.Profile.Row;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.profile.OpProfile;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What the layouts of the kernels are for: no bank conflicts, and whole sectors. */
+public class MatmulProfileTest {
+
+  private static final Matmul MATMUL = new Matmul();
+
+  /** The profile of every launch of every plan for a product. */
+  public static List<Profile> profiles(
+      DType dtype, boolean transposeA, boolean transposeB, int m, int n, int k) {
+    return profiles(dtype, transposeA, transposeB, m, n, k, Map.of());
+  }
+
+  private static List<Profile> profiles(
+      DType dtype,
+      boolean transposeA,
+      boolean transposeB,
+      int m,
+      int n,
+      int k,
+      Map<String, String> more) {
+    var types =
+        Map.of(
+            "a", new TensorType(dtype, transposeA ? Shape.of(k, m) : Shape.of(m, k)),
+            "b", new TensorType(dtype, transposeB ? Shape.of(n, k) : Shape.of(k, n)));
+    var given = new HashMap<String, Object>(more);
+    given.put("transposeA", transposeA);
+    given.put("transposeB", transposeB);
+    var attributes = Attributes.of(MATMUL.description(), given);
+    var all = new ArrayList<Profile>();
+    for (var plan : MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
+      all.addAll(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches());
+    }
+    return all;
+  }
+
+  public static List<Row> rows(Profile profile, String opcode) {
+    var rows =
+        profile.rows().stream()
+            .filter(row -> row.instruction().opcode().startsWith(opcode) && row.executed() > 0)
+            .toList();
+    assertThat(rows).as("%s of %s", opcode, profile.kernel()).isNotEmpty();
+    return rows;
+  }
+
+  public static void hasNoConflicts(Profile profile, String opcode) {
+    for (var row : rows(profile, opcode)) {
+      assertThat(row.shared().requests()).isPositive();
+      assertThat(row.shared().wavefronts())
+          .as("wavefronts of %s at %s of %s", opcode, row.instruction().source(), profile.kernel())
+          .isEqualTo(row.shared().ideal());
+    }
+  }
+
+  public static void movesWholeSectors(Profile profile, String opcode) {
+    long sectors = 0;
+    for (var row : rows(profile, opcode)) {
+      assertThat(row.global().sectors())
+          .as("sectors of %s at %s of %s", opcode, row.instruction().source(), profile.kernel())
+          .isEqualTo(row.global().ideal());
+      sectors += row.global().sectors();
+    }
+    assertThat(sectors).isPositive();
+  }
+
+  /** Every dtype, both orientations of both factors, both widths of c, and every tile. */
+  @ParameterizedTest
+  @CsvSource({
+    "F16, false, false, f16",
+    "F16, true, true, f32",
+    "BF16, false, true, bf16",
+    "F32, true, false, f32",
+    "F32, false, true, f32",
+    "E4M3, false, true, f16",
+    "E5M2, true, false, f16",
+    "E4M3, true, false, f32"
+  })
+  void tensorKernelsHaveNoConflictsAndMoveWholeSectors(
+      DType dtype, boolean transposeA, boolean transposeB, String out) {
+    var attributes = new HashMap<>(Map.of("outDtype", out));
+    if (dtype == DType.F32) {
+      attributes.put("precision", "tf32");
+    }
+    var profiles = profiles(dtype, transposeA, transposeB, 128, 256, 64, attributes);
+    // the two tiles that need most registers are refused where fp8 is converted
+    assertThat(profiles).hasSize(dtype.bytes() == 1 ? 6 : 8);
+    for (var profile : profiles) {
+      // a stage of turned bytes has short rows where the tile has few; those of 16 are half a
+      // sector
+      boolean narrow = dtype.bytes() == 1 && transposeA && narrow(profile.kernel());
+      for (var row : rows(profile, "")) {
+        if (row.shared().requests() > 0 && !(narrow && copies(row))) {
+          assertThat(row.shared().wavefronts())
+              .as("%s at %s of %s", row.instruction(), row.instruction().source(), profile.kernel())
+              .isEqualTo(row.shared().ideal());
+        }
+      }
+      if (!narrow) {
+        movesWholeSectors(profile, "cp.async.cg");
+      }
+      movesWholeSectors(profile, "st.global");
+      assertThat(rows(profile, "st.global"))
+          .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo("st.global.v4.b32"));
+      assertThat(profile.divergentBranches()).isZero();
+    }
+  }
+
+  private static boolean narrow(String kernel) {
+    return kernel.contains("_32x") || kernel.contains("_16x");
+  }
+
+  private static boolean copies(Row row) {
+    return row.instruction().opcode().startsWith("cp.async");
+  }
+
+  /** Rows that copies of 16 bytes do not suit are copied in smaller pieces to the same places. */
+  @ParameterizedTest
+  @CsvSource({"100, cp.async.ca", "98, cp.async.ca", "97, st.shared"})
+  void narrowCopiesHaveNoConflictsEither(int k, String store) {
+    for (var profile : profiles(DType.F16, false, true, 128, 128, k)) {
+      hasNoConflicts(profile, "ldmatrix");
+      hasNoConflicts(profile, store);
+    }
+  }
+
+  /** What is shared out along K is written and read in whole sectors, too. */
+  @Test
+  void sumsOfSharesMoveInWholeSectors() {
+    var shared =
+        profiles(DType.BF16, false, false, 64, 64, 512).stream()
+            .filter(p -> p.kernel().contains("_split") || p.kernel().contains("_sum_"))
+            .toList();
+    assertThat(shared).hasSizeGreaterThanOrEqualTo(4);
+    for (var profile : shared) {
+      movesWholeSectors(profile, "st.global");
+      if (profile.kernel().contains("_sum_")) {
+        movesWholeSectors(profile, "ld.global");
+      }
+    }
+  }
+}

@@ -1,0 +1,271 @@
+package dev.athanor.ops.linear.quantized;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.ops.quant.QuantizeInt8;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Which kernel is chosen, and what is refused in which words. */
+class QuantPlannerTest {
+
+  private static final MatmulInt4 INT4 = new MatmulInt4();
+  private static final MatmulGguf GGUF = new MatmulGguf();
+  private static final Dequantize DEQUANTIZE = new Dequantize();
+
+  @ParameterizedTest
+  @CsvSource({
+    "Q4_K, F16, 1, 4096, 4096, gemv_q4_k_f16",
+    "Q6_K, F32, 1, 4096, 4096, gemv_q6_k_f32",
+    "Q4_0, F16, 2, 4096, 4096, gemv_q4_0_f16",
+    "Q4_K, F16, 512, 4096, 4096, mma_q4_k_f16",
+    "Q8_0, F32, 2048, 4096, 4096, mma_q8_0_f32"
+  })
+  void fewRowsTakeAGemvAndManyTensorCores(
+      DType format, DType in, int m, int n, int k, String kernel) {
+    var types = Map.of("a", TensorType.of(in, m, k), "w", TensorType.of(format, n, k));
+    assertThat(plan(GGUF, types, Map.of())).startsWith(kernel);
+  }
+
+  @Test
+  void theWayToF16IsSaid() {
+    var types =
+        Map.of("a", TensorType.of(DType.F16, 512, 256), "w", TensorType.of(DType.Q4_K, 64, 256));
+    var plan = GGUF.plan(types, Attributes.of(GGUF.description(), Map.of()), TestDevices.H200);
+    assertThat(plan.explain())
+        .startsWith(plan.kernel())
+        .contains("weights are rounded to f16")
+        .contains("weights are decoded for 8 rows at once");
+  }
+
+  @Test
+  void smallSharedMemoryLeavesGemv() {
+    var types =
+        Map.of("a", TensorType.of(DType.F16, 512, 256), "w", TensorType.of(DType.Q4_K, 64, 256));
+    var small = TestDevices.of(Target.SM_80, 108, 40_000);
+    var plan = GGUF.plan(types, Attributes.of(GGUF.description(), Map.of()), small);
+    assertThat(plan.kernel()).startsWith("gemv");
+    assertThat(plan.explain()).contains("bytes of shared memory, a block on test device has 40000");
+  }
+
+  @Test
+  void packedWeightsMustFitTheirScales() {
+    refused(
+        INT4,
+        int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
+        Map.of("groupSize", 32),
+        OpException.ShapeMismatch.class,
+        "input \"scales\" has shape [1, 16]; 64 weights along K in groups of 32 take [K/groupSize, N] = [2, 16]");
+    refused(
+        INT4,
+        int4(TensorType.of(DType.U32, 8, 16), TensorType.of(DType.F32, 1, 16)),
+        Map.of("layout", "gptq", "groupSize", 64),
+        OpException.UnsupportedDType.class,
+        "input \"scales\" is f32; scales of four-bit weights are f16");
+    refused(
+        INT4,
+        int4(TensorType.of(DType.U32, 512), TensorType.of(DType.F16, 1, 16)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"packed\" has shape [512]; packed weights are a matrix of words");
+    refused(
+        INT4,
+        int4(TensorType.of(DType.U32, 12, 2), TensorType.of(DType.F16, 1, 16)),
+        Map.of("layout", "awq"),
+        OpException.ShapeMismatch.class,
+        "input \"packed\" has shape [12, 2], so K = 12; K of four-bit weights must be a multiple of 8");
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0", "48", "16", "8"})
+  void groupsArePowersOfTwo(int group) {
+    refused(
+        INT4,
+        int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
+        Map.of("groupSize", group),
+        OpException.InvalidAttribute.class,
+        "attribute \"groupSize\" must be a power of two from 32 on, or -1 for one group of all K, got "
+            + group);
+  }
+
+  @Test
+  void zerosMustSuitTheLayout() {
+    var packed = int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16));
+    packed.put("zeros", TensorType.of(DType.U32, 1, 2));
+    refused(
+        INT4,
+        packed,
+        Map.of(),
+        OpException.UnknownField.class,
+        "the layout k-packed has signed weights and no zeros; layout gptq or awq has them");
+    var gptq = int4(TensorType.of(DType.U32, 8, 12), TensorType.of(DType.F16, 1, 12));
+    gptq.put("zeros", TensorType.of(DType.U32, 1, 2));
+    refused(
+        INT4,
+        gptq,
+        Map.of("layout", "gptq"),
+        OpException.ShapeMismatch.class,
+        "zero points are packed by eights along N, which must be a multiple of 8, got 12");
+    var awq = int4(TensorType.of(DType.U32, 64, 2), TensorType.of(DType.F16, 1, 16));
+    awq.put("zeros", TensorType.of(DType.U32, 2, 2));
+    refused(
+        INT4,
+        awq,
+        Map.of("layout", "awq"),
+        OpException.ShapeMismatch.class,
+        "input \"zeros\" has shape [2, 2]; it must be [K/groupSize, N/8] = [1, 2]");
+  }
+
+  @Test
+  void theLeftMatrixMustFit() {
+    var types = int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16));
+    types.put("a", TensorType.of(DType.F16, 3, 65));
+    refused(
+        INT4,
+        types,
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [3, 65], so K = 65, but the weights have K = 64; they must be equal");
+    types.put("a", TensorType.of(DType.F16, 64));
+    refused(
+        INT4,
+        types,
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [64]; it must be a matrix [M, K]");
+    types.put("a", TensorType.of(DType.BF16, 3, 64));
+    refused(
+        INT4,
+        types,
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "a product of bf16 is f32 or bf16, got outDtype f16");
+  }
+
+  @Test
+  void blocksAreWhole() {
+    assertThatThrownBy(() -> TensorType.of(DType.Q4_K, 4, 128))
+        .hasMessage(
+            "q4_k is stored in blocks of 256 elements along the last dimension, which must be a multiple of it, got shape [4, 128]");
+    refused(
+        GGUF,
+        Map.of("a", TensorType.of(DType.F16, 3, 64), "w", TensorType.of(DType.Q4_0, 64)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"w\" has shape [64]; it must be a matrix [N, K]");
+  }
+
+  @Test
+  void projectionsMustGoTogether() {
+    var types = new HashMap<String, TensorType>();
+    types.put("x", TensorType.of(DType.F16, 3, 16));
+    types.put("wq", TensorType.of(DType.I8, 16, 8));
+    types.put("wk", TensorType.of(DType.I8, 17, 4));
+    types.put("wv", TensorType.of(DType.I8, 16, 4));
+    for (var scale : new String[] {"scaleQ", "scaleK", "scaleV"}) {
+      types.put(scale, TensorType.of(DType.F32));
+    }
+    var op = new QkvProject(false);
+    refused(
+        op,
+        types,
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "wq has K = 16 but wk has K = 17; they must be equal");
+    types.put("wk", TensorType.of(DType.I8, 16, 5));
+    refused(
+        op,
+        types,
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "wk has 5 columns but wv has 4; they must be equal");
+    types.put("scaleV", TensorType.of(DType.F32, 1));
+    refused(
+        op,
+        types,
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"scaleV\" has shape [1]; it is one number, of shape []");
+  }
+
+  @Test
+  void scalesGoWithWhatHasNone() {
+    refused(
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.Q4_0, 64), "scale", TensorType.of(DType.F32)),
+        Map.of(),
+        OpException.UnknownField.class,
+        "blocks of q4_0 have their own scales");
+    refused(
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.I8, 3, 64)),
+        Map.of(),
+        OpException.MissingInput.class,
+        "input \"scale\" is missing; x of i8 has one");
+    refused(
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.I8, 3, 64), "scale", TensorType.of(DType.F32, 64)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"scale\" has shape [64]; x of shape [3, 64] takes [] or, for each row, [3]");
+    refused(
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.U32, 3, 64)),
+        Map.of(),
+        OpException.MissingInput.class,
+        "input \"scale\" is missing; weights of four bits have scales");
+    refused(
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.I8, 4), "zeros", TensorType.of(DType.U32, 1, 1)),
+        Map.of(),
+        OpException.UnknownField.class,
+        "zeros go with x of u32, got x of i8");
+    refused(
+        new QuantizeInt8(),
+        Map.of("x", TensorType.of(DType.F32)),
+        Map.of("per", "row"),
+        OpException.ShapeMismatch.class,
+        "input \"x\" has shape []; a scale for each row takes at least one dimension");
+  }
+
+  @Test
+  void whatIsTooLargeIsRefused() {
+    refused(
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.NF4, 1L << 20, 1L << 15)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "input \"x\" has shape [1048576, 32768], which takes 8589934592 threads; 2^31 - 1025 are the most");
+  }
+
+  private static Map<String, TensorType> int4(TensorType packed, TensorType scales) {
+    return new HashMap<>(
+        Map.of("a", TensorType.of(DType.F16, 3, 64), "packed", packed, "scales", scales));
+  }
+
+  private static String plan(Op op, Map<String, TensorType> types, Map<String, ?> attributes) {
+    var given = Attributes.of(op.description(), attributes);
+    return op.plan(types, given, TestDevices.H200).kernel();
+  }
+
+  private static void refused(
+      Op op,
+      Map<String, TensorType> types,
+      Map<String, ?> attributes,
+      Class<? extends OpException> kind,
+      String message) {
+    assertThatThrownBy(() -> plan(op, types, attributes)).isInstanceOf(kind).hasMessage(message);
+  }
+}

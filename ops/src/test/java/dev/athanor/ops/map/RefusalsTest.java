@@ -1,0 +1,165 @@
+package dev.athanor.ops.map;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** The sentences that say what was given and what would be right. */
+class RefusalsTest {
+
+  private static TensorType f32(long... extents) {
+    return TensorType.of(DType.F32, extents);
+  }
+
+  private static void refused(
+      String op,
+      Map<String, TensorType> inputs,
+      Map<String, ?> attributes,
+      Class<? extends OpException> kind,
+      String message) {
+    assertThatThrownBy(() -> Runner.plans(Runner.op(op), inputs, attributes))
+        .isInstanceOf(kind)
+        .hasMessage(message);
+  }
+
+  @Test
+  void shapesMustGoTogether() {
+    refused(
+        "add",
+        Map.of("a", f32(2, 3), "b", f32(4)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] and b [4] do not broadcast: counted from the last, each pair of extents must be"
+            + " equal or one of it 1");
+    refused(
+        "swiglu",
+        Map.of("gate", f32(2, 3), "up", f32(3)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "gate has shape [2, 3] but up has [3]; they must be equal");
+    refused(
+        "bias-activation",
+        Map.of("x", f32(2, 3), "bias", f32(2)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "x has shape [2, 3] and bias [2]; they must be […, N] and [N]");
+    refused(
+        "gather",
+        Map.of("table", f32(2, 3, 4), "index", TensorType.of(DType.I32, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "table has shape [2, 3, 4]; it must be [V, D]");
+  }
+
+  @Test
+  void dtypesMustBeTheSame() {
+    refused(
+        "mul",
+        Map.of("a", f32(3), "b", TensorType.of(DType.F16, 3)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is f32 but b is f16; they must be the same");
+  }
+
+  @Test
+  void dimensionsMustExist() {
+    refused(
+        "reduce",
+        Map.of("x", f32(2, 3)),
+        Map.of("axis", 2),
+        OpException.InvalidAttribute.class,
+        "attribute \"axis\" is 2 but x has shape [2, 3]; its dimensions are -2 to 1");
+    refused(
+        "argmax",
+        Map.of("x", f32()),
+        Map.of(),
+        OpException.InvalidAttribute.class,
+        "attribute \"axis\" is -1 but x is a scalar, which has no dimensions");
+    refused(
+        "transpose",
+        Map.of("x", f32(5)),
+        Map.of(),
+        OpException.InvalidAttribute.class,
+        "attribute \"axisA\" is -2 but x has shape [5]; its dimensions are -1 to 0");
+  }
+
+  @Test
+  void attributesMustBeKnown() {
+    refused(
+        "cast",
+        Map.of("x", f32(3)),
+        Map.of(),
+        OpException.InvalidAttribute.class,
+        "attribute \"to\" is missing; it is the dtype to cast to");
+    refused(
+        "cast",
+        Map.of("x", f32(3)),
+        Map.of("to", "q4_0"),
+        OpException.InvalidAttribute.class,
+        "attribute \"to\" must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8,"
+            + " u32, bool, got \"q4_0\"");
+    refused(
+        "cast",
+        Map.of("x", f32(3)),
+        Map.of("to", "i8", "saturate", false),
+        OpException.InvalidAttribute.class,
+        "attribute \"saturate\" is false, but a cast to i8 always saturates; leave it out");
+    refused(
+        "gelu",
+        Map.of("x", f32(3)),
+        Map.of("form", "exact"),
+        OpException.InvalidAttribute.class,
+        "attribute \"form\" must be one of erf, tanh, sigmoid, got \"exact\"");
+    refused(
+        "reduce",
+        Map.of("x", f32(3)),
+        Map.of("kind", "product"),
+        OpException.InvalidAttribute.class,
+        "attribute \"kind\" must be one of sum, mean, max, min, got \"product\"");
+  }
+
+  @Test
+  void sizesHaveBounds() {
+    refused(
+        "add",
+        Map.of("a", f32(1L << 31, 1), "b", f32(1L << 31)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "output \"y\" would be f32[2147483648, 2147483648]; 2^63 - 1 bytes are the most");
+    refused(
+        "reduce",
+        Map.of("x", f32(1L << 31)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "input \"x\" has shape [2147483648]; kernels count at most 2^31 - 1025 elements along one"
+            + " direction, here 2147483648");
+    refused(
+        "transpose",
+        Map.of("x", f32(3, 1L << 31)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "input \"x\" has shape [3, 2147483648]; kernels count at most 2^31 - 1025 elements along"
+            + " one direction, here 2147483648");
+  }
+
+  @Test
+  void anOldDeviceIsRefused() {
+    var op = Runner.op("relu");
+    assertThatThrownBy(() ->
+            op.plans(
+                Map.of("x", f32(3)),
+                Attributes.of(op.description(), Map.of()),
+                TestDevices.of(Target.of("sm_75"), 40, 65_536)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessage(
+            "test device (sm_75) cannot compute this relu of f32: it needs sm_80, the device is sm_75");
+  }
+}

@@ -1,0 +1,137 @@
+package dev.athanor.ops.reduce;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.TensorType;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ReduceTest {
+
+  private static double reduce(String kind, double... x) {
+    var tensor = HostTensor.of(TensorType.of(DType.F32, x.length), x);
+    return Runner.run(Runner.op("reduce"), Map.of("x", tensor), Map.of("kind", kind), "y").get(0);
+  }
+
+  private static double argmax(double... x) {
+    var tensor = HostTensor.of(TensorType.of(DType.F32, x.length), x);
+    return Runner.run(Runner.op("argmax"), Map.of("x", tensor), Map.of(), "y").get(0);
+  }
+
+  /** Below a warp, at blocks of two dimensions such as 10x10, and at whole blocks. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 3, 7, 8, 15, 16, 32, 64, 100, 128, 256, 512})
+  void everyLengthIsReduced(int n) {
+    var count = IntStream.range(0, n).asDoubleStream().toArray();
+    assertThat(reduce("sum", count)).isEqualTo(n * (n - 1) / 2.0);
+    assertThat(reduce("mean", count)).isEqualTo((n - 1) / 2.0);
+    assertThat(reduce("min", Arrays.stream(count).map(i -> i - 50).toArray())).isEqualTo(-50);
+    assertThat(reduce("max", count)).isEqualTo(n - 1);
+    assertThat(argmax(count)).isEqualTo(n - 1);
+    int hottest = n * 17 / 32;
+    var hot = new double[n];
+    hot[hottest] = 1;
+    assertThat(argmax(hot)).isEqualTo(hottest);
+    var signs = IntStream.range(0, n).mapToDouble(i -> i % 2 == 0 ? 1 : -1).toArray();
+    assertThat(reduce("sum", signs)).isEqualTo(n % 2);
+  }
+
+  /** What f32 would lose of each sum on the way comes back in the end. */
+  @Test
+  void sumsThatCancelKeepTheirDigits() {
+    var x = new double[300];
+    Arrays.fill(x, 1);
+    x[0] = 1e8;
+    x[299] = -1e8;
+    assertThat(reduce("sum", x)).isEqualTo(298);
+  }
+
+  @Test
+  void infinitiesAndNansAreKept() {
+    double infinity = Double.POSITIVE_INFINITY;
+    assertThat(reduce("sum", 1, infinity, 2)).isEqualTo(infinity);
+    assertThat(reduce("sum", infinity, -infinity)).isNaN();
+    assertThat(reduce("mean", -infinity, 5)).isEqualTo(-infinity);
+    assertThat(reduce("max", 1, Double.NaN, 2)).isNaN();
+    assertThat(reduce("min", Double.NaN, -infinity)).isNaN();
+    assertThat(reduce("max", -infinity, -infinity)).isEqualTo(-infinity);
+  }
+
+  @Test
+  void theFirstOfEqualNumbersIsMeant() {
+    double infinity = Double.POSITIVE_INFINITY;
+    assertThat(argmax(3, 7, 7, 1)).isEqualTo(1);
+    assertThat(argmax(-0.0, 0.0)).isZero();
+    assertThat(argmax(-infinity, -infinity, -infinity)).isZero();
+    assertThat(argmax(1, Double.NaN, infinity, Double.NaN)).isEqualTo(1);
+    var equal = new double[1000];
+    equal[300] = 2;
+    equal[299] = 2;
+    equal[999] = 2;
+    assertThat(argmax(equal)).isEqualTo(299);
+  }
+
+  /** However a row is cut, and each time anew. */
+  @Test
+  void allPlansGiveTheSameBits() {
+    var x = new Draw(new Random(3)).normal(DType.F32, 4, 4100);
+    var plans = Runner.plans(Runner.op("reduce"), Map.of("x", x.type()), Map.of());
+    assertThat(plans.stream().map(Plan::kernel).toList())
+        .containsExactlyInAnyOrder(
+            "reduce_sum_f32_warp_v4", "reduce_sum_f32_block_v4", "reduce_sum_f32_block_to_v4");
+    var first = Runner.run(plans.getFirst(), Map.of("x", x), "y");
+    for (var plan : plans) {
+      for (int repeat = 0; repeat < 2; repeat++) {
+        assertThat(Runner.run(plan, Map.of("x", x), "y").data().mismatch(first.data()))
+            .as(plan.kernel())
+            .isEqualTo(-1);
+      }
+    }
+  }
+
+  @Test
+  void longRowsAreCutWhereFewWouldLeaveTheDeviceIdle() {
+    assertThat(kernel(1, 1 << 24)).isEqualTo("reduce_sum_f32_block_to_v4");
+    assertThat(kernel(4096, 16_384)).isEqualTo("reduce_sum_f32_block_v4");
+    assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
+    var tall =
+        Runner.plans(
+            Runner.op("reduce"),
+            Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)),
+            Map.of("axis", 0));
+    assertThat(tall.getFirst().kernel()).isEqualTo("reduce_sum_f16_columns_to_v8");
+    assertThat(tall.getFirst().workspaceBytes()).isPositive();
+  }
+
+  private static String kernel(long rows, long n) {
+    var plans =
+        Runner.plans(Runner.op("reduce"), Map.of("x", TensorType.of(DType.F32, rows, n)), Map.of());
+    return plans.getFirst().kernel();
+  }
+
+  @Test
+  void anyDimensionCanGo() {
+    var x = HostTensor.of(TensorType.of(DType.F64, 2, 3, 2), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+    for (var axis : List.of(1, -2)) {
+      var y =
+          Runner.run(Runner.op("reduce"), Map.of("x", x), Map.of("axis", axis, "kind", "max"), "y");
+      assertThat(y.type()).isEqualTo(TensorType.of(DType.F64, 2, 2));
+      assertThat(y.toDoubles()).containsExactly(5, 6, 11, 12);
+    }
+    var indices =
+        Runner.run(Runner.op("argmax"), Map.of("x", x), Map.of("axis", 0, "outDtype", "i32"), "y");
+    assertThat(indices.type()).isEqualTo(TensorType.of(DType.I32, 3, 2));
+    assertThat(indices.toDoubles()).containsOnly(1);
+  }
+}

@@ -1,0 +1,30 @@
+package dev.athanor.ops.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.Plan;
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+
+class ForwardingPlanTest {
+
+  @Test
+  void everyMethodOfPlanIsForwarded() {
+    // A method that is added to Plan with a default must be added here, or decorators lose it.
+    var forwarded =
+        Arrays.stream(ForwardingPlan.class.getDeclaredMethods())
+            .filter(Method::isDefault)
+            .map(ForwardingPlanTest::signature);
+    // the coverage agent adds a synthetic method
+    var declared =
+        Arrays.stream(Plan.class.getDeclaredMethods()).filter(method -> !method.isSynthetic());
+    assertThat(declared.map(ForwardingPlanTest::signature))
+        .isNotEmpty()
+        .isSubsetOf(forwarded.toList());
+  }
+
+  private static String signature(Method method) {
+    return method.getName() + Arrays.toString(method.getParameterTypes());
+  }
+}
