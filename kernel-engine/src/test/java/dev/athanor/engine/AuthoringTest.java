@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -19,9 +21,7 @@ import java.util.Locale;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import dev.athanor.engine.author.RegisterTile;
 import java.util.stream.IntStream;
-import dev.athanor.engine.author.Real;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -22,8 +22,7 @@ import java.util.List;
  * @param matrix matrix instructions of the main loop
  * @param moves between registers in the main loop
  */
-public record LedgerEntry(
-    Target target, int registers, int instructions, int matrix, int moves) {
+public record LedgerEntry(Target target, int registers, int instructions, int matrix, int moves) {
 
   /** The most that moves between registers may take of a loop with matrix instructions. */
   private static final double MOST_MOVES = 0.1;

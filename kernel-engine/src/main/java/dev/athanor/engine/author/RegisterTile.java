@@ -1,7 +1,6 @@
 package dev.athanor.engine.author;
 
 import dev.athanor.engine.ptx.Type;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BinaryOperator;
 import java.util.function.UnaryOperator;
@@ -26,8 +25,7 @@ public final class RegisterTile {
    * @param columns the distance of each column from the first
    * @param lanes that share a row: a power of two
    */
-  public record Layout(
-      Int row, List<Integer> rows, Int column, List<Integer> columns, int lanes) {
+  public record Layout(Int row, List<Integer> rows, Int column, List<Integer> columns, int lanes) {
     public Layout {
       rows = List.copyOf(rows);
       columns = List.copyOf(columns);
@@ -119,7 +117,9 @@ public final class RegisterTile {
   /** Combines the elements of each row that a thread has. */
   public RowVector reduceColumns(BinaryOperator<Real> combine) {
     return new RowVector(
-        elements.stream().map(row -> row.stream().<Real>map(e -> e).reduce(combine).get()).toList());
+        elements.stream()
+            .map(row -> row.stream().<Real>map(e -> e).reduce(combine).get())
+            .toList());
   }
 
   /** Combines the numbers that the lanes of each row have. All lanes must participate. */
@@ -130,9 +130,7 @@ public final class RegisterTile {
   /** Declares a variable for each row. */
   public RowVector rowVector(double initial) {
     return new RowVector(
-        IntStream.range(0, rows())
-            .mapToObj(_ -> k.variable(k.real(Type.F32, initial)))
-            .toList());
+        IntStream.range(0, rows()).mapToObj(_ -> k.variable(k.real(Type.F32, initial))).toList());
   }
 
   /** Returns whether this thread is the first of those that share its rows. */

@@ -3,8 +3,8 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
-import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.RegisterTile;
+import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
@@ -107,8 +107,7 @@ final class CoresEngine extends Engine {
         places.add(column + i);
       }
     }
-    return new RegisterTile(
-        k, new Layout(row, ownRows(), lane.times(GROUP), places, LANES));
+    return new RegisterTile(k, new Layout(row, ownRows(), lane.times(GROUP), places, LANES));
   }
 
   private static List<Real> read(SharedTile tile, Int row, Int column) {
@@ -124,7 +123,10 @@ final class CoresEngine extends Engine {
         depth -> {
           for (int at = 0; at < STEP; at += GROUP) {
             var column = depth.plus(at);
-            var of = IntStream.range(0, scores.columns()).mapToObj(c -> read(right, scores.column(c), column)).toList();
+            var of =
+                IntStream.range(0, scores.columns())
+                    .mapToObj(c -> read(right, scores.column(c), column))
+                    .toList();
             for (int r = 0; r < rows; r++) {
               var own = read(left.tile(), row.plus(r), column);
               for (int c = 0; c < of.size(); c++) {
@@ -159,7 +161,8 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  public void addWeighted(RegisterTile sums, RegisterTile given, SharedTile right, Int column, Taken taken) {
+  public void addWeighted(
+      RegisterTile sums, RegisterTile given, SharedTile right, Int column, Taken taken) {
     var exchange = Objects.requireNonNull(weights);
     // the lanes of these rows have read what was here before
     k.warpBarrier();
@@ -183,11 +186,7 @@ final class CoresEngine extends Engine {
             for (int i = 0; i < GROUP; i++) {
               for (int c = 0; c < sums.columns(); c += GROUP) {
                 var values =
-                    read(
-                            right,
-                            from.plus(i),
-                            column.plus(sums.column(c)))
-                        .stream()
+                    read(right, from.plus(i), column.plus(sums.column(c))).stream()
                         .map(value -> taken(value, taken))
                         .toList();
                 for (int r = 0; r < rows; r++) {

@@ -9,7 +9,6 @@ import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -158,7 +157,8 @@ public abstract class Engine {
   }
 
   /** Adds the infinities and NaNs that the rows see. */
-  private void addSpecial(RegisterTile sums, SharedTile right, Int column, Consumer<RegisterTile> hide) {
+  private void addSpecial(
+      RegisterTile sums, SharedTile right, Int column, Consumer<RegisterTile> hide) {
     var seen = scores(tile.columns());
     seen.map(s -> s.constant(1));
     hide.accept(seen);
@@ -254,8 +254,6 @@ public abstract class Engine {
   }
 
   private List<Value> neighbours(RegisterTile sums, int row, int column, Type as) {
-    return sums.get(row, column, neighbours()).stream()
-        .map(sum -> sum.to(as))
-        .toList();
+    return sums.get(row, column, neighbours()).stream().map(sum -> sum.to(as)).toList();
   }
 }

@@ -254,8 +254,7 @@ final class FlashKernel {
     /** Divides the sums, and writes lse. */
     void finish() {
       var ofRows = sums.reduceLanes(total, Real::plus);
-      sums.map(
-          ofRows.map(sum -> sum.constant(0).where(sum.eq(0), sum.reciprocal())), Real::times);
+      sums.map(ofRows.map(sum -> sum.constant(0).where(sum.eq(0), sum.reciprocal())), Real::times);
       if (variant.logSumExp() || variant.split()) {
         var log2 = greatest.map(block.score::log2).zip(ofRows.map(Real::log2), Real::plus);
         var values = variant.split() ? log2 : log2.map(value -> value.times(Math.log(2)));

@@ -168,8 +168,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
                 .times(from.element().bytes())
                 .max(k.integer(0))
                 .min(k.integer(access));
-        tile.copyAsync(
-            row, column, access, from, index, bytes.where(there, k.integer(0)));
+        tile.copyAsync(row, column, access, from, index, bytes.where(there, k.integer(0)));
       }
     }
   }

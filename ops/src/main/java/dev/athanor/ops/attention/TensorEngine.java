@@ -4,8 +4,8 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
-import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.RegisterTile;
+import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
@@ -168,7 +168,8 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken) {
+  public void addWeighted(
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken) {
     for (int depth = 0; depth < weights.columns() / 2 * N; depth += K) {
       var rows = new ArrayList<List<Value>>();
       for (int row = 0; row < tile.warpRows(); row += M) {

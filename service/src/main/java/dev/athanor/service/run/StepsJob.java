@@ -86,7 +86,9 @@ final class StepsJob implements Job {
       return type;
     }
 
-    /** Returns the handle of a resident tensor, also if the request has its name; null for others. */
+    /**
+     * Returns the handle of a resident tensor, also if the request has its name; null for others.
+     */
     @Nullable String handle() {
       return handle;
     }

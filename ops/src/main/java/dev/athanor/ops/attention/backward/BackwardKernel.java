@@ -374,7 +374,12 @@ final class BackwardKernel {
 
   /** Makes the probabilities and the gradients of the scores, as if all were seen. */
   private void multiply(
-      Engine.Left left, Engine.Left leftV, Stage stage, RegisterTile weights, RegisterTile slopes, Queries query) {
+      Engine.Left left,
+      Engine.Left leftV,
+      Stage stage,
+      RegisterTile weights,
+      RegisterTile slopes,
+      Queries query) {
     engine.dot(weights, left, stage.first);
     score.cap(weights);
     engine.dot(slopes, leftV, stage.second);
@@ -398,7 +403,8 @@ final class BackwardKernel {
    * @param ragged whether something is not seen
    * @param hide makes zeros of what is not seen
    */
-  private void add(Predicate ragged, Consumer<RegisterTile> hide, List<Product> products, Int column) {
+  private void add(
+      Predicate ragged, Consumer<RegisterTile> hide, List<Product> products, Int column) {
     k.when(ragged, () -> products.forEach(each -> hide.accept(each.weights)));
     for (var each : products) {
       if (variant.score().hides()) {
@@ -411,8 +417,7 @@ final class BackwardKernel {
 
   /** Makes zeros of what is not seen. */
   private void hide(RegisterTile part, Int at, Function<Int, Range> seen) {
-    var ranges =
-        IntStream.range(0, part.rows()).mapToObj(r -> seen.apply(part.row(r))).toList();
+    var ranges = IntStream.range(0, part.rows()).mapToObj(r -> seen.apply(part.row(r))).toList();
     score.hide(part, ranges, at, k.real(Type.F32, 0));
   }
 
