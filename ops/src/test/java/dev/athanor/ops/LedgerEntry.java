@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.Target;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Pattern;
 
 /**
  * What the ledger of machine code says of a kernel on a target. It is written {@code
@@ -26,6 +27,8 @@ public record LedgerEntry(Target target, int registers, int instructions, int ma
 
   /** The most that moves between registers may take of a loop with matrix instructions. */
   private static final double MOST_MOVES = 0.1;
+
+  private static final Pattern PARTS = Pattern.compile("(\\w+)=(\\d+):(\\d+)/(\\d+)/(\\d+)");
 
   /** The entry of a kernel, and what is wrong with its machine code. */
   record Judged(LedgerEntry entry, List<String> faults) {}
@@ -81,17 +84,17 @@ public record LedgerEntry(Target target, int registers, int instructions, int ma
    * @throws IllegalArgumentException if it is not one
    */
   public static LedgerEntry parse(String text) {
-    var parts = text.split("[=:/]");
-    if (parts.length != 5) {
+    var parts = PARTS.matcher(text);
+    if (!parts.matches()) {
       throw new IllegalArgumentException(
           "not a ledger entry, such as sm_90=236:125/64/2: \"%s\"".formatted(text));
     }
     return new LedgerEntry(
-        Target.of(parts[0]),
-        Integer.parseInt(parts[1]),
-        Integer.parseInt(parts[2]),
-        Integer.parseInt(parts[3]),
-        Integer.parseInt(parts[4]));
+        Target.of(parts.group(1)),
+        Integer.parseInt(parts.group(2)),
+        Integer.parseInt(parts.group(3)),
+        Integer.parseInt(parts.group(4)),
+        Integer.parseInt(parts.group(5)));
   }
 
   @Override

@@ -141,11 +141,8 @@ public record SumStore(
         };
     int pieces = Math.ceilDiv(ROWS * across, KernelBuilder.WARP);
     if (pieces > MOST_UNROLLED) {
-      k.loop(
-          k.integer(0),
-          k.integer(ROWS * across),
-          KernelBuilder.WARP,
-          first -> move.accept(k.lane().plus(first)));
+      // ptxas would unroll a loop between constants
+      k.loop(k.lane(), k.integer(ROWS * across), KernelBuilder.WARP, move);
     } else {
       for (int piece = 0; piece < pieces; piece++) {
         move.accept(k.lane().plus(piece * KernelBuilder.WARP));
