@@ -47,6 +47,9 @@ final class ProjectionPlanner {
   /** Elements of the smallest tiles, which compute whatever is smaller. */
   private static final int SMALL = 1024;
 
+  /** Elements of the largest tiles whose groups are promoted twice a stage without spilling. */
+  private static final int MAX_AREA_OF_SMALL_GROUPS = 64 * 128;
+
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
@@ -236,6 +239,12 @@ final class ProjectionPlanner {
     long area = (long) shape.m * shape.n;
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
       candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
+      return;
+    }
+    if (group > 0 && group < depth && area > MAX_AREA_OF_SMALL_GROUPS) {
+      candidates.refuse(
+          variant.name(),
+          "sums of %d that get their scale leave too few registers".formatted(group));
       return;
     }
     long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);
