@@ -147,7 +147,7 @@ class ElementwiseProfileTest {
             Map.of(
                 "table", TensorType.of(DType.BF16, 2, 128), "index", TensorType.of(DType.I32, 64)),
             Map.of());
-    for (var row : rows(profile, "ld.global.v4.b32")) {
+    for (var row : rows(profile, "ld.global.nc.v4.b32")) {
       assertThat(row.global().wastedBytes()).isZero();
     }
     assertThat(global(profile).written()).isEqualTo(64L * 128 * 2);
