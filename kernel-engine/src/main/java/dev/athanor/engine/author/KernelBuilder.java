@@ -416,6 +416,11 @@ public final class KernelBuilder {
     return new Value.Variable(emitter, initial.type(), register);
   }
 
+  /** Declares variables with the values of a fragment as initial values. */
+  public MatrixFragment variable(MatrixFragment initial) {
+    return initial.map(value -> value instanceof Real number ? variable(number) : variable(value));
+  }
+
   /** Packs two 16-bit values into one register, the first in the low half. */
   public Value pack(Value low, Value high) {
     return Value.pack(low, high);
@@ -450,6 +455,11 @@ public final class KernelBuilder {
     emitter.emit(shape.instruction(), c, Value.vector(a), Value.vector(b), c);
   }
 
+  /** Adds the product of two fragments to {@code sum}, as {@link #mma(Mma, List, List, List)}. */
+  public void mma(Mma shape, MatrixFragment a, MatrixFragment b, MatrixFragment sum) {
+    mma(shape, a.registers(), b.registers(), sum.registers());
+  }
+
   /** A fragment's registers hold elements of its type, or packed elements as bits. */
   private static void requireFragment(List<? extends Value> fragment, Type element) {
     for (var each : fragment) {
@@ -474,6 +484,17 @@ public final class KernelBuilder {
     var register = emitter.variable(type);
     emitter.emit("mov.s32", register, Immediate.of(0));
     return new Value.Accumulator(emitter, register);
+  }
+
+  /** Declares the accumulator of an instruction, initially 0. */
+  public MatrixFragment accumulator(Mma shape) {
+    return new MatrixFragment(
+        Stream.generate(() -> accumulator(shape.sum())).limit(shape.registersSum()).toList());
+  }
+
+  /** Adds outside the tensor cores, as {@link #mmaThenAdd(Mma, List, List, List)}. */
+  public void mmaThenAdd(Mma shape, MatrixFragment a, MatrixFragment b, MatrixFragment sum) {
+    mmaThenAdd(shape, a.registers(), b.registers(), sum.registers());
   }
 
   /**

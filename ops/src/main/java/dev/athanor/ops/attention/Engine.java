@@ -3,6 +3,7 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
@@ -52,7 +53,7 @@ public abstract class Engine {
   public abstract void own(SharedTile shared, int offset);
 
   /** The left factor of {@link #dot}, a tile of as many rows as the block has. */
-  public record Left(SharedTile tile, int columns, List<List<Value>> fragments) {
+  public record Left(SharedTile tile, int columns, List<MatrixFragment> fragments) {
     public Left {
       fragments = List.copyOf(fragments);
     }

@@ -2,6 +2,7 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
@@ -60,7 +61,7 @@ final class TensorEngine extends Engine {
 
   @Override
   public Left keep(SharedTile left, int columns, int most) {
-    var fragments = new ArrayList<List<Value>>();
+    var fragments = new ArrayList<MatrixFragment>();
     if (columns <= most) {
       for (int depth = 0; depth < columns; depth += K) {
         for (int row = 0; row < tile.warpRows(); row += M) {
@@ -74,10 +75,11 @@ final class TensorEngine extends Engine {
   /**
    * The matrices in the order of the registers: rows 0 and 8 of the first columns, then the rest.
    */
-  private List<Value> fragment(SharedTile left, int row, int depth) {
+  private MatrixFragment fragment(SharedTile left, int row, int depth) {
     var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));
-    return left.loadMatrices(
-        warpRow.plus(inWarp).plus(row), lane.div(16).times(8).plus(depth), false);
+    return new MatrixFragment(
+        left.loadMatrices(
+        warpRow.plus(inWarp).plus(row), lane.div(16).times(8).plus(depth), false));
   }
 
   @Override
@@ -102,18 +104,19 @@ final class TensorEngine extends Engine {
   }
 
   /** The four registers of a 16x8 part. */
-  private static List<Real.Variable> part(RegisterTile sums, int row, int column) {
+  private static MatrixFragment part(RegisterTile sums, int row, int column) {
     int first = column / N * 2;
-    return Stream.of(sums.get(row / 8, first, 2), sums.get(row / 8 + 1, first, 2))
-        .flatMap(List::stream)
-        .toList();
+    return new MatrixFragment(
+        Stream.of(sums.get(row / 8, first, 2), sums.get(row / 8 + 1, first, 2))
+            .<Value>flatMap(List::stream)
+            .toList());
   }
 
   @Override
   public void dot(RegisterTile scores, Left left, SharedTile right) {
     int fragmentsOfDepth = tile.warpRows() / M;
     for (int depth = 0; depth < left.columns(); depth += K) {
-      var rows = new ArrayList<List<Value>>();
+      var rows = new ArrayList<MatrixFragment>();
       for (int f = 0; f < fragmentsOfDepth; f++) {
         rows.add(
             left.fragments().isEmpty()
@@ -127,7 +130,7 @@ final class TensorEngine extends Engine {
                 lane.rem(8).plus(lane.div(16).times(8)).plus(column),
                 lane.div(8).rem(2).times(8).plus(depth),
                 false);
-        multiply(scores, rows, two, column);
+        multiply(scores, rows, new MatrixFragment(two), column);
       }
     }
   }
@@ -171,7 +174,7 @@ final class TensorEngine extends Engine {
   public void addWeighted(
       RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken) {
     for (int depth = 0; depth < weights.columns() / 2 * N; depth += K) {
-      var rows = new ArrayList<List<Value>>();
+      var rows = new ArrayList<MatrixFragment>();
       for (int row = 0; row < tile.warpRows(); row += M) {
         rows.add(weightFragment(weights, row, depth));
       }
@@ -181,27 +184,27 @@ final class TensorEngine extends Engine {
                 lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
                 column.plus(lane.div(16).times(8)).plus(n),
                 true);
-        var parts = two.stream().map(pair -> taken(pair, taken)).toList();
+        var parts = new MatrixFragment(two).map(pair -> taken(pair, taken));
         multiply(sums, rows, parts, n);
       }
     }
   }
 
-  private void multiply(RegisterTile sums, List<List<Value>> rows, List<Value> two, int column) {
+  private void multiply(RegisterTile sums, List<MatrixFragment> rows, MatrixFragment two, int column) {
     for (int f = 0; f < rows.size(); f++) {
-      k.mma(shape, rows.get(f), two.subList(0, 2), part(sums, f * M, column));
-      k.mma(shape, rows.get(f), two.subList(2, 4), part(sums, f * M, column + N));
+      k.mma(shape, rows.get(f), two.part(0, 2), part(sums, f * M, column));
+      k.mma(shape, rows.get(f), two.part(2, 4), part(sums, f * M, column + N));
     }
   }
 
-  private List<Value> weightFragment(RegisterTile weights, int row, int depth) {
+  private MatrixFragment weightFragment(RegisterTile weights, int row, int depth) {
     var registers = new ArrayList<Value>();
     for (int column = depth; column < depth + K; column += N) {
       var of = part(weights, row, column);
-      registers.add(pair(of.get(0), of.get(1)));
-      registers.add(pair(of.get(2), of.get(3)));
+      registers.add(pair((Real) of.get(0), (Real) of.get(1)));
+      registers.add(pair((Real) of.get(2), (Real) of.get(3)));
     }
-    return registers;
+    return new MatrixFragment(registers);
   }
 
   private Value pair(Real low, Real high) {

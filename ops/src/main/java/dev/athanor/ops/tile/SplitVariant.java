@@ -2,6 +2,7 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
@@ -82,13 +83,14 @@ public record SplitVariant(
 
   /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
   public static void keep(
-      KernelBuilder k, GlobalPointer sums, TensorTile tile, List<List<Value>> ofWarp) {
+      KernelBuilder k, GlobalPointer sums, TensorTile tile, WarpSums ofWarp) {
+    var parts = ofWarp.parts();
     // the blocks of one share follow one another
     var block = k.blockY().times(k.read(SpecialRegister.NCTAID_X)).plus(k.block());
     var own = sums.matrix(block, k.wide((long) tile.m() * tile.n()));
-    for (int part = 0; part < ofWarp.size(); part++) {
-      var at = k.warp().times(ofWarp.size()).plus(part).times(KernelBuilder.WARP).plus(k.lane());
-      own.store(at.times(REGISTERS), ofWarp.get(part));
+    for (int part = 0; part < parts.size(); part++) {
+      var at = k.warp().times(parts.size()).plus(part).times(KernelBuilder.WARP).plus(k.lane());
+      own.store(at.times(REGISTERS), parts.get(part).registers());
     }
   }
 
@@ -153,7 +155,9 @@ public record SplitVariant(
                   order,
                   accessC)
               .store(
-                  totals.stream().map(t -> t.stream().map(Total::now).toList()).toList(),
+                  totals.stream()
+                      .map(t -> new MatrixFragment(t.stream().map(Total::now).toList()))
+                      .toList(),
                   place.row().plus(row),
                   place.column().plus(column),
                   new SumStore.Target(firstC.matrix(place.product(), strideC), m, n),

@@ -2,6 +2,7 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.layout.Swizzle;
@@ -102,7 +103,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
    * @param first a multiple of 16
    * @param from the first of K, within the stage
    */
-  List<Value> fragments(KernelBuilder k, SharedTile stage, Int first, int from, Order order) {
+  MatrixFragment fragments(KernelBuilder k, SharedTile stage, Int first, int from, Order order) {
     var lane = k.lane();
     // of the matrix whose row a lane's address gives
     var second = lane.div(8).rem(2);
@@ -117,7 +118,8 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     return switch (element.bytes()) {
       case 2 -> {
         var row = order == Order.ROWS ? lane.rem(8).plus(depth.times(8)) : lane.rem(GROUP);
-        yield stage.loadMatrices(row.plus(from), first.plus(half.times(8)), true);
+        yield new MatrixFragment(
+            stage.loadMatrices(row.plus(from), first.plus(half.times(8)), true));
       }
       case 1 -> {
         var pairs = stage.loadMatrices(lane.plus(from), first, true);
@@ -126,7 +128,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
           matrices.add(bytes(k, pairs.get(part), pairs.get(part + 1), 0x6420));
           matrices.add(bytes(k, pairs.get(part), pairs.get(part + 1), 0x7531));
         }
-        yield inOrder(matrices, order);
+        yield new MatrixFragment(inOrder(matrices, order));
       }
       default -> {
         var row = lane.rem(4).plus(from);
@@ -153,9 +155,8 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     return k.compute(Type.B32, "prmt.b32", low, high, k.integer(selection).value());
   }
 
-  private List<Value> elements(List<Value> registers) {
-    return element == Type.F32
-        ? registers.stream().<Value>map(e -> e.as(Type.F32).widen()).toList()
-        : registers;
+  private MatrixFragment elements(List<Value> registers) {
+    var fragment = new MatrixFragment(registers);
+    return element == Type.F32 ? fragment.map(e -> e.as(Type.F32).widen()) : fragment;
   }
 }

@@ -3,6 +3,7 @@ package dev.athanor.ops.tile;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.layout.Swizzle;
@@ -70,7 +71,7 @@ public record SumStore(
    * @param column the first of the columns in c
    */
   void store(
-      List<List<Value>> sums, Int row, Int column, Target target, Epilogue.Applied epilogue) {
+      List<MatrixFragment> sums, Int row, Int column, Target target, Epilogue.Applied epilogue) {
     var lane = k.lane();
     int neighbours = order.interleavedColumns ? 4 : 2;
     // the lanes that share a row write 4 times so many neighbours at once
