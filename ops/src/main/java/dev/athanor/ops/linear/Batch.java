@@ -4,6 +4,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToLongFunction;
 
 /**
  * Which matrices of a and b are multiplied: their leading dimensions, broadcast against each other,
@@ -73,6 +74,23 @@ public record Batch(Shape shape, List<Loop> loops) {
   /** The innermost loop, which one launch covers. */
   public Loop inner() {
     return loops.isEmpty() ? new Loop(1, 0, 0) : loops.getLast();
+  }
+
+  /** Returns how many different matrices a has: one that is broadcast counts once. */
+  public long matricesOfA() {
+    return matrices(Loop::strideA);
+  }
+
+  /** Returns how many different matrices b has: one that is broadcast counts once. */
+  public long matricesOfB() {
+    return matrices(Loop::strideB);
+  }
+
+  private long matrices(ToLongFunction<Loop> stride) {
+    return loops.stream()
+        .filter(loop -> stride.applyAsLong(loop) != 0)
+        .mapToLong(Loop::count)
+        .reduce(Math.min(1, shape.elements()), Math::multiplyExact);
   }
 
   /** Where each launch begins: the numbers of its first matrices in a, b and c. */

@@ -1,0 +1,180 @@
+package dev.athanor.engine.profile;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.analysis.sass.InnermostLoop;
+import dev.athanor.engine.analysis.sass.InstructionClass;
+import dev.athanor.engine.analysis.sass.InstructionCounts;
+import dev.athanor.engine.analysis.sass.KernelCode;
+import dev.athanor.engine.profile.Cost.Unit;
+import dev.athanor.engine.profile.Profile.Row;
+import dev.athanor.engine.ptx.Semantics;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The instructions that the warp schedulers issue.
+ *
+ * <p>Machine code says how many instructions a loop has, but not how often it runs; the profile
+ * counts executed PTX instructions. An anchor links them: a kind of instruction that an assembler
+ * neither merges nor duplicates, such as a matrix product. The loop with the most anchors is the
+ * main loop, and executed anchors times its instructions per anchor are its issue slots, even if
+ * the assembler unrolled it.
+ *
+ * <ul>
+ *   <li>Exact: a main loop with matrix products and without branches. Nothing else is counted, so
+ *       the number is a lower bound.
+ *   <li>Estimate: any other main loop. Loads and multiply-adds can be merged, and a branch in the
+ *       loop can skip instructions. What is not executed as often as the anchors counts with
+ *       the average number of machine instructions per PTX instruction outside the main loop.
+ *   <li>Estimate: code without such a loop, or whose main loop has another loop in it, with the
+ *       average over the kernel.
+ *   <li>Estimate: no machine code. Each PTX instruction counts as one.
+ * </ul>
+ *
+ * @param perPtx issue slots for each executed PTX instruction, on average
+ * @param estimate whether it is an estimate
+ */
+record IssueSlots(double perPtx, boolean estimate) {
+
+  private static final IssueSlots OF_PTX = new IssueSlots(1, true);
+
+  /** Kinds of instruction that machine code and PTX have in equal number. */
+  private enum Anchor {
+    MATRIX(InstructionCounts::matrix, row -> row.cost().unit() == Unit.TENSOR),
+    MULTIPLY_ADD(
+        counts -> counts.of(InstructionClass.FFMA),
+        row -> row.cost().unit() == Unit.F32 && row.cost().flops() == 2),
+    GLOBAL(
+        counts -> counts.of(InstructionClass.LDG) + counts.of(InstructionClass.LDGSTS),
+        IssueSlots::loadsGlobal),
+    SHARED(
+        counts -> counts.of(InstructionClass.LDS) + counts.of(InstructionClass.LDSM),
+        row ->
+            (row.instruction().form().semantics() instanceof Semantics.Load
+                    && row.instruction().modifiers().has("shared"))
+                || row.instruction().form().semantics() instanceof Semantics.LoadMatrix);
+
+    private final ToIntFunction<InstructionCounts> machine;
+    private final Predicate<Row> ptx;
+
+    Anchor(ToIntFunction<InstructionCounts> machine, Predicate<Row> ptx) {
+      this.machine = machine;
+      this.ptx = ptx;
+    }
+
+    int in(InnermostLoop loop) {
+      return machine.applyAsInt(loop.instructions());
+    }
+  }
+
+  /**
+   * The main loop of a kernel.
+   *
+   * @param rounds number of executions by a warp of each of its PTX instructions
+   * @param anchors machine instructions of one round that are anchors, before unrolling
+   */
+  private record MainLoop(Anchor anchor, InnermostLoop code, long rounds, double anchors) {
+
+    /** Returns the rounds in an iteration of the machine code. */
+    double unrolled() {
+      return anchor.in(code) / anchors;
+    }
+
+    double issued() {
+      return rounds * code.instructions().total() / unrolled();
+    }
+
+    boolean isExact() {
+      return anchor == Anchor.MATRIX && code.blocks() == 1 && unrolled() == Math.rint(unrolled());
+    }
+  }
+
+  /** Returns whether the row loads from global memory or copies from there to shared memory. */
+  static boolean loadsGlobal(Row row) {
+    var semantics = row.instruction().form().semantics();
+    return semantics instanceof Semantics.AsyncCopy
+        || (semantics instanceof Semantics.Load && row.instruction().modifiers().has("global"));
+  }
+
+  /** Counts the issue slots of a launch. */
+  static IssueSlots of(Profile profile, Gpu gpu, @Nullable KernelCode code) {
+    var rows = profile.rows().stream().filter(row -> row.issues() > 0).toList();
+    if (code == null || rows.isEmpty()) {
+      return OF_PTX;
+    }
+    double ptx = profile.rows().stream().filter(row -> row.cost().unit() != Unit.NONE).count();
+    double machine = code.instructions().total();
+    var found = mainLoop(rows, gpu, code);
+    if (found.isEmpty()) {
+      return new IssueSlots(machine / ptx, true);
+    }
+    var loop = found.get();
+    double executed = executed(rows);
+    if (loop.isExact()) {
+      return new IssueSlots(loop.issued() / executed, false);
+    }
+    var inside = rows.stream().filter(row -> row.executed() == loop.rounds).toList();
+    double ratio =
+        ptx == inside.size()
+            ? 0
+            : (machine - loop.code.instructions().total()) / (ptx - inside.size());
+    double outside = ratio * (executed - executed(inside));
+    return new IssueSlots((loop.issued() + outside) / executed, true);
+  }
+
+  private static long executed(List<Row> rows) {
+    return rows.stream().mapToLong(Row::executed).sum();
+  }
+
+  /** Returns the loop of the matrix products, or without products that of the most anchors. */
+  private static Optional<MainLoop> mainLoop(List<Row> rows, Gpu gpu, KernelCode code) {
+    if (rows.stream().anyMatch(Anchor.MATRIX.ptx)) {
+      return mainLoop(Anchor.MATRIX, rows, gpu, code);
+    }
+    return Arrays.stream(Anchor.values())
+        .flatMap(anchor -> mainLoop(anchor, rows, gpu, code).stream())
+        .max(Comparator.comparingDouble(loop -> loop.rounds * loop.anchors));
+  }
+
+  /** Empty if no innermost loop has all anchors of a round: its loop has another loop in it. */
+  private static Optional<MainLoop> mainLoop(
+      Anchor anchor, List<Row> rows, Gpu gpu, KernelCode code) {
+    var all = rows.stream().filter(anchor.ptx).toList();
+    long rounds = all.stream().mapToLong(Row::executed).max().orElse(0);
+    double anchors =
+        all.stream()
+            .filter(row -> row.executed() == rounds)
+            .mapToDouble(row -> machineInstructions(row, gpu))
+            .sum();
+    return code.loops().stream()
+        .filter(loop -> anchors > 0 && anchor.in(loop) >= anchors)
+        .max(Comparator.comparingInt(anchor::in))
+        .map(loop -> new MainLoop(anchor, loop, rounds, anchors));
+  }
+
+  /**
+   * Returns the machine instructions of an anchor. The largest one for matrices is m16n8k16 of 16
+   * bits, m16n8k8 of tf32, m16n8k32 of 8 bits, and m8n8k4 of f64; {@code wgmma} is one for each
+   * warp.
+   */
+  private static double machineInstructions(Row row, Gpu gpu) {
+    var tensor = row.cost().tensor();
+    if (tensor == null || row.instruction().form().semantics() instanceof Semantics.Wgmma) {
+      return 1;
+    }
+    double largest =
+        switch (tensor) {
+          case F16, F16_IN_F16, BF16 -> 4096;
+          case TF32 -> 2048;
+          case FP8 -> gpu.hasFp8Mma() ? 8192 : 4096;
+          case INT8 -> 8192;
+          case F64 -> 512;
+        };
+    return Math.max(1, row.cost().flops() / largest);
+  }
+}
