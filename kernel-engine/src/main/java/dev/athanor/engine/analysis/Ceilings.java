@@ -60,17 +60,14 @@ public record Ceilings(
    * @param peak bytes per second on the data sheet
    * @param sustained bytes per second that a copy reaches, read and written bytes together
    * @param measured whether {@code sustained} was measured; otherwise it is assumed
-   * @param latency seconds from a load to its data, without queues; assumed
+   * @param latency seconds from a load to its data while memory is busy; assumed
    */
   public record Dram(double peak, double sustained, boolean measured, double latency) {
 
     /** The share of the data sheet's bandwidth that a copy is assumed to reach. */
     private static final double SUSTAINED_SHARE = 0.9;
 
-    /**
-     * An assumed latency. It is the low end of 600 to 700 ns, so that bounds that follow from it
-     * stay lower bounds.
-     */
+    /** An assumed latency: the low end of the 600 to 800 ns that are reported for HBM. */
     private static final double LATENCY = 600e-9;
 
     /** Memory of which only the data sheet is known. */
