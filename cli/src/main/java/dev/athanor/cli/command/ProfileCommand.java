@@ -2,8 +2,8 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.GpuOption;
 import dev.athanor.cli.argument.OpArguments;
-import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.AssembledKernel;
+import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.ProfileReport;
 import dev.athanor.cli.report.ResultFile;
 import dev.athanor.engine.device.DeviceException;

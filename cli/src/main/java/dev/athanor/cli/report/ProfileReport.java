@@ -278,9 +278,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
         lines.add("On %s it takes at least %s.".formatted(gpu, certain.text()));
       }
       if (launch.bounds.limiter.estimate) {
-        lines.add(
-            "Estimated, it takes at least %s."
-                .formatted(launch.bounds.limiter.text()));
+        lines.add("Estimated, it takes at least %s.".formatted(launch.bounds.limiter.text()));
       }
       lines.add("These are bounds without stalls, and no forecast.");
       lines.add("");

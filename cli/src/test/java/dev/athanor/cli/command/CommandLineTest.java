@@ -641,7 +641,8 @@ class CommandLineTest {
             "a=f16[512,512] b=f16[512,512]");
     assertThat(run.status()).isZero();
     assertThat(run.out())
-        .contains("# Predicted: athanor ", " on RTX 4090", "These are predictions; no GPU was at hand.")
+        .contains(
+            "# Predicted: athanor ", " on RTX 4090", "These are predictions; no GPU was at hand.")
         .contains("at 907 GB/s (assumed); the data sheet says 1008 GB/s")
         .contains("| matmul | a=f16[512,512] b=f16[512,512] | matmul_f16_");
     var row = read(json).get("rows").get(0);
@@ -660,7 +661,8 @@ class CommandLineTest {
   })
   void everyLaunchTakesItsTime(String problem, double micros) throws Exception {
     var json = folder.resolve("launches.json");
-    athanor("bench", "matmul", "--predict", "H200", "--json", json.toString(), "--problem", problem);
+    athanor(
+        "bench", "matmul", "--predict", "H200", "--json", json.toString(), "--problem", problem);
     var row = read(json).get("rows").get(0);
     assertThat(row.get("micros").doubleValue()).isEqualTo(micros);
     assertThat(row.get("limit").stringValue()).isEqualTo("launch (assumed)");

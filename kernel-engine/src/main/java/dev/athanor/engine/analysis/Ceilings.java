@@ -4,11 +4,10 @@ import java.util.Map;
 
 /**
  * What a GPU does at most, at its boost clock. Sources: L2 size and boost clock from the GPU's data
- * sheet or architecture whitepaper; lanes from "Throughput of Native Arithmetic
- * Instructions" in the CUDA programming guide; tensor rates from the dense peaks of the whitepapers
- * and data sheets, divided by multiprocessors and the clock that those peaks are given for. That
- * clock is 1830 MHz on Hopper, which may run at 1980 MHz; so the peaks here are above the data
- * sheet's there.
+ * sheet or architecture whitepaper; lanes from "Throughput of Native Arithmetic Instructions" in
+ * the CUDA programming guide; tensor rates from the dense peaks of the whitepapers and data sheets,
+ * divided by multiprocessors and the clock that those peaks are given for. That clock is 1830 MHz
+ * on Hopper, which may run at 1980 MHz; so the peaks here are above the data sheet's there.
  *
  * @param clock the boost clock, cycles a second
  * @param l2Bytes the size of the level 2 cache

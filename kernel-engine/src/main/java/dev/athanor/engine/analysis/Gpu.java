@@ -41,11 +41,11 @@ public record Gpu(
           Tensor.F64, 256);
 
   /**
-   * What {@code mma.sync} reaches of the peaks of {@link #HOPPER}, which only {@code wgmma} reaches:
-   * about 62 %. Source: Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture
-   * (arXiv 2402.13499), whose tables of {@code mma} give 62.9 % on average. f64 has no {@code
-   * wgmma}. sm_90 has no {@code mma.sync} of fp8: the assembler converts the factors and multiplies
-   * them as f16.
+   * What {@code mma.sync} reaches of the peaks of {@link #HOPPER}, which only {@code wgmma}
+   * reaches: about 62 %. Source: Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU
+   * Architecture (arXiv 2402.13499), whose tables of {@code mma} give 62.9 % on average. f64 has no
+   * {@code wgmma}. sm_90 has no {@code mma.sync} of fp8: the assembler converts the factors and
+   * multiplies them as f16.
    */
   private static final Map<Tensor, Integer> HOPPER_MMA =
       Map.of(
@@ -57,8 +57,8 @@ public record Gpu(
           Tensor.INT8, 5079);
 
   /**
-   * H200 SXM. Its size of L2 is what the driver reports; no data sheet has it. The bandwidth is of a
-   * copy within the device.
+   * H200 SXM. Its size of L2 is what the driver reports; no data sheet has it. The bandwidth is of
+   * a copy within the device.
    */
   public static final Gpu H200 =
       new Gpu(
@@ -69,7 +69,18 @@ public record Gpu(
           32,
           65_536,
           228 << 10,
-          new Ceilings(1.98e9, Dram.measured(4.8e12, 4.3e12), 60L << 20, 6144, 128, 256, 64, 64, 16, HOPPER, HOPPER_MMA));
+          new Ceilings(
+              1.98e9,
+              Dram.measured(4.8e12, 4.3e12),
+              60L << 20,
+              6144,
+              128,
+              256,
+              64,
+              64,
+              16,
+              HOPPER,
+              HOPPER_MMA));
 
   /** H100 SXM, of 80 GB (NVIDIA H100 Tensor Core GPU Architecture whitepaper). */
   public static final Gpu H100 =
@@ -81,7 +92,18 @@ public record Gpu(
           32,
           65_536,
           228 << 10,
-          new Ceilings(1.98e9, Dram.assumed(3.35e12), 50L << 20, 5120, 128, 256, 64, 64, 16, HOPPER, HOPPER_MMA));
+          new Ceilings(
+              1.98e9,
+              Dram.assumed(3.35e12),
+              50L << 20,
+              5120,
+              128,
+              256,
+              64,
+              64,
+              16,
+              HOPPER,
+              HOPPER_MMA));
 
   /** A100 SXM, of 80 GB (NVIDIA A100 Tensor Core GPU Architecture whitepaper). */
   public static final Gpu A100 =

@@ -54,13 +54,11 @@ final class BytesInFlight {
 
   private static double bytes(List<Row> rows) {
     return rows.stream()
-        .mapToDouble(row ->
-            (double) row.global().sectors() * Sectors.SECTOR / row.executed())
+        .mapToDouble(row -> (double) row.global().sectors() * Sectors.SECTOR / row.executed())
         .sum();
   }
 
-  private static double unrolled(
-      List<Row> rows, InstructionClass kind, @Nullable KernelCode code) {
+  private static double unrolled(List<Row> rows, InstructionClass kind, @Nullable KernelCode code) {
     if (code == null || rows.isEmpty()) {
       return 1;
     }
@@ -86,8 +84,8 @@ final class BytesInFlight {
         profile.rows().stream()
             .filter(row -> row.executed() > 0)
             .map(row -> row.instruction().form().semantics())
-            .anyMatch(each ->
-                each instanceof Semantics.BulkCopy || each instanceof Semantics.TensorCopy);
+            .anyMatch(
+                each -> each instanceof Semantics.BulkCopy || each instanceof Semantics.TensorCopy);
     return copies ? (double) profile.sharedBytes() / profile.warpsPerBlock() : 0;
   }
 }

@@ -21,16 +21,17 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Machine code says how many instructions a loop has, but not how often it runs; the profile
  * counts executed PTX instructions. An anchor links them: a kind of instruction that an assembler
- * neither merges nor duplicates, such as a matrix product. The loop with the most anchors is the
- * main loop, and executed anchors times its instructions per anchor are its issue slots, even if
- * the assembler unrolled it.
+ * neither merges nor duplicates, such as a matrix product. The loop with the most matrix products is
+ * the main loop; without products, all loops with anchors are. Executed anchors times instructions
+ * per anchor are its issue slots, even if the assembler unrolled it.
  *
  * <ul>
  *   <li>Exact: a main loop with matrix products and without branches. Nothing else is counted, so
  *       the number is a lower bound.
  *   <li>Estimate: any other main loop. Loads and multiply-adds can be merged, and a branch in the
- *       loop can skip instructions. What is not executed as often as the anchors counts with
- *       the average number of machine instructions per PTX instruction outside the main loop.
+ *       loop can skip instructions. What is not executed as often as the anchors counts with the
+ *       average number of machine instructions per PTX instruction outside the main loop, and at
+ *       most one: slow paths, as of divisions, are code that rarely runs.
  *   <li>Estimate: code without such a loop, or whose main loop has another loop in it, with the
  *       average over the kernel.
  *   <li>Estimate: no machine code. Each PTX instruction counts as one.
@@ -73,24 +74,31 @@ record IssueSlots(double perPtx, boolean estimate) {
   }
 
   /**
-   * The main loop of a kernel.
+   * The main loop of a kernel, or several that run equally often.
    *
+   * @param code the loops with anchors
    * @param rounds number of executions by a warp of each of its PTX instructions
    * @param anchors machine instructions of one round that are anchors, before unrolling
    */
-  private record MainLoop(Anchor anchor, InnermostLoop code, long rounds, double anchors) {
+  private record MainLoop(Anchor anchor, List<InnermostLoop> code, long rounds, double anchors) {
+
+    int instructions() {
+      return code.stream().mapToInt(loop -> loop.instructions().total()).sum();
+    }
 
     /** Returns the rounds in an iteration of the machine code. */
     double unrolled() {
-      return anchor.in(code) / anchors;
+      return code.stream().mapToInt(anchor::in).sum() / anchors;
     }
 
     double issued() {
-      return rounds * code.instructions().total() / unrolled();
+      return rounds * instructions() / unrolled();
     }
 
     boolean isExact() {
-      return anchor == Anchor.MATRIX && code.blocks() == 1 && unrolled() == Math.rint(unrolled());
+      return anchor == Anchor.MATRIX
+          && code.stream().allMatch(loop -> loop.blocks() == 1)
+          && unrolled() == Math.rint(unrolled());
     }
   }
 
@@ -119,10 +127,8 @@ record IssueSlots(double perPtx, boolean estimate) {
       return new IssueSlots(loop.issued() / executed, false);
     }
     var inside = rows.stream().filter(row -> row.executed() == loop.rounds).toList();
-    double ratio =
-        ptx == inside.size()
-            ? 0
-            : (machine - loop.code.instructions().total()) / (ptx - inside.size());
+    double around = ptx - inside.size();
+    double ratio = around == 0 ? 0 : Math.min(1, (machine - loop.instructions()) / around);
     double outside = ratio * (executed - executed(inside));
     return new IssueSlots((loop.issued() + outside) / executed, true);
   }
@@ -141,7 +147,7 @@ record IssueSlots(double perPtx, boolean estimate) {
         .max(Comparator.comparingDouble(loop -> loop.rounds * loop.anchors));
   }
 
-  /** Empty if no innermost loop has all anchors of a round: its loop has another loop in it. */
+  /** Empty if the innermost loops lack anchors of a round: their loop has another loop in it. */
   private static Optional<MainLoop> mainLoop(
       Anchor anchor, List<Row> rows, Gpu gpu, KernelCode code) {
     var all = rows.stream().filter(anchor.ptx).toList();
@@ -151,10 +157,14 @@ record IssueSlots(double perPtx, boolean estimate) {
             .filter(row -> row.executed() == rounds)
             .mapToDouble(row -> machineInstructions(row, gpu))
             .sum();
-    return code.loops().stream()
-        .filter(loop -> anchors > 0 && anchor.in(loop) >= anchors)
-        .max(Comparator.comparingInt(anchor::in))
-        .map(loop -> new MainLoop(anchor, loop, rounds, anchors));
+    var loops =
+        code.loops().stream()
+            .filter(loop -> anchor.in(loop) > 0)
+            .sorted(Comparator.comparingInt(anchor::in).reversed())
+            .limit(anchor == Anchor.MATRIX ? 1 : Long.MAX_VALUE)
+            .toList();
+    var found = new MainLoop(anchor, loops, rounds, anchors);
+    return anchors > 0 && found.unrolled() >= 1 ? Optional.of(found) : Optional.empty();
   }
 
   /**

@@ -145,8 +145,7 @@ public record Roofline(
    */
   public static Roofline of(
       Profile profile, Gpu gpu, int registers, @Nullable KernelCode code, double dramBytes) {
-    var occupancy =
-        gpu.occupancy((int) profile.block().count(), registers, profile.sharedBytes());
+    var occupancy = gpu.occupancy((int) profile.block().count(), registers, profile.sharedBytes());
     long blocks = profile.grid().count();
     long slots = (long) gpu.multiprocessors() * occupancy.blocks();
     double waves = slots == 0 ? Double.POSITIVE_INFINITY : Math.ceilDiv(blocks, slots);
@@ -159,9 +158,7 @@ public record Roofline(
       var dram = gpu.ceilings().dram();
       add(busy, Resource.DRAM, dramBytes, dram.sustained(), false);
       double inFlight =
-          Math.min(blocks, slots)
-              * profile.warpsPerBlock()
-              * BytesInFlight.perWarp(profile, code);
+          Math.min(blocks, slots) * profile.warpsPerBlock() * BytesInFlight.perWarp(profile, code);
       if (inFlight > 0) {
         add(
             busy,
@@ -195,8 +192,7 @@ public record Roofline(
         .lines()
         .forEach((line, rows) -> {
           var dearest =
-              machine.busy(rows).values().stream()
-                  .max(Comparator.comparingDouble(Bound::seconds));
+              machine.busy(rows).values().stream().max(Comparator.comparingDouble(Bound::seconds));
           dearest.ifPresent(bound -> {
             var all = whole.get(bound.resource());
             lines.add(
@@ -275,8 +271,7 @@ public record Roofline(
         var type = row.cost().tensor();
         if (type != null && row.flops() > 0) {
           operations += scale * row.flops();
-          seconds +=
-              scale * row.flops() / rate(type, row.instruction().form().semantics());
+          seconds += scale * row.flops() / rate(type, row.instruction().form().semantics());
         }
       }
       add(busy, Resource.TENSOR, operations, operations / seconds, false);

@@ -59,8 +59,7 @@ class ProfilerTest {
       stream.fill(buffer, 0, 1 << 20, (byte) 0);
       var kernel = device.load(Parser.parse(PROLOGUE + body + "\nret;\n}\n", "k.ptx"), "k");
       for (int i = 0; i < launches; i++) {
-        stream.launch(
-            new Launch(kernel, grid, Dim3.of(threads), 0, List.of(Argument.of(buffer))));
+        stream.launch(new Launch(kernel, grid, Dim3.of(threads), 0, List.of(Argument.of(buffer))));
       }
     }
     return profiler.profiles();

@@ -101,7 +101,8 @@ class RooflineTest {
             new Profile.Shared(1000, 128_000, 8000, 1000, 8000, 8),
             NO_GLOBAL,
             0);
-    var roofline = Roofline.of(profile(132, 132, 0, row(MMA, 0, 1_000_000), load), Gpu.H100, 64, null);
+    var roofline =
+        Roofline.of(profile(132, 132, 0, row(MMA, 0, 1_000_000), load), Gpu.H100, 64, null);
     double tensor = 1e6 * 4096 / (2540 * 132 * 1.98e9);
     assertThat(bound(roofline, Resource.TENSOR).seconds()).isCloseTo(tensor, close(tensor));
     double shared = 8000 / (132 * 1.98e9);
@@ -196,8 +197,7 @@ class RooflineTest {
 
   /** A load of 16 bytes by each lane. */
   private static Row load(int line, long executed) {
-    var global =
-        new Profile.Global(executed, 512 * executed, 512 * executed, 16 * executed, 0, 0);
+    var global = new Profile.Global(executed, 512 * executed, 512 * executed, 16 * executed, 0, 0);
     return new Row(
         instruction("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd1];", line),
         executed,
@@ -224,8 +224,7 @@ class RooflineTest {
     assertThat(roofline.limiter().resource()).isEqualTo(Resource.LATENCY);
     // 16 blocks on each multiprocessor, or 16 loads before the first is used
     var more = profile(16 * 132, 16 * 132, 16 * sectors, load(0, 16 * warps * rounds));
-    assertThat(Roofline.of(more, Gpu.H200, 32, null).limiter().resource())
-        .isEqualTo(Resource.DRAM);
+    assertThat(Roofline.of(more, Gpu.H200, 32, null).limiter().resource()).isEqualTo(Resource.DRAM);
     var loads = IntStream.range(0, 16).mapToObj(i -> load(i, warps * rounds)).toArray(Row[]::new);
     var unrolled = Roofline.of(profile(132, 132, 16 * sectors, loads), Gpu.H200, 32, null);
     assertThat(unrolled.limiter().resource()).isEqualTo(Resource.DRAM);

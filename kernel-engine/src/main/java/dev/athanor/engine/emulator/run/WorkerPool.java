@@ -27,16 +27,15 @@ public final class WorkerPool implements AutoCloseable {
   }
 
   /**
-   * Runs the blocks of a launch, or a sample of them, cluster by cluster, starting them in the order of their numbers.
-   * When it returns or throws, none of them is running.
+   * Runs the blocks of a launch, or a sample of them, cluster by cluster, starting them in the
+   * order of their numbers. When it returns or throws, none of them is running.
    *
    * @throws KernelFault of the failed cluster with the lowest number
    * @throws IllegalStateException if the emulator itself fails
    */
   public void run(LaunchedKernel launch) {
     var context = launch.context();
-    var sample =
-        ClusterSample.of(context.grid(), context.cluster(), context.options().blocks());
+    var sample = ClusterSample.of(context.grid(), context.cluster(), context.options().blocks());
     var work = new Work(launch, idle, sample);
     if (sample.size() == 1) {
       work.run(); // waking a worker takes longer than running many a small kernel
