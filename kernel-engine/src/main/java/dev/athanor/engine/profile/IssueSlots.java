@@ -3,7 +3,6 @@ package dev.athanor.engine.profile;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.sass.InnermostLoop;
 import dev.athanor.engine.analysis.sass.InstructionClass;
-import dev.athanor.engine.analysis.sass.InstructionCounts;
 import dev.athanor.engine.analysis.sass.KernelCode;
 import dev.athanor.engine.profile.Cost.Unit;
 import dev.athanor.engine.profile.Profile.Row;
@@ -12,8 +11,6 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.Predicate;
-import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -46,30 +43,35 @@ record IssueSlots(double perPtx, boolean estimate) {
 
   /** Kinds of instruction that machine code and PTX have in equal number. */
   private enum Anchor {
-    MATRIX(InstructionCounts::matrix, row -> row.cost().unit() == Unit.TENSOR),
-    MULTIPLY_ADD(
-        counts -> counts.of(InstructionClass.FFMA),
-        row -> row.cost().unit() == Unit.F32 && row.cost().flops() == 2),
-    GLOBAL(
-        counts -> counts.of(InstructionClass.LDG) + counts.of(InstructionClass.LDGSTS),
-        IssueSlots::loadsGlobal),
-    SHARED(
-        counts -> counts.of(InstructionClass.LDS) + counts.of(InstructionClass.LDSM),
-        row ->
-            (row.instruction().form().semantics() instanceof Semantics.Load
-                    && row.instruction().modifiers().has("shared"))
-                || row.instruction().form().semantics() instanceof Semantics.LoadMatrix);
+    MATRIX,
+    MULTIPLY_ADD,
+    GLOBAL,
+    SHARED;
 
-    private final ToIntFunction<InstructionCounts> machine;
-    private final Predicate<Row> ptx;
-
-    Anchor(ToIntFunction<InstructionCounts> machine, Predicate<Row> ptx) {
-      this.machine = machine;
-      this.ptx = ptx;
+    /** Returns how many of the machine instructions of a loop are anchors. */
+    int in(InnermostLoop loop) {
+      var counts = loop.instructions();
+      return switch (this) {
+        case MATRIX -> counts.matrix();
+        case MULTIPLY_ADD -> counts.of(InstructionClass.FFMA);
+        case GLOBAL -> counts.of(InstructionClass.LDG) + counts.of(InstructionClass.LDGSTS);
+        case SHARED -> counts.of(InstructionClass.LDS) + counts.of(InstructionClass.LDSM);
+      };
     }
 
-    int in(InnermostLoop loop) {
-      return machine.applyAsInt(loop.instructions());
+    /** Returns whether a PTX instruction is an anchor. */
+    boolean matches(Row row) {
+      var semantics = row.instruction().form().semantics();
+      var modifiers = row.instruction().modifiers();
+      boolean loads = semantics instanceof Semantics.Load;
+      return switch (this) {
+        case MATRIX -> row.cost().unit() == Unit.TENSOR;
+        case MULTIPLY_ADD -> row.cost().unit() == Unit.F32 && row.cost().flops() == 2;
+        case GLOBAL ->
+            (loads && modifiers.has("global")) || semantics instanceof Semantics.AsyncCopy;
+        case SHARED ->
+            (loads && modifiers.has("shared")) || semantics instanceof Semantics.LoadMatrix;
+      };
     }
   }
 
@@ -102,13 +104,6 @@ record IssueSlots(double perPtx, boolean estimate) {
     }
   }
 
-  /** Returns whether the row loads from global memory or copies from there to shared memory. */
-  static boolean loadsGlobal(Row row) {
-    var semantics = row.instruction().form().semantics();
-    return semantics instanceof Semantics.AsyncCopy
-        || (semantics instanceof Semantics.Load && row.instruction().modifiers().has("global"));
-  }
-
   /** Counts the issue slots of a launch. */
   static IssueSlots of(Profile profile, Gpu gpu, @Nullable KernelCode code) {
     var rows = profile.rows().stream().filter(row -> row.issues() > 0).toList();
@@ -139,7 +134,7 @@ record IssueSlots(double perPtx, boolean estimate) {
 
   /** Returns the loop of the matrix products, or without products that of the most anchors. */
   private static Optional<MainLoop> mainLoop(List<Row> rows, Gpu gpu, KernelCode code) {
-    if (rows.stream().anyMatch(Anchor.MATRIX.ptx)) {
+    if (rows.stream().anyMatch(Anchor.MATRIX::matches)) {
       return mainLoop(Anchor.MATRIX, rows, gpu, code);
     }
     return Arrays.stream(Anchor.values())
@@ -150,7 +145,7 @@ record IssueSlots(double perPtx, boolean estimate) {
   /** Empty if the innermost loops lack anchors of a round: their loop has another loop in it. */
   private static Optional<MainLoop> mainLoop(
       Anchor anchor, List<Row> rows, Gpu gpu, KernelCode code) {
-    var all = rows.stream().filter(anchor.ptx).toList();
+    var all = rows.stream().filter(anchor::matches).toList();
     long rounds = all.stream().mapToLong(Row::executed).max().orElse(0);
     double anchors =
         all.stream()
