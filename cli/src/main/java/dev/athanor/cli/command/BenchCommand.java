@@ -54,7 +54,7 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class BenchCommand implements Callable<Integer> {
 
-  /** Enough that a block at the edge of a grid is not all there is. */
+  /** Enough that blocks at both edges of a grid are not all there is. */
   private static final long PREDICTED_BLOCKS = 4;
 
   private final Catalogue catalogue;

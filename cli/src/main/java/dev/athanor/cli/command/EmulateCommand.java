@@ -4,8 +4,8 @@ import dev.athanor.cli.argument.GpuOption;
 import dev.athanor.cli.argument.KernelArgument;
 import dev.athanor.cli.argument.KernelArgument.Tensor;
 import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.cli.report.AssembledKernel;
 import dev.athanor.cli.report.Build;
-import dev.athanor.cli.report.KernelRegisters;
 import dev.athanor.cli.report.ProfileReport;
 import dev.athanor.cli.report.ResultFile;
 import dev.athanor.cli.report.Units;
@@ -273,7 +273,7 @@ public final class EmulateCommand implements Callable<Integer> {
                   ? ProfileReport.Launch.of(
                       profiler.profiles().getFirst(),
                       profiledFor,
-                      KernelRegisters.of(module, code, profiledFor))
+                      AssembledKernel.of(module, code, profiledFor))
                   : null);
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
       throw refused(String.valueOf(e.getMessage()), e);

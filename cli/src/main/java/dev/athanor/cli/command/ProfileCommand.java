@@ -2,8 +2,8 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.GpuOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.report.AssembledKernel;
 import dev.athanor.cli.report.Build;
-import dev.athanor.cli.report.KernelRegisters;
 import dev.athanor.cli.report.ProfileReport;
 import dev.athanor.cli.report.ResultFile;
 import dev.athanor.engine.device.DeviceException;
@@ -52,7 +52,7 @@ public final class ProfileCommand implements Callable<Integer> {
       names = "--blocks",
       paramLabel = "N",
       description =
-          "runs only the first N blocks of each launch; bounds count the others like these, DRAM aside")
+          "runs only N blocks of each launch, spread evenly over its grid; bounds count the others like these, DRAM aside")
   private @Nullable Long blocks;
 
   @Option(names = "--json", description = "all of this as JSON")
@@ -79,7 +79,7 @@ public final class ProfileCommand implements Callable<Integer> {
                   throw new IllegalStateException("the plan has no kernel " + launch.kernel());
                 }
                 return ProfileReport.Launch.of(
-                    launch, target, KernelRegisters.of(Module.of(kernel), kernel, target));
+                    launch, target, AssembledKernel.of(Module.of(kernel), kernel, target));
               })
               .toList();
       var report = new ProfileReport(plan.kernel(), target.name(), plan.cost(), launches);

@@ -3,10 +3,13 @@ package dev.athanor.cli.report;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Roofline;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.cost.LaunchTime;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,18 +17,18 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * Bounds for the times of ops on a GPU that is not here: predictions, none of them measured.
+ * Lower bounds of the times of ops on a GPU that is not here: predictions, none of them measured.
  *
- * @param blocks of each launch that the emulator ran; the others count like these
+ * @param blocks maximum number of blocks of each launch that the emulator ran
  */
 public record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
 
   /**
-   * The least time that the planner's kernel could take, when nothing ever waits.
+   * The lower bound of the planner's first choice.
    *
-   * @param micros the longest of all bounds, summed over the launches
-   * @param limit what is busy so long
-   * @param share of the time that moving each input and output once would take
+   * @param micros the sum over the launches of each one's longest bound
+   * @param limit the longest bound of the longest launch
+   * @param share of the time in which the data sheet's bandwidth moves each input and output once
    */
   public record Row(
       String op,
@@ -43,43 +46,24 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
       try {
         var plan = problem.plans(OpProfile.capability(gpu)).getFirst();
         var launches = OpProfile.run(plan, problem, gpu, blocks).launches();
-        double seconds = 0;
-        double longest = 0;
-        var limit = "";
-        for (int i = 0; i < launches.size(); i++) {
-          var launch = launches.get(i);
-          var kernel =
-              plan.kernels().stream()
-                  .filter(k -> k.name().equals(launch.kernel()))
-                  .findFirst()
-                  .orElseThrow();
-          var registers = KernelRegisters.of(Module.of(kernel), kernel, gpu);
-          // of DRAM, only what the blocks that ran touched is known
-          var bound =
-              Roofline.of(launch, gpu, registers.count()).bounds().stream()
-                  .filter(b -> b.resource() != Roofline.Resource.DRAM)
-                  .findFirst();
-          double busy = bound.map(Roofline.Bound::seconds).orElse(0.0);
-          seconds += busy;
-          if (busy > longest) {
-            longest = busy;
-            limit = bound.map(b -> name(b)).orElse("");
-          }
+        double accessed = launches.stream().mapToDouble(Profile::accessedBytes).sum();
+        double micros = 0;
+        var longest = new LaunchBound(0, "");
+        for (var launch : launches) {
+          var bound = LaunchBound.of(launch, plan, dramBytes(launch, accessed, plan), gpu);
+          micros += bound.micros;
+          longest = bound.micros > longest.micros ? bound : longest;
         }
-        double moving = plan.cost().bytes() / gpu.ceilings().dram();
-        if (moving >= seconds) {
-          limit = "dram";
-        }
-        double micros = Math.max(moving, seconds) * 1e6;
+        double moving = 1e6 * plan.cost().bytes() / gpu.ceilings().dram().peak();
         return new Row(
             name,
             problem.text(),
             plan.kernel(),
             Optional.of(micros),
-            limit,
+            longest.limit,
             Optional.of(plan.cost().flops() / micros / 1e6),
             Optional.of(plan.cost().bytes() / micros / 1e3),
-            Optional.of(moving * 1e6 / micros),
+            Optional.of(moving / micros),
             Optional.empty());
       } catch (OpException | DeviceException | IllegalArgumentException e) {
         return new Row(
@@ -93,6 +77,42 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
             Optional.empty(),
             Optional.of(String.valueOf(e.getMessage())));
       }
+    }
+  }
+
+  /** The share of a plan's accesses below which a launch only combines results of the others. */
+  private static final double COMBINES = 0.1;
+
+  /**
+   * Returns the bytes of device memory that a launch moves. The launches of a plan divide its
+   * inputs and outputs in proportion to what they access, because what they touch for the first
+   * time is only known of the blocks that ran. A small launch that follows a large one finds the
+   * partial results in the L2 cache.
+   *
+   * @param accessed bytes that all launches of the plan access
+   */
+  private static double dramBytes(Profile launch, double accessed, Plan plan) {
+    double own = launch.accessedBytes();
+    return own < COMBINES * accessed ? 0 : own * Math.min(1, plan.cost().bytes() / accessed);
+  }
+
+  /** The lower bound of a launch. */
+  private record LaunchBound(double micros, String limit) {
+
+    static LaunchBound of(Profile launch, Plan plan, double dramBytes, Gpu gpu) {
+      var kernel =
+          plan.kernels().stream()
+              .filter(each -> each.name().equals(launch.kernel()))
+              .findFirst()
+              .orElseThrow();
+      var bounds =
+          AssembledKernel.of(Module.of(kernel), kernel, gpu)
+              .bounds(launch, gpu, dramBytes)
+              .bounds();
+      double micros = bounds.isEmpty() ? 0 : 1e6 * bounds.getFirst().seconds();
+      return micros > LaunchTime.LEAST_MICROSECONDS
+          ? new LaunchBound(micros, name(bounds.getFirst()))
+          : new LaunchBound(LaunchTime.LEAST_MICROSECONDS, "launch (assumed)");
     }
 
     private static String name(Roofline.Bound bound) {
@@ -125,12 +145,7 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
     var lines = new ArrayList<String>();
     lines.add("# Predicted: athanor %s on %s".formatted(athanor.version(), gpu));
     lines.add("");
-    lines.add(
-        "No GPU was at hand. The emulator ran %d blocks of each launch of the planner's first choice and counted what they keep busy;"
-            .formatted(blocks));
-    lines.add(
-        "the rest counts like these. Each line is the least time that the kernel could take if nothing ever waited, never the time that it will");
-    lines.add("take: latencies, launches and whatever does not overlap come on top.");
+    lines.addAll(model());
     lines.add("");
     lines.addAll(table().markdown());
     for (var row : rows) {
@@ -140,5 +155,28 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
       });
     }
     return lines;
+  }
+
+  /** What the numbers are, so that nobody takes them for measurements. */
+  private List<String> model() {
+    var dram = Gpu.named(gpu).orElseThrow().ceilings().dram();
+    return List.of(
+        "These are predictions; no GPU was at hand. Each line is a lower bound of the time of the planner's first choice. The real time is",
+        "longer, because stalls and whatever does not overlap come on top.",
+        "",
+        "- The emulator ran up to %d blocks of each launch, spread evenly over the grid, and counted their work. The others count like these."
+            .formatted(blocks),
+        "- A launch takes as long as the resource that it keeps busy longest, and at least %.1f µs (assumed). Launches add up."
+            .formatted(LaunchTime.LEAST_MICROSECONDS),
+        "- `dram`: each input is read once and each output written once, at %.0f GB/s (%s); the data sheet says %.0f GB/s, to which the last column refers."
+            .formatted(
+                dram.sustained() / 1e9,
+                dram.measured() ? "measured with a copy" : "assumed",
+                dram.peak() / 1e9),
+        "- `latency`: the bytes that resident warps have in flight arrive once in %.0f ns (assumed)."
+            .formatted(1e9 * dram.latency()),
+        "- `issue`: the instructions of the main loop are counted in machine code, if an assembler is installed.",
+        "- `tensor`: the rate of the instruction that the kernel uses; `mma.sync` reaches 62 % of the peak on Hopper.",
+        "- `(estimate)`: amount or rate is uncertain.");
   }
 }

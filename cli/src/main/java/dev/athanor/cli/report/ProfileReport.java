@@ -49,8 +49,8 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
       Shared shared,
       List<Access> accesses) {
 
-    public static Launch of(Profile profile, Gpu gpu, KernelRegisters registers) {
-      var roofline = Roofline.of(profile, gpu, registers.count());
+    public static Launch of(Profile profile, Gpu gpu, AssembledKernel kernel) {
+      var roofline = kernel.bounds(profile, gpu);
       var memory = new LinkedHashMap<String, Profile.Traffic>();
       profile
           .traffic()
@@ -62,7 +62,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
           profile.sharedBytes(),
           profile.grid().count(),
           profile.blocksRun(),
-          Bounds.of(roofline, registers),
+          Bounds.of(roofline, kernel),
           profile.executed(),
           profile.mix(),
           profile.flops(),
@@ -107,14 +107,14 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
       Occupancy occupancy,
       List<Roofline.LineCost> lines) {
 
-    static Bounds of(Roofline roofline, KernelRegisters registers) {
+    static Bounds of(Roofline roofline, AssembledKernel kernel) {
       return new Bounds(
           roofline.certain().map(Resource::of).orElse(null),
           Resource.of(roofline.limiter()),
           roofline.bounds().stream().map(Resource::of).toList(),
           new Occupancy(
-              registers.count(),
-              registers.source(),
+              kernel.registers(),
+              kernel.source(),
               roofline.occupancy().blocks(),
               roofline.occupancy().warps(),
               roofline.occupancy().share(),
@@ -258,7 +258,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
               .formatted(launch.kernel, launch.grid, launch.block, launch.sharedBytes));
       if (launch.blocksRun < launch.blocks) {
         lines.add(
-            "counted in the first %d of %d blocks; the bounds count the others like these, DRAM aside"
+            "counted in %d of %d blocks, spread evenly; the bounds count the others like these, DRAM aside"
                 .formatted(launch.blocksRun, launch.blocks));
       }
       lines.addAll(bounds());
@@ -278,11 +278,9 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
         lines.add("On %s it takes at least %s.".formatted(gpu, certain.text()));
       }
       if (launch.bounds.limiter.estimate) {
-        lines.add(
-            "Estimated, it takes at least %s, were each PTX instruction one of the GPU."
-                .formatted(launch.bounds.limiter.text()));
+        lines.add("Estimated, it takes at least %s.".formatted(launch.bounds.limiter.text()));
       }
-      lines.add("These are bounds without latencies and stalls, and no forecast.");
+      lines.add("These are bounds without stalls, and no forecast.");
       lines.add("");
       var table = new Table("resource", "at least", "work", "unit", "rate a second", "");
       for (var resource : launch.bounds.resources) {

@@ -641,7 +641,9 @@ class CommandLineTest {
             "a=f16[512,512] b=f16[512,512]");
     assertThat(run.status()).isZero();
     assertThat(run.out())
-        .contains("# Predicted: athanor ", " on RTX 4090", "No GPU was at hand.")
+        .contains(
+            "# Predicted: athanor ", " on RTX 4090", "These are predictions; no GPU was at hand.")
+        .contains("at 907 GB/s (assumed); the data sheet says 1008 GB/s")
         .contains("| matmul | a=f16[512,512] b=f16[512,512] | matmul_f16_");
     var row = read(json).get("rows").get(0);
     // no faster than its tensor cores multiply: 330 TFLOP/s with f32 sums at most
@@ -649,6 +651,57 @@ class CommandLineTest {
     assertThat(athanor("bench", "matmul", "--predict", "B200").err())
         .startsWith(
             "athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090");
+  }
+
+  /** A small product takes as long as a launch, and uneven leading extents take two of them. */
+  @ParameterizedTest
+  @CsvSource({
+    "a=f32[8,8] b=f32[8,8], 2.5",
+    "'a=f32[2,1,8,8] b=f32[1,3,8,8]', 5",
+  })
+  void everyLaunchTakesItsTime(String problem, double micros) throws Exception {
+    var json = folder.resolve("launches.json");
+    athanor(
+        "bench", "matmul", "--predict", "H200", "--json", json.toString(), "--problem", problem);
+    var row = read(json).get("rows").get(0);
+    assertThat(row.get("micros").doubleValue()).isEqualTo(micros);
+    assertThat(row.get("limit").stringValue()).isEqualTo("launch (assumed)");
+  }
+
+  /** A block for each of 4 rows has too few loads in flight. */
+  @Test
+  void aSmallLaunchIsBoundByLatency() throws Exception {
+    var json = folder.resolve("latency.json");
+    athanor(
+        "bench",
+        "gemv",
+        "--predict",
+        "H200",
+        "--json",
+        json.toString(),
+        "--problem",
+        "a=f32[4,65536] x=f32[65536]");
+    var row = read(json).get("rows").get(0);
+    assertThat(row.get("limit").stringValue()).isEqualTo("latency (estimate)");
+    assertThat(row.get("share").doubleValue()).isLessThan(0.2);
+  }
+
+  /** The weights of all products are read once; the tensor cores are the limit. */
+  @Test
+  void broadcastOperandsAreReadOnce() throws Exception {
+    var json = folder.resolve("broadcast.json");
+    athanor(
+        "bench",
+        "matmul",
+        "--predict",
+        "H200",
+        "--json",
+        json.toString(),
+        "--problem",
+        "a=f16[32,128,1024] b=f16[1024,1024]");
+    var row = read(json).get("rows").get(0);
+    assertThat(row.get("limit").stringValue()).isNotEqualTo("dram");
+    assertThat(row.get("share").doubleValue()).isLessThan(0.5);
   }
 
   @Test

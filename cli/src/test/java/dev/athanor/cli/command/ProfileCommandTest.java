@@ -42,7 +42,7 @@ class ProfileCommandTest {
     assertThat(run.out())
         .startsWith("matmul_f16_32x64x32x4_nn_a16_b16_f16_c16: 2x1x1 blocks of 128x1x1 threads")
         .containsPattern("On A100 it takes at least [0-9.]+ µs, for \\w+\\.")
-        .contains("These are bounds without latencies and stalls, and no forecast.")
+        .contains("These are bounds without stalls, and no forecast.")
         .containsPattern("(?m)^tensor +[\\d.]+ µs +524288 +operations")
         .containsPattern("(?m)^ldmatrix\\S+ +\\w+.java:\\d+ +\\d+ .* none$")
         .containsPattern("(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers a thread \\(.+\\)$");
@@ -69,7 +69,7 @@ class ProfileCommandTest {
         .isPositive()
         .isLessThanOrEqualTo(bounds.get("limiter").get("seconds").doubleValue());
     assertThat(bounds.get("resources").valueStream().map(r -> r.get("name").stringValue()))
-        .contains("dram", "l2", "shared", "f32", "issue", "integer");
+        .contains("dram", "latency", "l2", "shared", "f32", "issue", "integer");
     assertThat(bounds.get("occupancy").get("registers").intValue()).isBetween(16, 255);
     assertThat(bounds.get("lines")).hasSize(5);
     // an access has what it touches, and nothing else
@@ -80,7 +80,7 @@ class ProfileCommandTest {
   }
 
   @Test
-  void theFirstBlocksStandForAll() {
+  void someBlocksStandForAll() {
     String[] shapes = {"--shape", "a=96,64", "--shape", "b=64,96"};
     var whole = json(shapes).get("launches").get(0);
     var part = json(with(shapes, "--blocks", "3")).get("launches").get(0);
@@ -90,7 +90,7 @@ class ProfileCommandTest {
     double all = resource(whole, "f32");
     assertThat(resource(part, "f32")).isCloseTo(all, within(1e-9 * all));
     assertThat(profile(with(shapes, "--blocks", "3")).out())
-        .contains("counted in the first 3 of 9 blocks");
+        .contains("counted in 3 of 9 blocks, spread evenly;");
   }
 
   private static String[] with(String[] options, String... more) {

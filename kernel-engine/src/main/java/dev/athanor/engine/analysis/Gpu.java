@@ -1,5 +1,6 @@
 package dev.athanor.engine.analysis;
 
+import dev.athanor.engine.analysis.Ceilings.Dram;
 import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Warps;
@@ -39,7 +40,26 @@ public record Gpu(
           Tensor.INT8, 8192,
           Tensor.F64, 256);
 
-  /** H200 SXM. Its size of L2 is what the driver reports; no data sheet has it. */
+  /**
+   * What {@code mma.sync} reaches of the peaks of {@link #HOPPER}, which only {@code wgmma}
+   * reaches: about 62 %. Source: Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU
+   * Architecture (arXiv 2402.13499), whose tables of {@code mma} give 62.9 % on average. f64 has no
+   * {@code wgmma}. sm_90 has no {@code mma.sync} of fp8: the assembler converts the factors and
+   * multiplies them as f16.
+   */
+  private static final Map<Tensor, Integer> HOPPER_MMA =
+      Map.of(
+          Tensor.F16, 2540,
+          Tensor.F16_IN_F16, 2540,
+          Tensor.BF16, 2540,
+          Tensor.TF32, 1270,
+          Tensor.FP8, 2540,
+          Tensor.INT8, 5079);
+
+  /**
+   * H200 SXM. Its size of L2 is what the driver reports; no data sheet has it. The bandwidth is of
+   * a copy within the device.
+   */
   public static final Gpu H200 =
       new Gpu(
           "H200",
@@ -49,7 +69,18 @@ public record Gpu(
           32,
           65_536,
           228 << 10,
-          new Ceilings(1.98e9, 4.8e12, 60L << 20, 6144, 128, 256, 64, 64, 16, HOPPER));
+          new Ceilings(
+              1.98e9,
+              Dram.measured(4.8e12, 4.3e12),
+              60L << 20,
+              6144,
+              128,
+              256,
+              64,
+              64,
+              16,
+              HOPPER,
+              HOPPER_MMA));
 
   /** H100 SXM, of 80 GB (NVIDIA H100 Tensor Core GPU Architecture whitepaper). */
   public static final Gpu H100 =
@@ -61,7 +92,18 @@ public record Gpu(
           32,
           65_536,
           228 << 10,
-          new Ceilings(1.98e9, 3.35e12, 50L << 20, 5120, 128, 256, 64, 64, 16, HOPPER));
+          new Ceilings(
+              1.98e9,
+              Dram.assumed(3.35e12),
+              50L << 20,
+              5120,
+              128,
+              256,
+              64,
+              64,
+              16,
+              HOPPER,
+              HOPPER_MMA));
 
   /** A100 SXM, of 80 GB (NVIDIA A100 Tensor Core GPU Architecture whitepaper). */
   public static final Gpu A100 =
@@ -75,7 +117,7 @@ public record Gpu(
           164 << 10,
           new Ceilings(
               1.41e9,
-              2.039e12,
+              Dram.assumed(2.039e12),
               40L << 20,
               5120,
               64,
@@ -89,7 +131,8 @@ public record Gpu(
                   Tensor.BF16, 2048,
                   Tensor.TF32, 1024,
                   Tensor.INT8, 4096,
-                  Tensor.F64, 128)));
+                  Tensor.F64, 128),
+              Map.of()));
 
   /** GeForce RTX 4090 (NVIDIA Ada GPU Architecture whitepaper). */
   public static final Gpu RTX_4090 =
@@ -103,7 +146,7 @@ public record Gpu(
           100 << 10,
           new Ceilings(
               2.52e9,
-              1.008e12,
+              Dram.assumed(1.008e12),
               72L << 20,
               2304,
               128,
@@ -117,7 +160,8 @@ public record Gpu(
                   Tensor.BF16, 512,
                   Tensor.TF32, 256,
                   Tensor.FP8, 1024,
-                  Tensor.INT8, 2048)));
+                  Tensor.INT8, 2048),
+              Map.of()));
 
   /** L4 (NVIDIA L4 data sheet, whose tensor peaks are of sparse matrices: twice these). */
   public static final Gpu L4 =
@@ -131,7 +175,7 @@ public record Gpu(
           100 << 10,
           new Ceilings(
               2.04e9,
-              3.0e11,
+              Dram.assumed(3.0e11),
               48L << 20,
               1536,
               128,
@@ -145,7 +189,8 @@ public record Gpu(
                   Tensor.BF16, 1024,
                   Tensor.TF32, 512,
                   Tensor.FP8, 2048,
-                  Tensor.INT8, 2048)));
+                  Tensor.INT8, 2048),
+              Map.of()));
 
   /**
    * GeForce RTX 5090 (NVIDIA RTX Blackwell GPU Architecture whitepaper). Its lanes compute f32 and
@@ -162,7 +207,7 @@ public record Gpu(
           100 << 10,
           new Ceilings(
               2.407e9,
-              1.792e12,
+              Dram.assumed(1.792e12),
               96L << 20,
               3072,
               128,
@@ -176,7 +221,8 @@ public record Gpu(
                   Tensor.BF16, 512,
                   Tensor.TF32, 256,
                   Tensor.FP8, 1024,
-                  Tensor.INT8, 2048)));
+                  Tensor.INT8, 2048),
+              Map.of()));
 
   /** Every GPU that is described here. */
   public static final List<Gpu> ALL = List.of(H200, H100, A100, RTX_4090, L4, RTX_5090);
@@ -199,6 +245,14 @@ public record Gpu(
 
   private static String plain(String name) {
     return name.replaceAll("[ _-]", "").toUpperCase(Locale.ROOT);
+  }
+
+  /**
+   * Whether an fp8 {@code mma.sync} is one machine instruction. Elsewhere, on sm_90 and sm_100, the
+   * assembler converts the factors to f16 and multiplies the two halves of K one after the other.
+   */
+  public boolean hasFp8Mma() {
+    return target.sm() / 10 != 9 && target.sm() / 10 != 10;
   }
 
   /** The most shared memory that a block may ask for. */

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -153,6 +154,24 @@ public record Profile(
         rows,
         Arrays.stream(seen.width).boxed().toList(),
         seen.footprint.size());
+  }
+
+  /** Returns the warps of a block. */
+  public int warpsPerBlock() {
+    return Math.toIntExact(Math.ceilDiv(block.count(), Warps.SIZE));
+  }
+
+  /** Returns how many blocks the grid has for each one that was run; 0 if none was. */
+  public double scale() {
+    return blocksRun == 0 ? 0 : (double) grid.count() / blocksRun;
+  }
+
+  /**
+   * Returns the bytes of all sectors that the whole grid accesses in global memory, as often as it
+   * accesses them, if all blocks are like those that were run.
+   */
+  public double accessedBytes() {
+    return scale() * Sectors.SECTOR * sum(row -> row.global().sectors());
   }
 
   /** Returns the sum of a count over all instructions. */

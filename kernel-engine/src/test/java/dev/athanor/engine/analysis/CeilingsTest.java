@@ -70,4 +70,31 @@ class CeilingsTest {
     assertThat(Gpu.named("B200")).isEmpty();
     assertThat(Gpu.A100.ceilings().tensorRate(Tensor.FP8, 108)).isZero();
   }
+
+  @Test
+  void sustainedBandwidthIsBelowTheDataSheet() {
+    for (var gpu : Gpu.ALL) {
+      var dram = gpu.ceilings().dram();
+      assertThat(dram.sustained() / dram.peak()).as(gpu.name()).isBetween(0.85, 0.95);
+      assertThat(dram.latency()).as(gpu.name()).isBetween(300e-9, 1e-6);
+    }
+    assertThat(Gpu.H200.ceilings().dram().sustained()).isEqualTo(4.3e12);
+    assertThat(Gpu.H200.ceilings().dram().measured()).isTrue();
+    assertThat(Gpu.L4.ceilings().dram().measured()).isFalse();
+  }
+
+  /** Hopper has no mma of fp8: its products are of f16. */
+  @Test
+  void mmaSyncOfHopperIsBelowThePeak() {
+    var hopper = Gpu.H100.ceilings();
+    assertThat(hopper.mmaRate(Tensor.F16, 132) / hopper.tensorRate(Tensor.F16, 132))
+        .isCloseTo(0.62, within(0.001));
+    assertThat(hopper.mmaRate(Tensor.FP8, 132)).isEqualTo(hopper.mmaRate(Tensor.F16, 132));
+    assertThat(hopper.mmaRate(Tensor.F64, 132)).isEqualTo(hopper.tensorRate(Tensor.F64, 132));
+    assertThat(Gpu.H100.hasFp8Mma()).isFalse();
+    var ada = Gpu.L4.ceilings();
+    assertThat(ada.mmaRate(Tensor.FP8, 58)).isEqualTo(ada.tensorRate(Tensor.FP8, 58));
+    assertThat(Gpu.L4.hasFp8Mma()).isTrue();
+    assertThat(Gpu.RTX_5090.hasFp8Mma()).isTrue();
+  }
 }

@@ -1,6 +1,7 @@
 package dev.athanor.engine.profile;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
@@ -46,6 +47,11 @@ class ProfilerTest {
 
   private static List<Profile> run(
       String body, int blocks, int threads, EmulatorOptions options, int launches) {
+    return run(body, Dim3.of(blocks), threads, options, launches);
+  }
+
+  private static List<Profile> run(
+      String body, Dim3 grid, int threads, EmulatorOptions options, int launches) {
     var profiler = new Profiler();
     try (var device = new EmulatedDevice(options.withObservers(List.of(profiler)));
         var stream = device.openStream();
@@ -53,8 +59,7 @@ class ProfilerTest {
       stream.fill(buffer, 0, 1 << 20, (byte) 0);
       var kernel = device.load(Parser.parse(PROLOGUE + body + "\nret;\n}\n", "k.ptx"), "k");
       for (int i = 0; i < launches; i++) {
-        stream.launch(
-            new Launch(kernel, Dim3.of(blocks), Dim3.of(threads), 0, List.of(Argument.of(buffer))));
+        stream.launch(new Launch(kernel, grid, Dim3.of(threads), 0, List.of(Argument.of(buffer))));
       }
     }
     return profiler.profiles();
@@ -242,8 +247,26 @@ class ProfilerTest {
     assertThat(profiles.get(0)).isEqualTo(profiles.get(1));
   }
 
+  /** As in causal attention, where a block has the more keys the later its queries are. */
+  @ParameterizedTest
+  @CsvSource({"16, 1, 1", "16, 8, 3", "5, 16, 2", "4, 4, 16"})
+  void sampledBlocksStandForBlocksOfUnequalWork(int x, int y, int z) {
+    var body =
+        """
+        mov.u32 %r4, %ctaid.x; add.u32 %r4, %r4, 1;
+        again: sub.u32 %r4, %r4, 1; setp.ne.u32 %p0, %r4, 0; @%p0 bra again;
+        """;
+    var grid = new Dim3(x, y, z);
+    var whole = run(body, grid, 32, OPTIONS, 1).getFirst();
+    var some = run(body, grid, 32, OPTIONS.withBlocks(4), 1).getFirst();
+    assertThat(some.blocksRun()).isEqualTo(4);
+    assertThat(whole.blocksRun()).isEqualTo(grid.count());
+    assertThat((double) row(some, "sub.u32").executed() / 4)
+        .isCloseTo((double) row(whole, "sub.u32").executed() / grid.count(), within(1e-9));
+  }
+
   @Test
-  void profilesOnlyTheFirstBlocks() {
+  void profilesOnlySomeBlocks() {
     var some = run(LOOP, 100, 96, OPTIONS.withBlocks(7), 1).getFirst();
     assertThat(some.blocksRun()).isEqualTo(7);
     assertThat(some.grid()).isEqualTo(Dim3.of(100));

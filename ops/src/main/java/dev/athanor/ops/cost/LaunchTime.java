@@ -8,6 +8,12 @@ public final class LaunchTime {
   /** The time of an empty launch. */
   public static final double MICROSECONDS = 3;
 
+  /**
+   * The least time of a launch from end to end, in microseconds, however little it does: assumed,
+   * not measured. Predicted bounds use it.
+   */
+  public static final double LEAST_MICROSECONDS = 2.5;
+
   /** A round number for the clock of a GPU. */
   public static final double CYCLES_PER_MICROSECOND = 1500;
 

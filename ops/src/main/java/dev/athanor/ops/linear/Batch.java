@@ -4,6 +4,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import java.util.stream.LongStream;
 
 /**
@@ -74,6 +75,23 @@ public record Batch(Shape shape, List<Loop> loops) {
   /** The innermost loop; without one, a loop over a single product. */
   public Loop inner() {
     return fromInnermost(0);
+  }
+
+  /** Returns how many different matrices a has: one that is broadcast counts once. */
+  public long matricesOfA() {
+    return matrices(Loop::strideA);
+  }
+
+  /** Returns how many different matrices b has: one that is broadcast counts once. */
+  public long matricesOfB() {
+    return matrices(Loop::strideB);
+  }
+
+  private long matrices(ToLongFunction<Loop> stride) {
+    return loops.stream()
+        .filter(loop -> stride.applyAsLong(loop) != 0)
+        .mapToLong(Loop::count)
+        .reduce(Math.min(1, shape.elements()), Math::multiplyExact);
   }
 
   /** The loop around the innermost one; one launch covers both. */

@@ -223,10 +223,12 @@ public record MatmulProblem(
     return new TensorType(outDType(), batch.shape().with(m, n));
   }
 
+  /** Returns the cost, where a matrix that is broadcast is read once. */
   public Plan.Cost cost() {
     double products = batch.products();
     double read =
-        products * ((double) m * k * dtype.bytes() + (double) k * n * dtypeB.bytes())
+        (double) batch.matricesOfA() * m * k * dtype.bytes()
+            + (double) batch.matricesOfB() * k * n * dtypeB.bytes()
             + epilogue.bias().map(bias -> n * (double) bias.bytes()).orElse(0.0);
     return new Plan.Cost(2 * products * m * n * k, read + products * m * n * outDType().bytes());
   }

@@ -60,7 +60,7 @@ public record OpProfile(Plan plan, List<Profile> launches) {
    * Runs a plan that was made for a GPU, on the emulator.
    *
    * @param problem of the plan, which draws its inputs
-   * @param mostBlocks of each launch, those with the lowest numbers; results are then not complete
+   * @param mostBlocks of each launch, spread evenly over its grid; results are then incomplete
    * @throws DeviceException when the kernel does something undefined, or memory is short
    */
   public static OpProfile run(Plan plan, Problem problem, Gpu gpu, long mostBlocks) {
@@ -72,7 +72,7 @@ public record OpProfile(Plan plan, List<Profile> launches) {
    * Runs a plan that was made for a GPU, on the emulator.
    *
    * @param inputs their types; what stands in them is what is usual for their dtypes
-   * @param mostBlocks of each launch, those with the lowest numbers; results are then not complete
+   * @param mostBlocks of each launch, spread evenly over its grid; results are then incomplete
    * @throws DeviceException when the kernel does something undefined, or memory is short
    */
   public static OpProfile run(Plan plan, Map<String, TensorType> inputs, Gpu gpu, long mostBlocks) {

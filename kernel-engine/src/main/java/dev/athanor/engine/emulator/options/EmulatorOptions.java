@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * @param schedule the order in which runnable threads execute
  * @param seed the seed of random choices; launches with one worker and one seed are identical
  * @param observers the observers of launches
- * @param blocks the maximum number of blocks run per launch, those with the lowest numbers in whole
- *     clusters; the results of larger grids are incomplete
+ * @param blocks the maximum number of blocks run per launch, rounded up to whole clusters; of a
+ *     larger grid the first block and others spread evenly run, and its results are incomplete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize the level of the sanitizer; a launch with findings fails
  * @param ignored kinds of findings that the sanitizer does not report; faults that stop a kernel

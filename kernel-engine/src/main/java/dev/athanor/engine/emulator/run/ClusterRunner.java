@@ -96,12 +96,6 @@ public final class ClusterRunner {
     return true;
   }
 
-  /** Returns how many clusters of a launch are run. */
-  public static long count(LaunchedKernel launch) {
-    long blocks = Math.min(launch.context().grid().count(), launch.context().options().blocks());
-    return Math.ceilDiv(blocks, launch.context().cluster().count());
-  }
-
   public Cluster cluster() {
     return cluster;
   }

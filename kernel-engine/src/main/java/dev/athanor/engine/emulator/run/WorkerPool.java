@@ -27,19 +27,20 @@ public final class WorkerPool implements AutoCloseable {
   }
 
   /**
-   * Runs all blocks of a launch, cluster by cluster, starting them in the order of their numbers.
-   * When it returns or throws, none of them is running.
+   * Runs the blocks of a launch, or a sample of them, cluster by cluster, starting them in the
+   * order of their numbers. When it returns or throws, none of them is running.
    *
    * @throws KernelFault of the failed cluster with the lowest number
    * @throws IllegalStateException if the emulator itself fails
    */
   public void run(LaunchedKernel launch) {
-    var work = new Work(launch, idle);
-    long clusters = ClusterRunner.count(launch);
-    if (clusters == 1) {
+    var context = launch.context();
+    var sample = ClusterSample.of(context.grid(), context.cluster(), context.options().blocks());
+    var work = new Work(launch, idle, sample);
+    if (sample.size() == 1) {
       work.run(); // waking a worker takes longer than running many a small kernel
     } else {
-      fork(work, Math.min(count, clusters));
+      fork(work, Math.min(count, sample.size()));
     }
     var broken = work.broken.get();
     if (broken != null) {
@@ -135,15 +136,17 @@ public final class WorkerPool implements AutoCloseable {
   private static final class Work implements Runnable {
     private final LaunchedKernel launch;
     private final IdleClusters idle;
+    private final ClusterSample sample;
     private final AtomicLong next = new AtomicLong();
     private final AtomicReference<@Nullable Failure> failure = new AtomicReference<>();
 
     /** Why the emulator itself failed; null = it has not. */
     private final AtomicReference<@Nullable Throwable> broken = new AtomicReference<>();
 
-    Work(LaunchedKernel launch, IdleClusters idle) {
+    Work(LaunchedKernel launch, IdleClusters idle, ClusterSample sample) {
       this.launch = launch;
       this.idle = idle;
+      this.sample = sample;
     }
 
     /** Records an internal failure, which stops the other workers. */
@@ -162,10 +165,11 @@ public final class WorkerPool implements AutoCloseable {
 
     private void runClusters() {
       var cluster = idle.take(launch, this::isCancelled);
-      long clusters = ClusterRunner.count(launch);
-      for (long number = next.getAndIncrement();
-          number < clusters && !isCancelled(number);
-          number = next.getAndIncrement()) {
+      for (long i = next.getAndIncrement(); i < sample.size(); i = next.getAndIncrement()) {
+        long number = sample.number(i);
+        if (isCancelled(number)) {
+          break;
+        }
         try {
           cluster.run(number);
         } catch (Fault fault) {

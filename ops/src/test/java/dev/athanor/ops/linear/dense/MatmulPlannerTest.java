@@ -93,6 +93,25 @@ class MatmulPlannerTest {
     return TensorType.of(dtype, Stream.of(extents.split(",")).mapToLong(Long::parseLong).toArray());
   }
 
+  /** A weight matrix that every product of a batch shares is read from memory once. */
+  @Test
+  void aBroadcastMatrixCostsItsBytesOnce() {
+    var inputs =
+        Map.of(
+            "a", TensorType.of(DType.F16, 32, 128, 4096),
+            "b", TensorType.of(DType.F16, 4096, 4096));
+    var cost = MATMUL.plan(inputs, attributes(Map.of()), H200).cost();
+    assertThat(cost.flops()).isEqualTo(2.0 * 32 * 128 * 4096 * 4096);
+    assertThat(cost.bytes()).isEqualTo(2.0 * 4096 * (32 * 128 + 4096 + 32 * 128));
+    var crossed =
+        Map.of("a", TensorType.of(DType.F32, 2, 1, 8, 4), "b", TensorType.of(DType.F32, 3, 4, 8));
+    assertThat(MATMUL.plan(crossed, attributes(Map.of()), H200).cost().bytes())
+        .isEqualTo(4.0 * (2 * 8 * 4 + 3 * 4 * 8 + 6 * 8 * 8));
+    var none =
+        Map.of("a", TensorType.of(DType.F32, 0, 8, 4), "b", TensorType.of(DType.F32, 0, 4, 8));
+    assertThat(MATMUL.plan(none, attributes(Map.of()), H200).cost().bytes()).isZero();
+  }
+
   @ParameterizedTest
   @CsvSource({
     "8, 8, a16_b16_f16_c16",

@@ -146,7 +146,7 @@ class QuantProfileTest {
     assertThat(sectors(loads)).isEqualTo(profile.grid().count() * bytesOfRows / 32);
     hasNoConflicts(rows(profile, "ld.shared", StagedRows.class));
     hasNoConflicts(rows(profile, "st.shared", StagedRows.class));
-    var bounds = Roofline.of(profile, Gpu.H200, 64).bounds();
+    var bounds = Roofline.of(profile, Gpu.H200, 64, null).bounds();
     assertThat(seconds(bounds, Resource.L2)).isLessThan(seconds(bounds, Resource.DRAM));
   }
 
