@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Machine code says how many instructions a loop has, but not how often it runs; the profile
  * counts executed PTX instructions. An anchor links them: a kind of instruction that an assembler
- * neither merges nor duplicates, such as a matrix product. The loop with the most matrix products is
- * the main loop; without products, all loops with anchors are. Executed anchors times instructions
- * per anchor are its issue slots, even if the assembler unrolled it.
+ * neither merges nor duplicates, such as a matrix product. The loop with the most matrix products
+ * is the main loop; without products, all loops with anchors are. Executed anchors times
+ * instructions per anchor are its issue slots, even if the assembler unrolled it.
  *
  * <ul>
  *   <li>Exact: a main loop with matrix products and without branches. Nothing else is counted, so

@@ -152,8 +152,7 @@ class IssueSlotsTest {
   void loopsThatRunEquallyOftenCountTogether() {
     var profile =
         profile(
-            Map.of(
-                "fma.rn.f32 %f0, %f1, %f2, %f3;", 100L, "fma.rn.f32 %f3, %f1, %f2, %f0;", 100L));
+            Map.of("fma.rn.f32 %f0, %f1, %f2, %f3;", 100L, "fma.rn.f32 %f3, %f1, %f2, %f0;", 100L));
     var first = Map.of(InstructionClass.FFMA, 1, InstructionClass.IMAD, 4);
     var second = Map.of(InstructionClass.FFMA, 1, InstructionClass.IMAD, 9);
     var code =

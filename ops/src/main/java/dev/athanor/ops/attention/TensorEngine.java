@@ -79,7 +79,7 @@ final class TensorEngine extends Engine {
     var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));
     return new MatrixFragment(
         left.loadMatrices(
-        warpRow.plus(inWarp).plus(row), lane.div(16).times(8).plus(depth), false));
+            warpRow.plus(inWarp).plus(row), lane.div(16).times(8).plus(depth), false));
   }
 
   @Override
@@ -190,7 +190,8 @@ final class TensorEngine extends Engine {
     }
   }
 
-  private void multiply(RegisterTile sums, List<MatrixFragment> rows, MatrixFragment two, int column) {
+  private void multiply(
+      RegisterTile sums, List<MatrixFragment> rows, MatrixFragment two, int column) {
     for (int f = 0; f < rows.size(); f++) {
       k.mma(shape, rows.get(f), two.part(0, 2), part(sums, f * M, column));
       k.mma(shape, rows.get(f), two.part(2, 4), part(sums, f * M, column + N));

@@ -82,8 +82,7 @@ public record SplitVariant(
   }
 
   /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
-  public static void keep(
-      KernelBuilder k, GlobalPointer sums, TensorTile tile, WarpSums ofWarp) {
+  public static void keep(KernelBuilder k, GlobalPointer sums, TensorTile tile, WarpSums ofWarp) {
     var parts = ofWarp.parts();
     // the blocks of one share follow one another
     var block = k.blockY().times(k.read(SpecialRegister.NCTAID_X)).plus(k.block());
