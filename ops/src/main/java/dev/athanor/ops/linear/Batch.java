@@ -123,7 +123,7 @@ public record Batch(Shape shape, List<Loop> loops) {
 
   /** The number of products. */
   public long products() {
-    return loops.stream().mapToLong(Loop::count).reduce(1, Math::multiplyExact);
+    return shape.elements();
   }
 
   /** The number of products that one launch computes. */
