@@ -153,7 +153,7 @@ class TracingTest extends RestTest {
             .extract()
             .<String>path("id");
     assertThat(output.getOut().lines())
-        .anyMatch(line -> line.contains(" " + trace + " : failure " + id));
+        .anyMatch(line -> line.contains(" " + trace + " : Internal failure " + id));
   }
 
   @Test
