@@ -212,7 +212,7 @@ class NamedReplicasTest {
     assertThat(forwarded.status()).isEqualTo(404);
     assertThat(forwarded.detail())
         .isEqualTo(
-            "the replica 3, to which the request was forwarded, has no tensor of the name w; store it with ?replicas=all");
+            "the replica 3, to which the request was forwarded, has no tensor named w; store it with ?replicas=all");
   }
 
   /** A replica that does not answer may have what the others have not. */
@@ -293,7 +293,7 @@ class NamedReplicasTest {
     send(LAB, "2", "DELETE", "/tensors/w", null);
     var all = send(LAB, "2", "PUT", "/tensors/w?replicas=3&dtype=u8&shape=" + size, new byte[size]);
     assertThat(all.status()).isEqualTo(429);
-    assertThat(all.detail()).contains("the replica 3: a tensor of 700000 bytes more would exceed");
+    assertThat(all.detail()).contains("the replica 3: Quota exceeded by a tensor of 700000 bytes");
     assertThat(all.list("failed")).containsExactly("3", "5");
     send(LAB, "3", "DELETE", "/tensors/" + filler, null);
   }

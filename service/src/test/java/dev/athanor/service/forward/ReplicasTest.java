@@ -126,6 +126,11 @@ class ReplicasTest {
       try (var workers = Executors.newVirtualThreadPerTaskExecutor()) {
         awaitBalancer();
         storeWeights();
+        // two on each replica, so that some are lost with the one that is killed
+        var untouched = new Worker(WORKERS);
+        for (int i = 0; i < 6; i++) {
+          untouched.create();
+        }
         var work = new ArrayList<Future<List<Known>>>();
         for (int i = 0; i < WORKERS; i++) {
           var worker = new Worker(i);
@@ -145,6 +150,9 @@ class ReplicasTest {
             for (var tensor : future.get(10, TimeUnit.MINUTES)) {
               lost += check(tensor) ? 0 : 1;
             }
+          }
+          for (var tensor : untouched.tensors) {
+            lost += check(tensor) ? 0 : 1;
           }
           assertThat(withWeights).hasPositiveValue();
           assertThat(lost).as("tensors of the replica that was killed").isPositive();
