@@ -28,7 +28,7 @@ class EndTest {
   private static final int SIGTERM = 143;
 
   /** A product of two squares of this takes the emulator some hundred milliseconds. */
-  private static final int LARGE = 256;
+  private static final int LARGE = 768;
 
   @TempDir Path folder;
 
