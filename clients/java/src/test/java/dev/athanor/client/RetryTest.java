@@ -146,7 +146,7 @@ class RetryTest {
     try (var second = new FakeServer(json(200, TENSOR), wrong);
         var first = new FakeServer(wrong);
         var athanor = Athanor.builder(first.url()).replica("athanor-1", second.url()).build()) {
-      assertThat(athanor.attach("t_00_1").handle()).isEqualTo("t_00_0");
+      assertThat(athanor.attach("t_00_1").handle()).isEqualTo("t_00_1");
       assertThat(second.requests).hasSize(1);
       var failure = failure(() -> athanor.attach("t_00_1"));
       assertThat(failure.replica()).contains("1");
