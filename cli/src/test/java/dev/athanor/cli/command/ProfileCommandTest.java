@@ -113,8 +113,8 @@ class ProfileCommandTest {
 
   @Test
   void everyLaunchOfABatchIsReported() {
-    // leading extents that repeat unevenly take a launch each
-    var report = json("--shape", "a=2,1,8,8", "--shape", "b=1,3,8,8");
+    // a launch has two loops over products, and these are three
+    var report = json("--shape", "a=2,1,4,8,8", "--shape", "b=1,3,4,8,8");
     assertThat(report.get("launches")).hasSizeGreaterThan(1);
   }
 

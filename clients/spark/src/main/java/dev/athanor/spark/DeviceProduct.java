@@ -148,7 +148,7 @@ final class DeviceProduct implements AutoCloseable {
    */
   static Plan plan(Map<String, TensorType> types, Attributes attributes, Capability device) {
     return MATMUL.plans(types, attributes, device).stream()
-        .filter(plan -> plan.kernel().startsWith(KERNEL))
+        .filter(plan -> plan.kernel().startsWith(KERNEL) && plan.workspaceBytes() == 0)
         .findFirst()
         .orElseThrow(() ->
             new IllegalStateException(
