@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * a, b}. The parser, the printer, the verifier, the emulator and the authoring layer all read these
  * rows.
  *
- * <p>In the syntax, {@code {.x}} is optional, {@code <x|y>} is a choice, and the words of {@link
- * Vocabulary} are classes of modifiers.
+ * <p>In the syntax, {@code {.x}} is optional, {@code <x|y>} is a choice, and words such as {@code
+ * sint} and {@code mem} are classes of modifiers.
  *
  * @param section section of the PTX ISA manual
  * @param since first version and target that support the row

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.BeforeEach;
 /** A device, a stream and kernels for tests that every device must pass. */
 public abstract class DeviceKit {
 
-  /** Computes y[i] = a * x[i] + y[i] for i < n. */
+  /** Computes {@code y[i] = a * x[i] + y[i]} for {@code i < n}. */
   static final String AXPY =
       """
       .version 7.4

@@ -119,7 +119,7 @@ public final class PortCheck
   /**
    * Checks that all ports are free.
    *
-   * @throws NotPossible if a port is in use or an address is not local
+   * @throws PortUnavailable if a port is in use or an address is not local
    */
   private static void check(Environment environment) {
     var listeners = Listeners.of(environment);
