@@ -6,8 +6,9 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
-import dev.athanor.ops.cost.LaunchTime;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
 import dev.athanor.ops.tile.Factors;
@@ -15,11 +16,12 @@ import dev.athanor.ops.tile.MatrixStaging;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.SplitVariant;
+import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.TensorTile;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
+import java.util.function.ToDoubleFunction;
 
 /**
  * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
@@ -65,14 +67,19 @@ final class TensorPlanner {
    */
   private static final int PROMOTED_REGISTERS = 128;
 
-  /** Multiply-adds of 16-bit elements that a multiprocessor does in a cycle. */
-  private static final double PRODUCTS_PER_CYCLE = 1024;
+  /**
+   * Instructions of a main loop beside its copies, for each {@code mma}: that one, and its share of
+   * the reads of fragments. Source: the ledger of first choices.
+   */
+  private static final double MMA_INSTRUCTIONS = 1.75;
 
-  /** Cycles until the first stage of a block is there. */
-  private static final double BLOCK_CYCLES = 1500;
+  /** The same where bytes become f16 first. */
+  private static final double WIDENED_INSTRUCTIONS = 3.5;
 
-  /** Cycles from one stage to the next that nothing shortens. */
-  private static final double STAGE_CYCLES = 100;
+  /** Instructions of an asynchronous copy, and of an element that moves through registers. */
+  private static final double COPY_INSTRUCTIONS = 4;
+
+  private static final double ELEMENT_INSTRUCTIONS = 6;
 
   private TensorPlanner() {}
 
@@ -173,18 +180,24 @@ final class TensorPlanner {
       MatmulProblem problem, TensorVariant variant, Capability capability, Candidates candidates) {
     var tile = variant.tile();
     long blocks = blocks(problem, tile);
-    double rounds = Math.ceil(blocks / (double) capability.multiprocessors());
+    var starts = problem.batch().starts();
+    var machine = Machine.of(capability);
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    double cycles = rounds * blockCycles(problem, variant, stages, problem.outDType());
+    var work = work(variant, machine, stages, problem.outDType());
+    double microseconds = machine.microseconds(blocks, work, bytes(problem));
     var steps = new ArrayList<Step>();
-    for (var start : problem.batch().starts()) {
+    for (var start : starts) {
       var slots = ProductParameters.operands(problem, start, ProductParameters.c(problem, start));
       slots.addAll(problem.epilogue().slots(problem.alpha()));
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
-    var reason = "%.0f blocks a multiprocessor".formatted(rounds);
-    offer(problem, candidates, variant.name(), cycles, steps, 0, reason);
+    candidates.offer(
+        variant.name(),
+        starts.size() * microseconds,
+        "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
+        steps,
+        0);
   }
 
   /** Several blocks share K, and a second launch adds what they have. */
@@ -192,24 +205,32 @@ final class TensorPlanner {
       MatmulProblem problem, TensorVariant whole, Capability capability, Candidates candidates) {
     var tile = whole.tile();
     long blocks = blocks(problem, tile);
+    var machine = Machine.of(capability);
+    var first =
+        new TensorVariant(
+            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    var found = Shares.of(stages, blocks, capability);
+    ToDoubleFunction<Shares> microseconds =
+        shares -> {
+          var work = work(first, machine, shares.stages(), DType.F32);
+          double sums = SplitVariant.workspaceBytes(tile, blocks * shares.count());
+          return machine.microseconds(blocks * shares.count(), work, bytes(problem))
+              + machine.sum(
+                  sums,
+                  (double) blocks * tile.m() * tile.n() * problem.outDType().bytes(),
+                  SplitVariant.rounds(shares.count()));
+        };
+    var found = Shares.cheapest(stages, blocks, capability, microseconds);
     if (found.isEmpty()) {
       return;
     }
     var shares = found.get();
-    var first =
-        new TensorVariant(
-            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
     var second =
         new SplitVariant(
             tile, whole.mma().sum(), whole.order(), problem.epilogue(), whole.accessC());
-    long bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
-    double cycles =
-        blockCycles(problem, first, shares.stages(), DType.F32)
-            + bytes / (LaunchTime.BYTES_PER_CYCLE * capability.multiprocessors());
+    var starts = problem.batch().starts();
     var steps = new ArrayList<Step>();
-    for (var start : problem.batch().starts()) {
+    for (var start : starts) {
       var slots = ProductParameters.operands(problem, start, new Slot.Workspace(0));
       slots.add(Slot.of(shares.stages() * tile.k()));
       steps.add(
@@ -229,50 +250,64 @@ final class TensorPlanner {
               shares.count(),
               problem.alpha()));
     }
-    offer(
-        problem,
-        candidates,
+    candidates.offer(
         first.name() + shares.count(),
-        cycles,
+        starts.size() * microseconds.applyAsDouble(shares),
+        "K in %d shares".formatted(shares.count()),
         steps,
-        bytes,
-        "K in %d shares".formatted(shares.count()));
+        SplitVariant.workspaceBytes(tile, blocks * shares.count()));
+  }
+
+  /** The bytes that a launch reads from memory and writes to it. */
+  private static double bytes(MatmulProblem problem) {
+    return problem.cost().bytes() / problem.batch().starts().size();
   }
 
   /**
-   * Offers a way.
+   * The work of a block.
    *
-   * @param cycles that a multiprocessor takes for one round of its steps
+   * @param stages of K that it computes
+   * @param written dtype of what it writes
    */
-  private static void offer(
-      MatmulProblem problem,
-      Candidates candidates,
-      String name,
-      double cycles,
-      List<Step> steps,
-      long workspaceBytes,
-      String reason) {
-    double microseconds =
-        steps.size() * LaunchTime.MICROSECONDS
-            + problem.batch().starts().size() * cycles / LaunchTime.CYCLES_PER_MICROSECOND;
-    candidates.offer(
-        name,
-        microseconds,
-        String.format(Locale.ROOT, "about %.1f us, %s", microseconds, reason),
-        steps,
-        workspaceBytes);
+  private static BlockWork work(
+      TensorVariant variant, Machine machine, int stages, DType written) {
+    var tile = variant.tile();
+    var mma = variant.mma();
+    double multiplyAdds = (double) tile.m() * tile.n() * tile.k();
+    double products = multiplyAdds / (mma.m() * mma.n() * mma.k());
+    boolean widened = variant.factors() == Factors.WIDENED;
+    double instructions =
+        products * (widened ? WIDENED_INSTRUCTIONS : MMA_INSTRUCTIONS)
+            + tile.warps() * (copies(variant.stageA(), variant.a(), tile)
+                + copies(variant.stageB(), variant.b(), tile));
+    int stageBytes = variant.stageA().bytes() + variant.stageB().bytes();
+    double fragments =
+        (double) tile.warps()
+            * (tile.warpM() + tile.warpN())
+            * tile.k()
+            * variant.a().dtype().bytes();
+    double busy =
+        Math.max(
+            machine.tensorCycles(multiplyAdds, mma.a()),
+            Math.max(
+                machine.issueCycles(instructions), machine.sharedCycles(stageBytes + fragments)));
+    double out = (double) tile.m() * tile.n() * written.bytes();
+    boolean copied = access(variant) >= MatrixStaging.LEAST_COPY;
+    return new BlockWork(
+        tile.threads(),
+        Math.min(MOST_REGISTERS, registers(variant, machine.gpu().target())),
+        variant.sharedBytes(),
+        stages * busy + machine.sharedCycles(out),
+        stages * Machine.BARRIER_CYCLES,
+        (double) stages * stageBytes + out,
+        // copies fill the ring ahead, registers have one stage
+        copied ? (tile.stages() - 1.0) * stageBytes : stageBytes);
   }
 
-  /** The cycles that a multiprocessor takes for a block. */
-  private static double blockCycles(
-      MatmulProblem problem, TensorVariant variant, int stages, DType written) {
-    var tile = variant.tile();
-    int bytes = problem.dtype().bytes();
-    double rate = PRODUCTS_PER_CYCLE * 2 / variant.mma().a().bytes();
-    double multiply = (double) tile.m() * tile.n() * tile.k() / rate;
-    double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / LaunchTime.BYTES_PER_CYCLE;
-    double write = (double) tile.m() * tile.n() * written.bytes() / LaunchTime.BYTES_PER_CYCLE;
-    return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
+  /** The instructions of a warp that bring a stage of an operand. */
+  private static double copies(Stage stage, Operand operand, TensorTile tile) {
+    return MatrixStaging.pieces(stage, operand.access(), tile.threads())
+        * (operand.access() < MatrixStaging.LEAST_COPY ? ELEMENT_INSTRUCTIONS : COPY_INSTRUCTIONS);
   }
 
   private static long blocks(MatmulProblem problem, TensorTile tile) {
