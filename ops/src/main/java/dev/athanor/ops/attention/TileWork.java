@@ -71,8 +71,7 @@ public record TileWork(
         registers(tensor),
         sharedBytes,
         tiles * busy,
-        // one barrier for the keys, one for the values
-        2 * tiles * Machine.BARRIER_CYCLES,
+        tiles * Machine.BARRIER_CYCLES,
         tiles * tileBytes + ownBytes,
         // while keys are multiplied values are copied, and the other way round
         tileBytes / 2);

@@ -125,21 +125,22 @@ public record Machine(Gpu gpu, int multiprocessors) {
   }
 
   /**
-   * Returns the time of a launch: whole waves of blocks, and a last one that is lighter where fewer
-   * blocks share a multiprocessor; or the time of device memory, if that is longer.
+   * Returns the time of a launch: whole waves of blocks, and a last one that is shorter where fewer
+   * blocks share a multiprocessor.
    *
    * @param dramBytes bytes that the launch reads from device memory and writes to it
    */
   public double microseconds(long blocks, BlockWork block, double dramBytes) {
-    int resident = resident(block);
-    long slots = (long) multiprocessors * resident;
-    double cycles = blocks / slots * wave(block, resident);
-    long last = blocks % slots;
-    if (last > 0) {
-      cycles += wave(block, (int) Math.ceilDiv(last, multiprocessors));
+    if (blocks == 0) {
+      return LAUNCH_MICROSECONDS;
     }
-    return Math.max(
-            LAUNCH_MICROSECONDS + microseconds(latency() + cycles), streaming(dramBytes));
+    long slots = slots(block);
+    double ofBlock = dramBytes / blocks;
+    double cycles = blocks / slots * wave(block, slots, ofBlock);
+    if (blocks % slots > 0) {
+      cycles += wave(block, blocks % slots, ofBlock);
+    }
+    return LAUNCH_MICROSECONDS + microseconds(latency() + cycles);
   }
 
   /** Returns the time of a launch that does nothing but read and write so many bytes. */
@@ -149,10 +150,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
 
   /** Returns the time of launches that together do nothing but read and write so many bytes. */
   public double streaming(int launches, double bytes) {
-    var ceilings = gpu.ceilings();
-    double share = (double) multiprocessors / gpu.multiprocessors();
-    return launches * (LAUNCH_MICROSECONDS + microseconds(latency()))
-        + 1e6 * bytes / (ceilings.dram().sustained() * share);
+    return launches * LAUNCH_MICROSECONDS
+        + microseconds(launches * latency() + bytes / dramBytesPerCycle());
   }
 
   /**
@@ -177,20 +176,44 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return 1e6 * cycles / gpu.ceilings().clock();
   }
 
-  /** Returns the cycles of some blocks that a multiprocessor runs at the same time. */
-  private double wave(BlockWork block, int together) {
-    return Math.max(overlapped(block, together), overlapped(block, 1) + block.stalls());
+  /** Returns the cycles of blocks that run at the same time. */
+  private double wave(BlockWork block, long blocks, double dramBytes) {
+    int together = (int) Math.ceilDiv(blocks, (long) multiprocessors);
+    double shared = overlapped(block, together, Math.ceilDiv(blocks, (long) together), dramBytes);
+    double alone = overlapped(block, 1, 1, dramBytes) + block.stalls();
+    return Math.max(shared, alone);
   }
 
-  private double overlapped(BlockWork block, int together) {
+  /**
+   * Returns the cycles of blocks that never wait for a barrier.
+   *
+   * @param together blocks of a multiprocessor
+   * @param used multiprocessors
+   * @param dramBytes bytes of device memory that each block moves
+   */
+  private double overlapped(BlockWork block, int together, long used, double dramBytes) {
+    var ceilings = gpu.ceilings();
     double warps = Math.ceilDiv(block.threads(), Warps.SIZE);
     double computing = block.busy() * Math.max(together, BUSY_WARPS / warps);
-    var ceilings = gpu.ceilings();
+    double missed = Math.min(1, dramBytes / Math.max(1, block.bytes()));
+    double latency = L2_LATENCY + missed * (latency() - L2_LATENCY);
     double rate =
         Math.min(
             ceilings.l2BytesPerCycle() / gpu.multiprocessors(),
-            together * block.bytesInFlight() / latency());
-    double moving = block.bytes() == 0 ? 0 : together * block.bytes() / rate;
+            together * block.bytesInFlight() / latency);
+    double moving =
+        Math.max(
+            block.bytes() == 0 ? 0 : together * block.bytes() / rate,
+            together * used * dramBytes / dramBytesPerCycle());
     return Math.max(computing, moving) + APART * Math.min(computing, moving);
+  }
+
+  /** Returns the bytes that device memory moves in a cycle. */
+  private double dramBytesPerCycle() {
+    var ceilings = gpu.ceilings();
+    return ceilings.dram().sustained()
+        / ceilings.clock()
+        * multiprocessors
+        / gpu.multiprocessors();
   }
 }

@@ -201,9 +201,11 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         OTHER_REGISTERS + (int) held,
         0,
         machine.issueCycles(warps * (VALUE_INSTRUCTIONS * through + 2 * shuffles)),
-        // a block needs barriers, and the parts of its warps are reduced once more
+        // a block needs barriers, and the parts of its warps are reduced once more; each step
+        // waits for its loads
         SHUFFLE_CYCLES * (tile.team() > lanes ? 2 * shuffles : shuffles)
-            + (tile.team() > lanes ? 4 * Machine.BARRIER_CYCLES : 0),
+            + (tile.team() > lanes ? 4 * Machine.BARRIER_CYCLES : 0)
+            + (tile.whole() ? 0 : 2 * steps * Machine.BARRIER_CYCLES),
         moved,
         // half of the bytes are written, which nothing waits for
         moved / steps);
@@ -212,8 +214,10 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   /** The time of both launches of a split. */
   private double microseconds(Split split, Machine machine, Plan.Cost cost) {
     double bytes = cost.bytes() / rows / split.parts;
-    var work = work(split.tile, bytes, machine);
-    return 2 * machine.microseconds(rows * split.parts, work, cost.bytes() / 2);
+    long blocks = rows * split.parts;
+    // the first launch only reads, and the second reads the same from the L2 cache
+    return machine.microseconds(blocks, work(split.tile, bytes / 2, machine), cost.bytes() / 2)
+        + machine.microseconds(blocks, work(split.tile, bytes, machine), cost.bytes() / 2);
   }
 
   /**

@@ -183,7 +183,7 @@ final class TensorPlanner {
     var starts = problem.batch().starts();
     var machine = Machine.of(capability);
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    var work = work(variant, machine, stages, problem.outDType());
+    var work = work(problem, variant, machine, stages, problem.outDType());
     double microseconds = machine.microseconds(blocks, work, bytes(problem));
     var steps = new ArrayList<Step>();
     for (var start : starts) {
@@ -212,7 +212,7 @@ final class TensorPlanner {
     int stages = Math.ceilDiv(problem.k(), tile.k());
     ToDoubleFunction<Shares> microseconds =
         shares -> {
-          var work = work(first, machine, shares.stages(), DType.F32);
+          var work = work(problem, first, machine, shares.stages(), DType.F32);
           double sums = SplitVariant.workspaceBytes(tile, blocks * shares.count());
           return machine.microseconds(blocks * shares.count(), work, bytes(problem))
               + machine.sum(
@@ -260,7 +260,7 @@ final class TensorPlanner {
 
   /** The bytes that a launch reads from memory and writes to it. */
   private static double bytes(MatmulProblem problem) {
-    return problem.cost().bytes() / problem.batch().starts().size();
+    return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
   /**
@@ -270,7 +270,11 @@ final class TensorPlanner {
    * @param written dtype of what it writes
    */
   private static BlockWork work(
-      TensorVariant variant, Machine machine, int stages, DType written) {
+      MatmulProblem problem,
+      TensorVariant variant,
+      Machine machine,
+      int stages,
+      DType written) {
     var tile = variant.tile();
     var mma = variant.mma();
     double multiplyAdds = (double) tile.m() * tile.n() * tile.k();
@@ -292,6 +296,11 @@ final class TensorPlanner {
             Math.max(
                 machine.issueCycles(instructions), machine.sharedCycles(stageBytes + fragments)));
     double out = (double) tile.m() * tile.n() * written.bytes();
+    // rows and columns that the matrices do not have are not read
+    double stageRead =
+        (double) tile.k()
+            * (Math.min(tile.m(), problem.m()) * variant.a().dtype().bytes()
+                + Math.min(tile.n(), problem.n()) * variant.b().dtype().bytes());
     boolean copied = access(variant) >= MatrixStaging.LEAST_COPY;
     return new BlockWork(
         tile.threads(),
@@ -299,9 +308,9 @@ final class TensorPlanner {
         variant.sharedBytes(),
         stages * busy + machine.sharedCycles(out),
         stages * Machine.BARRIER_CYCLES,
-        (double) stages * stageBytes + out,
+        stages * stageRead + out,
         // copies fill the ring ahead, registers have one stage
-        copied ? (tile.stages() - 1.0) * stageBytes : stageBytes);
+        copied ? (tile.stages() - 1) * stageRead : stageRead);
   }
 
   /** The instructions of a warp that bring a stage of an operand. */

@@ -362,7 +362,7 @@ final class ProjectionPlanner {
     int group = TensorProjection.group(problem);
     double promoting = group == 0 ? 0 : (double) tile.m() * tile.n() * tile.k() / group;
     double instructions = (weights * (DECODING + STAGING) + promoting) / KernelBuilder.WARP;
-    double rows = (double) tile.m() * tile.k() * problem.in().bytes();
+    double rows = (double) Math.min(tile.m(), problem.m()) * tile.k() * problem.in().bytes();
     double weightsOfStage = weightBytes * weights / ((double) problem.columns() * problem.k());
     double out = (double) tile.m() * tile.n() * written.bytes();
     int sums = tile.warpM() * tile.warpN() / KernelBuilder.WARP;

@@ -48,6 +48,9 @@ public final class CoresPlanner {
   /** Instructions of an asynchronous copy: the copy, its predicate and its addresses. */
   private static final double COPY_INSTRUCTIONS = 4;
 
+  /** Bytes that a load takes from the L2 cache at least. */
+  private static final int SECTOR = 32;
+
   /** Bytes that an instruction reads from shared memory. */
   private static final double READ_BYTES = 16;
 
@@ -98,7 +101,8 @@ public final class CoresPlanner {
   private void naive() {
     double warps = NaiveVariant.THREADS / (double) KernelBuilder.WARP;
     double steps = problem.k();
-    double read = (NaiveVariant.TILE_M + NaiveVariant.TILE_N) * steps * problem.dtype().bytes();
+    // a warp reads a sector of one factor and all lanes of the other, and may miss the L1 cache
+    double read = warps * steps * (SECTOR + KernelBuilder.WARP * problem.dtype().bytes());
     whole(
         new NaiveVariant(Product.of(problem)),
         ProductParameters.blocks(problem, NaiveVariant.TILE_M, NaiveVariant.TILE_N),
@@ -202,7 +206,7 @@ public final class CoresPlanner {
 
   /** The bytes that a launch reads from memory and writes to it. */
   private double bytes() {
-    return problem.cost().bytes() / problem.batch().starts().size();
+    return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
   /** The time of a launch whose blocks share K, and of the one that adds their sums. */
