@@ -31,6 +31,9 @@ public record Machine(Gpu gpu, int multiprocessors) {
   /** Warps of a multiprocessor that together keep its units busy: two for each scheduler. */
   private static final double BUSY_WARPS = 8;
 
+  /** Instructions of each warp before its first load and after its last store: a round number. */
+  private static final double PROLOGUE_INSTRUCTIONS = 100;
+
   /** The share of the shorter of computing and reading that does not overlap with the longer. */
   private static final double APART = 0.25;
 
@@ -194,7 +197,9 @@ public record Machine(Gpu gpu, int multiprocessors) {
   private double overlapped(BlockWork block, int together, long used, double dramBytes) {
     var ceilings = gpu.ceilings();
     double warps = Math.ceilDiv(block.threads(), Warps.SIZE);
-    double computing = block.busy() * Math.max(together, BUSY_WARPS / warps);
+    double computing =
+        (block.busy() + issueCycles(PROLOGUE_INSTRUCTIONS * warps))
+            * Math.max(together, BUSY_WARPS / warps);
     double missed = Math.min(1, dramBytes / Math.max(1, block.bytes()));
     double latency = L2_LATENCY + missed * (latency() - L2_LATENCY);
     double rate =

@@ -201,14 +201,12 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         OTHER_REGISTERS + (int) held,
         0,
         machine.issueCycles(warps * (VALUE_INSTRUCTIONS * through + 2 * shuffles)),
-        // a block needs barriers, and the parts of its warps are reduced once more; each step
-        // waits for its loads
+        // a block needs barriers, and the parts of its warps are reduced once more
         SHUFFLE_CYCLES * (tile.team() > lanes ? 2 * shuffles : shuffles)
-            + (tile.team() > lanes ? 4 * Machine.BARRIER_CYCLES : 0)
-            + (tile.whole() ? 0 : 2 * steps * Machine.BARRIER_CYCLES),
+            + (tile.team() > lanes ? 4 * Machine.BARRIER_CYCLES : 0),
         moved,
-        // half of the bytes are written, which nothing waits for
-        moved / steps);
+        // half of the bytes are read, and a step waits for its loads before it computes
+        tile.whole() ? moved / 2 : bytes * tile.rows() / 2 / steps / 2);
   }
 
   /** The time of both launches of a split. */

@@ -96,7 +96,7 @@ class RowPlannerTest {
     assertThat(plan.explain())
         .startsWith(plan.kernel())
         .containsPattern(
-            "\\* softmax_f32_t32_v4x8: about [0-9.]+ us, 1024 blocks, 7 on a multiprocessor")
+            "\\* softmax_f32_t32_v4x8: about [0-9.]+ us, 1024 blocks, 8 on a multiprocessor")
         .containsPattern("  softmax_f32_t128_v4x2: about [0-9.]+ us, 4096 blocks");
     assertThat(plan.requiredSharedMemory()).isZero();
   }

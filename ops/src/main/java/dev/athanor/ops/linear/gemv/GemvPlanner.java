@@ -26,7 +26,7 @@ public final class GemvPlanner {
   /** The most blocks that parts of K give each multiprocessor, and the fewest rounds of a block. */
   private static final int BLOCKS = 4;
 
-  private static final int ROUNDS = 4;
+  private static final int ROUNDS = 2;
 
   /** Registers of a thread, most of them for loads in flight. */
   private static final int REGISTERS = 64;
