@@ -23,10 +23,8 @@ public final class GemvPlanner {
 
   private static final List<Integer> LANES_OF_A_ROW = List.of(32, GemvVariant.THREADS, 8);
 
-  /** The most blocks that parts of K give each multiprocessor, and the fewest rounds of a block. */
+  /** The most blocks that parts of K give each multiprocessor. */
   private static final int BLOCKS = 4;
-
-  private static final int ROUNDS = 2;
 
   /** Registers of a thread, most of them for loads in flight. */
   private static final int REGISTERS = 64;
@@ -70,7 +68,7 @@ public final class GemvPlanner {
       Capability capability,
       Candidates candidates) {
     var machine = Machine.of(capability);
-    int most = Math.ceilDiv(problem.depth(), ROUNDS * variant.step());
+    int most = Math.ceilDiv(problem.depth(), variant.step());
     IntStream.rangeClosed(1, BLOCKS)
         .mapToLong(each -> Math.ceilDiv((long) each * capability.multiprocessors(), blocks))
         .map(wanted -> Math.min(wanted, most))
@@ -140,7 +138,8 @@ public final class GemvPlanner {
             machine.laneCycles(elements, type)),
         Machine.BARRIER_CYCLES,
         rounds * moved,
-        moved);
+        // a round waits for its loads before it computes, so they are in flight half of the time
+        moved / 2);
   }
 
   private static List<Step> whole(GemvProblem problem, GemvVariant variant, int blocks) {

@@ -80,7 +80,7 @@ class GemvTest {
     "F16, false, 4096, 4096, gemv_f16_n32_a16",
     "F16, false, 4096, 4098, gemv_f16_n32_a4",
     "F32, false, 65536, 32, gemv_f32_n8_a16",
-    "F32, true, 64, 65536, gemv_f32_t32_a16_split256",
+    "F32, true, 64, 65536, gemv_f32_t32_a16_split342",
     "F32, true, 65536, 64, gemv_f32_t32_a16"
   })
   void takesAsManyLanesAndPartsAsSuitTheShape(
@@ -93,10 +93,10 @@ class GemvTest {
     var plan = plans(DType.F32, true, 64, 65_536).getFirst();
     assertThat(plan.explain())
         .containsPattern(
-            "\\* gemv_f32_t32_a16_split256: about [0-9.]+ us, 256 parts of K, 256 blocks, and a second"
+            "\\* gemv_f32_t32_a16_split342: about [0-9.]+ us, 342 parts of K, 342 blocks, and a second"
                 + " launch")
         .containsPattern("  gemv_f32_t32_a16: about [0-9.]+ us, 1 blocks, 4 on a multiprocessor");
-    assertThat(plan.workspaceBytes()).isEqualTo(256 * 64 * 4);
+    assertThat(plan.workspaceBytes()).isEqualTo(342 * 64 * 4);
     assertThat(plan.kernels()).hasSize(2);
   }
 
