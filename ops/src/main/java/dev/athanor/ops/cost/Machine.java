@@ -44,7 +44,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
   private static final double L2_LATENCY = 300;
 
   /** Bytes of a wavefront of shared memory. */
-  private static final double WAVEFRONT = 128;
+  public static final double WAVEFRONT = 128;
 
   /**
    * The machine for a device: the GPU of the same name, otherwise the first of the nearest target.

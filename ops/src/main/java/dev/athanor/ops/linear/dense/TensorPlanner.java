@@ -89,12 +89,20 @@ final class TensorPlanner {
       candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
       return;
     }
+    var inputs = Padding.none(problem);
+    offer(problem, inputs, capability, candidates);
+    Padding.of(problem).ifPresent(padded -> offer(problem, padded, capability, candidates));
+  }
+
+  /** Offers the kernels for factors as they are, or for copies with aligned rows. */
+  private static void offer(
+      MatmulProblem problem, Padding inputs, Capability capability, Candidates candidates) {
     for (var shape : SHAPES) {
       var variant =
           new TensorVariant(
               shape.tile(problem.dtype()),
-              problem.a(),
-              problem.b(),
+              inputs.a().operand(),
+              inputs.b().operand(),
               factors(problem, capability.target()),
               Optional.of(problem.epilogue()),
               Operand.access(problem.n(), problem.outDType()));
@@ -106,8 +114,8 @@ final class TensorPlanner {
         candidates.refuse(variant.name(), refusal.get());
         continue;
       }
-      whole(problem, variant, capability, candidates);
-      split(problem, variant, capability, candidates);
+      whole(problem, inputs, variant, capability, candidates);
+      split(problem, inputs, variant, capability, candidates);
     }
   }
 
@@ -177,7 +185,11 @@ final class TensorPlanner {
 
   /** A block computes its tile from the first of K to the last. */
   private static void whole(
-      MatmulProblem problem, TensorVariant variant, Capability capability, Candidates candidates) {
+      MatmulProblem problem,
+      Padding inputs,
+      TensorVariant variant,
+      Capability capability,
+      Candidates candidates) {
     var tile = variant.tile();
     long blocks = blocks(problem, tile);
     var starts = problem.batch().starts();
@@ -185,24 +197,31 @@ final class TensorPlanner {
     int stages = Math.ceilDiv(problem.k(), tile.k());
     var work = work(problem, variant, machine, stages, problem.outDType());
     double microseconds = machine.microseconds(blocks, work, bytes(problem));
-    var steps = new ArrayList<Step>();
+    var steps = new ArrayList<>(inputs.steps());
     for (var start : starts) {
-      var slots = ProductParameters.operands(problem, start, ProductParameters.c(problem, start));
+      var slots =
+          ProductParameters.operands(
+              problem, inputs.a(), inputs.b(), start, ProductParameters.c(problem, start));
       slots.addAll(problem.epilogue().slots(problem.alpha()));
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
     candidates.offer(
-        variant.name(),
-        starts.size() * microseconds,
-        "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
+        variant.name() + inputs.suffix(),
+        inputs.microseconds(machine) + starts.size() * microseconds,
+        "%d blocks, %d on a multiprocessor%s"
+            .formatted(blocks, machine.resident(work), inputs.explanation()),
         steps,
-        0);
+        inputs.workspaceBytes());
   }
 
   /** Several blocks share K, and a second launch adds what they have. */
   private static void split(
-      MatmulProblem problem, TensorVariant whole, Capability capability, Candidates candidates) {
+      MatmulProblem problem,
+      Padding inputs,
+      TensorVariant whole,
+      Capability capability,
+      Candidates candidates) {
     var tile = whole.tile();
     long blocks = blocks(problem, tile);
     var machine = Machine.of(capability);
@@ -213,10 +232,10 @@ final class TensorPlanner {
     ToDoubleFunction<Shares> microseconds =
         shares -> {
           var work = work(problem, first, machine, shares.stages(), DType.F32);
-          double sums = SplitVariant.workspaceBytes(tile, blocks * shares.count());
+          double bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
           return machine.microseconds(blocks * shares.count(), work, bytes(problem))
               + machine.sum(
-                  sums,
+                  bytes,
                   (double) blocks * tile.m() * tile.n() * problem.outDType().bytes(),
                   SplitVariant.rounds(shares.count()));
         };
@@ -229,9 +248,10 @@ final class TensorPlanner {
         new SplitVariant(
             tile, whole.mma().sum(), whole.order(), problem.epilogue(), whole.accessC());
     var starts = problem.batch().starts();
-    var steps = new ArrayList<Step>();
+    var sums = new Slot.Workspace(inputs.workspaceBytes());
+    var steps = new ArrayList<>(inputs.steps());
     for (var start : starts) {
-      var slots = ProductParameters.operands(problem, start, new Slot.Workspace(0));
+      var slots = ProductParameters.operands(problem, inputs.a(), inputs.b(), start, sums);
       slots.add(Slot.of(shares.stages() * tile.k()));
       steps.add(
           new Step(
@@ -242,7 +262,7 @@ final class TensorPlanner {
               slots));
       steps.add(
           second.step(
-              new Slot.Workspace(0),
+              sums,
               ProductParameters.c(problem, start),
               problem.m(),
               problem.n(),
@@ -251,11 +271,11 @@ final class TensorPlanner {
               problem.alpha()));
     }
     candidates.offer(
-        first.name() + shares.count(),
-        starts.size() * microseconds.applyAsDouble(shares),
-        "K in %d shares".formatted(shares.count()),
+        first.name() + shares.count() + inputs.suffix(),
+        inputs.microseconds(machine) + starts.size() * microseconds.applyAsDouble(shares),
+        "K in %d shares%s".formatted(shares.count(), inputs.explanation()),
         steps,
-        SplitVariant.workspaceBytes(tile, blocks * shares.count()));
+        inputs.workspaceBytes() + SplitVariant.workspaceBytes(tile, blocks * shares.count()));
   }
 
   /** The bytes that a launch reads from memory and writes to it. */
@@ -284,7 +304,6 @@ final class TensorPlanner {
         products * (widened ? WIDENED_INSTRUCTIONS : MMA_INSTRUCTIONS)
             + tile.warps() * (copies(variant.stageA(), variant.a(), tile)
                 + copies(variant.stageB(), variant.b(), tile));
-    int stageBytes = variant.stageA().bytes() + variant.stageB().bytes();
     double fragments =
         (double) tile.warps()
             * (tile.warpM() + tile.warpN())
@@ -294,7 +313,11 @@ final class TensorPlanner {
         Math.max(
             machine.tensorCycles(multiplyAdds, mma.a()),
             Math.max(
-                machine.issueCycles(instructions), machine.sharedCycles(stageBytes + fragments)));
+                machine.issueCycles(instructions),
+                machine.sharedCycles(
+                    stored(variant.stageA(), variant.a(), tile)
+                        + stored(variant.stageB(), variant.b(), tile)
+                        + fragments)));
     double out = (double) tile.m() * tile.n() * written.bytes();
     // rows and columns that the matrices do not have are not read
     double stageRead =
@@ -317,6 +340,18 @@ final class TensorPlanner {
   private static double copies(Stage stage, Operand operand, TensorTile tile) {
     return MatrixStaging.pieces(stage, operand.access(), tile.threads())
         * (operand.access() < MatrixStaging.LEAST_COPY ? ELEMENT_INSTRUCTIONS : COPY_INSTRUCTIONS);
+  }
+
+  /**
+   * The bytes of shared memory that could be written while a stage of an operand is brought: those
+   * of the stage, or a whole wavefront for each load and store of elements of a warp.
+   */
+  private static double stored(Stage stage, Operand operand, TensorTile tile) {
+    if (operand.access() >= MatrixStaging.LEAST_COPY) {
+      return stage.bytes();
+    }
+    int pieces = MatrixStaging.pieces(stage, operand.access(), tile.threads());
+    return 2 * Machine.WAVEFRONT * pieces * tile.warps();
   }
 
   private static long blocks(MatmulProblem problem, TensorTile tile) {
