@@ -40,7 +40,8 @@ public final class FlashPlanner {
    *
    * @param heads in the grid
    * @param group heads that share one of k and v
-   * @param rows queries of a head
+   * @param rows of a head: its queries, or those of all heads that are packed into it
+   * @param queries of a head that have different positions
    * @param keys the most that there are of a head
    * @param visible keys of a query on average
    * @param store where k and v are, in the inputs called {@code k} and {@code v}
@@ -52,6 +53,7 @@ public final class FlashPlanner {
       int heads,
       int group,
       int rows,
+      int queries,
       int keys,
       int d,
       int dv,
@@ -64,7 +66,45 @@ public final class FlashPlanner {
       Store store,
       String k,
       String v,
-      Pages pages) {}
+      Pages pages) {
+
+    /**
+     * The same, with the queries of the heads that share keys as the rows of one head. They lie one
+     * after the other in memory.
+     */
+    Task withHeadsPacked() {
+      return new Task(
+          dtype,
+          batch,
+          heads / group,
+          1,
+          rows * group,
+          queries,
+          keys,
+          d,
+          dv,
+          score,
+          scale,
+          cap,
+          window,
+          visible,
+          logSumExp,
+          store,
+          k,
+          v,
+          pages);
+    }
+
+    /** Whether rows are packed, and a mask asks for the place of a query in its head. */
+    boolean packed() {
+      return store == Store.DENSE && rows > queries;
+    }
+
+    /** Whether heads have too few queries for a tile of so many rows, but share keys. */
+    boolean packs(Tile tile) {
+      return store == Store.DENSE && group > 1 && rows < tile.rows();
+    }
+  }
 
   /** The extents of a paged cache. */
   public record Pages(int maxBlocks, int blocks, int blockSize) {
@@ -113,15 +153,23 @@ public final class FlashPlanner {
               tile.toString(), "%s is computed by %s".formatted(task.dtype.text(), wanted));
           continue;
         }
-        judge(task, tile, 1, candidates, capability);
-        // of a tile with more rows than there are queries, a smaller one splits better
-        if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
-          splits(task, tile, capability)
-              .ifPresent(splits -> judge(task, tile, splits, candidates, capability));
+        offer(task, tiles, tile, candidates, capability);
+        if (task.packs(tiles.getLast())) {
+          offer(task.withHeadsPacked(), tiles, tile, candidates, capability);
         }
       }
     }
     return candidates.plans(outputs, cost);
+  }
+
+  private static void offer(
+      Task task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
+    judge(task, tile, 1, candidates, capability);
+    // of a tile with more rows than there are queries, a smaller one splits better
+    if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
+      splits(task, tile, capability)
+          .ifPresent(splits -> judge(task, tile, splits, candidates, capability));
+    }
   }
 
   /** The cheapest number of splits; none where a block alone is right. */
@@ -152,7 +200,8 @@ public final class FlashPlanner {
       Task task, Tile tile, int splits, Candidates candidates, Capability capability) {
     boolean split = splits > 1;
     var variant = variant(task, tile, splits);
-    var name = variant.name();
+    // without a mask the kernel is the same as for heads that are not packed
+    var name = variant.name() + (task.packed() && !variant.packed() ? "_packed" : "");
     if (!candidates.runs(Target.SM_80, name)) {
       return;
     }
@@ -185,6 +234,7 @@ public final class FlashPlanner {
         task.score,
         task.logSumExp && splits == 1,
         task.store,
+        task.packed() && task.score.hides(),
         splits > 1);
   }
 
@@ -267,6 +317,9 @@ public final class FlashPlanner {
             Slot.of(task.group),
             Slot.of(task.d),
             Slot.of(task.dv)));
+    if (variant.packed()) {
+      slots.add(Slot.of(task.queries));
+    }
     if (split) {
       slots.addAll(List.of(Slot.of(task.batch), Slot.of(splits)));
     }
