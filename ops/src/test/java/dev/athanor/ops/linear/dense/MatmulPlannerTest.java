@@ -78,7 +78,7 @@ class MatmulPlannerTest {
         "F32; 2,1,128,65536; 1,2,65536,128; 2; matmul_f32_128x64x8_nn_a16_b16_c16_split49",
         "F64; 64,1,128,256; 1,64,256,128; 1; matmul_f64_64x64x16_mma_nn_a16_b16_c16",
         "F32; 64,1,1,256; 1,64,256,128; 1; gemv_f32_t32_a16",
-        "F32; 2,1,1,65536; 1,2,65536,128; 2; gemv_f32_t32_a16_split64",
+        "F32; 2,1,1,65536; 1,2,65536,128; 2; gemv_f32_t32_a16_split128",
         "F16; 3,1,4,128,256; 1,5,4,256,128; 3; matmul_f16_32x64x32x4_nn_a16_b16_f16_c16"
       })
   void broadcastProductsTakeFewLaunches(
