@@ -49,6 +49,7 @@ public class MatmulProfileTest {
     for (var plan : MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
       all.addAll(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches());
     }
+    all.removeIf(profile -> profile.kernel().startsWith("pad_"));
     return all;
   }
 
