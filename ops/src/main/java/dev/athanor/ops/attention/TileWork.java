@@ -18,12 +18,9 @@ public record TileWork(
 
   /**
    * Instructions of a score: it is scaled, compared, exponentiated, summed and converted. Source:
-   * the ledger of first choices, as the two below.
+   * the ledger of first choices, as the next constant.
    */
   private static final double SCORE_INSTRUCTIONS = 8;
-
-  /** Instructions of a main loop for each {@code mma}, its share of the reads of fragments too. */
-  private static final double MMA_INSTRUCTIONS = 1.75;
 
   /** Instructions for each multiply-add without tensor cores: itself, and reads of factors. */
   private static final double FMA_INSTRUCTIONS = 1.25;
@@ -33,8 +30,6 @@ public record TileWork(
 
   /** Registers of a thread for addresses, limits and the softmax. */
   private static final int OTHER_REGISTERS = 80;
-
-  private static final int MOST_REGISTERS = 255;
 
   /** Columns of queries that stay in registers. */
   private static final int KEPT = 128;
@@ -56,7 +51,7 @@ public record TileWork(
         tensor ? machine.tensorCycles(multiplyAdds, type) : machine.laneCycles(multiplyAdds, type);
     double instructions =
         (tensor
-                ? MMA_INSTRUCTIONS * multiplyAdds / MMA
+                ? Machine.MMA_INSTRUCTIONS * multiplyAdds / MMA
                 : FMA_INSTRUCTIONS * multiplyAdds / KernelBuilder.WARP)
             + SCORE_INSTRUCTIONS * scores / KernelBuilder.WARP;
     // each warp reads the whole tile
@@ -80,6 +75,6 @@ public record TileWork(
   private int registers(boolean tensor) {
     int ofLane = tile.warpRows() * (dv + tile.columns()) / KernelBuilder.WARP;
     int kept = tensor ? tile.warpRows() * Math.min(d, KEPT) / KernelBuilder.WARP / 2 : 0;
-    return Math.min(MOST_REGISTERS, ofLane + kept + OTHER_REGISTERS);
+    return Math.min(Machine.MOST_REGISTERS, ofLane + kept + OTHER_REGISTERS);
   }
 }

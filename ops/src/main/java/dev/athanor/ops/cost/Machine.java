@@ -28,6 +28,21 @@ public record Machine(Gpu gpu, int multiprocessors) {
   /** Cycles from one barrier to the next that nothing within a block overlaps. */
   public static final double BARRIER_CYCLES = 100;
 
+  /** The most registers that a thread can have. */
+  public static final int MOST_REGISTERS = 255;
+
+  /**
+   * Instructions of a main loop beside its copies, for each {@code mma}: that one, and its share of
+   * the reads of fragments. Source: the ledger of first choices.
+   */
+  public static final double MMA_INSTRUCTIONS = 1.75;
+
+  /**
+   * Instructions of an asynchronous copy: the copy, its predicate and its addresses. Source: the
+   * ledger of first choices.
+   */
+  public static final double COPY_INSTRUCTIONS = 4;
+
   /** Warps of a multiprocessor that together keep its units busy: two for each scheduler. */
   private static final double BUSY_WARPS = 8;
 

@@ -54,9 +54,6 @@ final class TensorPlanner {
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
-  /** The most registers that a thread can have. */
-  private static final int MOST_REGISTERS = 255;
-
   /** Registers of a thread for what all kernels have: addresses, sizes, places in the ring. */
   private static final int OTHER_REGISTERS = 48;
 
@@ -67,18 +64,10 @@ final class TensorPlanner {
    */
   private static final int PROMOTED_REGISTERS = 128;
 
-  /**
-   * Instructions of a main loop beside its copies, for each {@code mma}: that one, and its share of
-   * the reads of fragments. Source: the ledger of first choices.
-   */
-  private static final double MMA_INSTRUCTIONS = 1.75;
-
-  /** The same where bytes become f16 first. */
+  /** Instructions for each {@code mma} where bytes become f16 first. */
   private static final double WIDENED_INSTRUCTIONS = 3.5;
 
-  /** Instructions of an asynchronous copy, and of an element that moves through registers. */
-  private static final double COPY_INSTRUCTIONS = 4;
-
+  /** Instructions of an element that moves through registers. */
   private static final double ELEMENT_INSTRUCTIONS = 6;
 
   private TensorPlanner() {}
@@ -134,10 +123,10 @@ final class TensorPlanner {
               .formatted(mma.k()));
     }
     int registers = registers(variant, target);
-    if (registers > MOST_REGISTERS) {
+    if (registers > Machine.MOST_REGISTERS) {
       return Optional.of(
           "with rows aligned to %d bytes it takes about %d registers a thread on %s, and %d are the most"
-              .formatted(access(variant), registers, target, MOST_REGISTERS));
+              .formatted(access(variant), registers, target, Machine.MOST_REGISTERS));
     }
     if (blocks(problem, tile) > Integer.MAX_VALUE) {
       return Optional.of(
@@ -301,7 +290,7 @@ final class TensorPlanner {
     double products = multiplyAdds / (mma.m() * mma.n() * mma.k());
     boolean widened = variant.factors() == Factors.WIDENED;
     double instructions =
-        products * (widened ? WIDENED_INSTRUCTIONS : MMA_INSTRUCTIONS)
+        products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS)
             + tile.warps() * (copies(variant.stageA(), variant.a(), tile)
                 + copies(variant.stageB(), variant.b(), tile));
     double fragments =
@@ -327,7 +316,7 @@ final class TensorPlanner {
     boolean copied = access(variant) >= MatrixStaging.LEAST_COPY;
     return new BlockWork(
         tile.threads(),
-        Math.min(MOST_REGISTERS, registers(variant, machine.gpu().target())),
+        Math.min(Machine.MOST_REGISTERS, registers(variant, machine.gpu().target())),
         variant.sharedBytes(),
         stages * busy + machine.sharedCycles(out),
         stages * Machine.BARRIER_CYCLES,
@@ -339,7 +328,7 @@ final class TensorPlanner {
   /** The instructions of a warp that bring a stage of an operand. */
   private static double copies(Stage stage, Operand operand, TensorTile tile) {
     return MatrixStaging.pieces(stage, operand.access(), tile.threads())
-        * (operand.access() < MatrixStaging.LEAST_COPY ? ELEMENT_INSTRUCTIONS : COPY_INSTRUCTIONS);
+        * (operand.access() < MatrixStaging.LEAST_COPY ? ELEMENT_INSTRUCTIONS : Machine.COPY_INSTRUCTIONS);
   }
 
   /**

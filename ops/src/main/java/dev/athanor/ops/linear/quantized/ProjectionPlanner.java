@@ -71,9 +71,6 @@ final class ProjectionPlanner {
   /** Bytes of a load that is not copied to shared memory, of which a lane has two in flight. */
   private static final int LOAD_BYTES = 16;
 
-  /** The most registers that a thread can have. */
-  private static final int MOST_REGISTERS = 255;
-
   private final ProjectionProblem problem;
   private final double weightBytes;
   private final Capability device;
@@ -199,7 +196,7 @@ final class ProjectionPlanner {
     var work =
         new BlockWork(
             threads,
-            Math.min(MOST_REGISTERS, 48 + columns * (16 + 4 * rows())),
+            Math.min(Machine.MOST_REGISTERS, 48 + columns * (16 + 4 * rows())),
             shared,
             machine.issueCycles(decoding),
             Machine.BARRIER_CYCLES,

@@ -45,9 +45,6 @@ public final class CoresPlanner {
           new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
           new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
-  /** Instructions of an asynchronous copy: the copy, its predicate and its addresses. */
-  private static final double COPY_INSTRUCTIONS = 4;
-
   /** Bytes that a load takes from the L2 cache at least. */
   private static final int SECTOR = 32;
 
@@ -144,7 +141,7 @@ public final class CoresPlanner {
                 * (sums + (tile.partM() + tile.partN()) * bytes / READ_BYTES)
             : 0;
     double instructions =
-        steps * (perStep + copies * bytes * COPY_INSTRUCTIONS) / KernelBuilder.WARP;
+        steps * (perStep + copies * bytes * Machine.COPY_INSTRUCTIONS) / KernelBuilder.WARP;
     double multiplyAdds = tile.m() * tile.n() * steps;
     double multiplying =
         tile.unit() == Unit.MMA

@@ -54,10 +54,10 @@ class CoresMatmulTest {
     }
   }
 
-  /** The naive kernel takes any shape, but kernels that stage tiles are faster. */
+  /** The naive kernel takes any shape. Only for a single number it is the fastest. */
   @ParameterizedTest
-  @CsvSource({"F32, 1, 1, 1", "F32, 16, 16, 16", "F64, 33, 1, 5", "F64, 4096, 4096, 4096"})
-  void theNaiveKernelIsOfferedAndNeverFirst(DType dtype, int m, int n, int k) {
+  @CsvSource({"F32, 16, 16, 16", "F64, 33, 1, 5", "F64, 4096, 4096, 4096"})
+  void theNaiveKernelIsOfferedAndNotFirst(DType dtype, int m, int n, int k) {
     var types = Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n));
     var plans =
         MATMUL.plans(types, Attributes.of(MATMUL.description(), Map.of()), TestDevices.H200);
