@@ -9,7 +9,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
-import dev.athanor.ops.cost.LaunchTime;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,9 +110,9 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
               .bounds(launch, gpu, dramBytes)
               .bounds();
       double micros = bounds.isEmpty() ? 0 : 1e6 * bounds.getFirst().seconds();
-      return micros > LaunchTime.LEAST_MICROSECONDS
+      return micros > Machine.LAUNCH_MICROSECONDS
           ? new LaunchBound(micros, name(bounds.getFirst()))
-          : new LaunchBound(LaunchTime.LEAST_MICROSECONDS, "launch (assumed)");
+          : new LaunchBound(Machine.LAUNCH_MICROSECONDS, "launch (assumed)");
     }
 
     private static String name(Roofline.Bound bound) {
@@ -167,7 +167,7 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
         "- The emulator ran up to %d blocks of each launch, spread evenly over the grid, and counted their work. The others count like these."
             .formatted(blocks),
         "- A launch takes as long as the resource that it keeps busy longest, and at least %.1f µs (assumed). Launches add up."
-            .formatted(LaunchTime.LEAST_MICROSECONDS),
+            .formatted(Machine.LAUNCH_MICROSECONDS),
         "- `dram`: each input is read once and each output written once, at %.0f GB/s (%s); the data sheet says %.0f GB/s, to which the last column refers."
             .formatted(
                 dram.sustained() / 1e9,

@@ -18,6 +18,14 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
 
   static final int THREADS = 64;
 
+  /** Splits whose loads are in flight at once: ptxas unrolls the loops over splits by four. */
+  private static final int UNROLL = 4;
+
+  /** Loads of a thread, one after the other: the maximum, the sum, and the columns. */
+  static int rounds(int dv, int splits) {
+    return (2 + Math.ceilDiv(dv, THREADS)) * Math.ceilDiv(splits, UNROLL);
+  }
+
   @Override
   public String name() {
     return "attention_combine_" + dtype.text() + (logSumExp ? "_lse" : "");

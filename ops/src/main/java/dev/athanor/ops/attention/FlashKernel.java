@@ -20,8 +20,9 @@ import java.util.stream.IntStream;
  * copied while values are multiplied, and values while keys are.
  *
  * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
- * [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of {@code heads}
- * in each batch there are {@code rows} queries; {@code group} heads share a head of k and v. A
+ * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of
+ * {@code heads} in each batch there are {@code rows} queries; {@code group} heads share a head of k
+ * and v. Packed rows are those of several heads with {@code queries} each. A
  * kernel that splits writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code
  * lse[splits, batch, heads, rows]} the logarithm to base 2.
  *
@@ -66,6 +67,7 @@ final class FlashKernel {
     final Int group = k.integer("group");
     final Int d = k.integer("d");
     final Int dv = k.integer("dv");
+    final Int queries = variant.packed() ? k.integer("queries") : rows;
     final Int splits;
     final Score.Device score;
     final Int firstRow;
@@ -99,7 +101,7 @@ final class FlashKernel {
       var sharedHead = slot.div(group);
       var present =
           cached ? lengths.load(batch).integer().max(k.integer(0)).min(capacity) : capacity;
-      score = variant.score().new Device(k, rows, present);
+      score = variant.score().new Device(k, queries, present);
       if (paged) {
         var pages =
             new Pages(
@@ -123,7 +125,22 @@ final class FlashKernel {
     /** The keys that the query of a row sees. */
     Range visible(Int row) {
       // in a cache all rows are heads of the one newest query
-      return score.keysOf(cached ? score.keys().plus(-1) : score.position(row));
+      return score.keysOf(cached ? score.keys().plus(-1) : score.position(query(row)));
+    }
+
+    private Int query(Int row) {
+      return variant.packed() ? row.rem(queries) : row;
+    }
+
+    /** The keys of the earliest query of the block. */
+    Range first() {
+      return visible(variant.packed() ? k.integer(0) : firstRow);
+    }
+
+    /** The keys of the latest query of the block; packed rows may have all queries. */
+    Range last() {
+      return visible(
+          variant.packed() ? queries.plus(-1) : firstRow.plus(tile.rows()).min(rows).plus(-1));
     }
   }
 
@@ -141,8 +158,8 @@ final class FlashKernel {
     var values = engine.tile(shared, variant.valuesAt(), tile.columns(), variant.dv());
     engine.own(shared, variant.ownAt());
 
-    var first = block.visible(block.firstRow);
-    var last = block.visible(block.firstRow.plus(tile.rows()).min(block.rows).plus(-1));
+    var first = block.first();
+    var last = block.last();
     var bounds = part(block, first, last);
     var limit = block.score.keys();
 

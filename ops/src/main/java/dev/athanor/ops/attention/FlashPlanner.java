@@ -10,10 +10,15 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
 
 /** Chooses the tiles of attention, and whether the keys are split over several blocks. */
 public final class FlashPlanner {
@@ -23,17 +28,10 @@ public final class FlashPlanner {
 
   private static final int MOST_SPLITS = 128;
 
-  /** Warps of a multiprocessor that together keep it busy. */
-  private static final double BUSY_WARPS = 8;
+  /** The fewest and the most blocks that splits give each multiprocessor. */
+  private static final int LEAST_FILLINGS = 2;
 
-  /**
-   * What it costs a warp to copy a column of keys and values, where to multiply 16 rows with it
-   * costs 1.
-   */
-  private static final double COPY = 1;
-
-  /** The share of what a block does by itself and of what all share that do not overlap. */
-  private static final double APART = 0.25;
+  private static final int MOST_FILLINGS = 4;
 
   private FlashPlanner() {}
 
@@ -42,7 +40,8 @@ public final class FlashPlanner {
    *
    * @param heads in the grid
    * @param group heads that share one of k and v
-   * @param rows queries of a head
+   * @param rows of a head: its queries, or those of all heads that are packed into it
+   * @param queries of a head that have different positions
    * @param keys the most that there are of a head
    * @param visible keys of a query on average
    * @param store where k and v are, in the inputs called {@code k} and {@code v}
@@ -54,6 +53,7 @@ public final class FlashPlanner {
       int heads,
       int group,
       int rows,
+      int queries,
       int keys,
       int d,
       int dv,
@@ -66,7 +66,45 @@ public final class FlashPlanner {
       Store store,
       String k,
       String v,
-      Pages pages) {}
+      Pages pages) {
+
+    /**
+     * The same, with the queries of the heads that share keys as the rows of one head. They lie one
+     * after the other in memory.
+     */
+    Task withHeadsPacked() {
+      return new Task(
+          dtype,
+          batch,
+          heads / group,
+          1,
+          rows * group,
+          queries,
+          keys,
+          d,
+          dv,
+          score,
+          scale,
+          cap,
+          window,
+          visible,
+          logSumExp,
+          store,
+          k,
+          v,
+          pages);
+    }
+
+    /** Whether rows are packed, and a mask asks for the place of a query in its head. */
+    boolean packed() {
+      return store == Store.DENSE && rows > queries;
+    }
+
+    /** Whether heads have too few queries for a tile of so many rows, but share keys. */
+    boolean packs(Tile tile) {
+      return store == Store.DENSE && group > 1 && rows < tile.rows();
+    }
+  }
 
   /** The extents of a paged cache. */
   public record Pages(int maxBlocks, int blocks, int blockSize) {
@@ -115,22 +153,43 @@ public final class FlashPlanner {
               tile.toString(), "%s is computed by %s".formatted(task.dtype.text(), wanted));
           continue;
         }
-        judge(task, tile, 1, candidates, capability);
-        // of a tile with more rows than there are queries, a smaller one splits better
-        if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
-          judge(task, tile, splits(task, tile, capability), candidates, capability);
+        offer(task, tiles, tile, candidates, capability);
+        if (task.packs(tiles.getLast())) {
+          offer(task.withHeadsPacked(), tiles, tile, candidates, capability);
         }
       }
     }
     return candidates.plans(outputs, cost);
   }
 
-  /** As many as make two blocks for each multiprocessor; 0 where a block alone is right. */
-  private static int splits(Task task, Tile tile, Capability capability) {
-    long enough = Math.ceilDiv(2L * capability.multiprocessors(), blocks(task, tile));
-    int most = Math.ceilDiv(task.keys, LEAST_TILES * tile.columns());
-    int splits = (int) Math.min(Math.min(enough, most), MOST_SPLITS);
-    return splits > 1 ? splits : 0;
+  private static void offer(
+      Task task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
+    judge(task, tile, 1, candidates, capability);
+    // of a tile with more rows than there are queries, a smaller one splits better
+    if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
+      splits(task, tile, capability)
+          .ifPresent(splits -> judge(task, tile, splits, candidates, capability));
+    }
+  }
+
+  /** The cheapest number of splits; none where a block alone is right. */
+  private static OptionalInt splits(Task task, Tile tile, Capability capability) {
+    var machine = Machine.of(capability);
+    int most = Math.min(MOST_SPLITS, Math.ceilDiv(task.keys, LEAST_TILES * tile.columns()));
+    return IntStream.rangeClosed(LEAST_FILLINGS, MOST_FILLINGS)
+        .map(fillings ->
+            (int)
+                Math.min(
+                    most,
+                    Math.ceilDiv(
+                        (long) fillings * capability.multiprocessors(), blocks(task, tile))))
+        .filter(splits -> splits > 1)
+        .boxed()
+        .min(
+            Comparator.comparingDouble(
+                splits -> microseconds(task, variant(task, tile, splits), splits, machine)))
+        .map(OptionalInt::of)
+        .orElseGet(OptionalInt::empty);
   }
 
   private static long blocks(Task task, Tile tile) {
@@ -139,23 +198,10 @@ public final class FlashPlanner {
 
   private static void judge(
       Task task, Tile tile, int splits, Candidates candidates, Capability capability) {
-    if (splits == 0) {
-      return;
-    }
     boolean split = splits > 1;
-    var variant =
-        new FlashVariant(
-            tile,
-            task.dtype,
-            FlashVariant.padded(task.d),
-            FlashVariant.padded(task.dv),
-            RowCopy.access((long) task.d * task.dtype.bytes()),
-            RowCopy.access((long) task.dv * task.dtype.bytes()),
-            task.score,
-            task.logSumExp && !split,
-            task.store,
-            split);
-    var name = variant.name();
+    var variant = variant(task, tile, splits);
+    // without a mask the kernel is the same as for heads that are not packed
+    var name = variant.name() + (task.packed() && !variant.packed() ? "_packed" : "");
     if (!candidates.runs(Target.SM_80, name)) {
       return;
     }
@@ -164,36 +210,70 @@ public final class FlashPlanner {
       candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
       return;
     }
-    // A block's warps copy a tile of keys and values together and multiply it each for itself.
-    int warps = tile.threads() / 32;
-    double waves = Math.ceil(blocks * warps / (capability.multiprocessors() * BUSY_WARPS));
-    double tiles = Math.ceil(task.visible / splits / tile.columns());
-    double step = tile.columns() * (tile.warpRows() / 16.0 + COPY / warps);
-    // All blocks of a multiprocessor share what it multiplies and receives.
-    double most = Math.max(tile.rows() / 16.0 / BUSY_WARPS, received(tile.unit()));
-    double busy = blocks / (double) capability.multiprocessors() * tile.columns() * most;
-    double perTile = Math.max(waves * step, busy) + APART * Math.min(waves * step, busy);
-    double time = tiles * perTile + (split ? 4 * tile.columns() + splits : 0);
+    var machine = Machine.of(capability);
     candidates.offer(
         name,
-        time,
-        "%.0f waves of blocks and %.0f tiles of %.0f%s"
+        microseconds(task, variant, splits, machine),
+        "%d blocks, %d on a multiprocessor%s"
             .formatted(
-                waves, tiles, perTile, split ? ", and %d splits to combine".formatted(splits) : ""),
+                blocks,
+                machine.resident(work(task, variant, splits, machine)),
+                split ? ", and %d splits to combine".formatted(splits) : ""),
         steps(task, variant, (int) blocks, splits),
         split ? partialBytes(task, splits) + lseBytes(task, splits) : 0);
   }
 
-  /**
-   * What it costs a multiprocessor to receive a column: 20 bytes a cycle, as memory gives all of
-   * them, against the multiply-adds of {@link #BUSY_WARPS} times 16 rows, 1024 a cycle of 16-bit
-   * elements by tensor cores and 128 of f32 without.
-   */
-  private static double received(Tile.Unit unit) {
-    return switch (unit) {
-      case TENSOR -> 2 / 20.0 * 1024 / (16 * BUSY_WARPS);
-      case CORES -> 4 / 20.0 * 128 / (16 * BUSY_WARPS);
-    };
+  private static FlashVariant variant(Task task, Tile tile, int splits) {
+    return new FlashVariant(
+        tile,
+        task.dtype,
+        FlashVariant.padded(task.d),
+        FlashVariant.padded(task.dv),
+        RowCopy.access((long) task.d * task.dtype.bytes()),
+        RowCopy.access((long) task.dv * task.dtype.bytes()),
+        task.score,
+        task.logSumExp && splits == 1,
+        task.store,
+        task.packed() && task.score.hides(),
+        splits > 1);
+  }
+
+  private static BlockWork work(Task task, FlashVariant variant, int splits, Machine machine) {
+    var tile = variant.tile();
+    var work =
+        new TileWork(
+            machine,
+            tile,
+            task.dtype,
+            variant.d(),
+            variant.dv(),
+            variant.d() + variant.dv(),
+            variant.sharedBytes());
+    int written = splits > 1 ? Float.BYTES : task.dtype.bytes();
+    return work.over(
+        Math.ceil(task.visible / splits / tile.columns()),
+        tile.rows() * ((double) task.d * task.dtype.bytes() + task.dv * written));
+  }
+
+  /** The time of attention, and of combining its splits. */
+  private static double microseconds(
+      Task task, FlashVariant variant, int splits, Machine machine) {
+    int bytes = task.dtype.bytes();
+    double rows = queries(task) * (double) (task.d + task.dv) * bytes;
+    double keys =
+        (double) task.batch * task.heads / task.group * task.keys * (task.d + task.dv) * bytes;
+    double attending =
+        machine.microseconds(
+            blocks(task, variant.tile()) * splits,
+            work(task, variant, splits, machine),
+            rows + keys);
+    return splits == 1
+        ? attending
+        : attending
+            + machine.sum(
+                partialBytes(task, splits) + lseBytes(task, splits),
+                queries(task) * (double) task.dv * bytes,
+                CombineVariant.rounds(task.dv, splits));
   }
 
   private static long queries(Task task) {
@@ -237,6 +317,9 @@ public final class FlashPlanner {
             Slot.of(task.group),
             Slot.of(task.d),
             Slot.of(task.dv)));
+    if (variant.packed()) {
+      slots.add(Slot.of(task.queries));
+    }
     if (split) {
       slots.addAll(List.of(Slot.of(task.batch), Slot.of(splits)));
     }

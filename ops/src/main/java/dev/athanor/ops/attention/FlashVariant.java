@@ -17,6 +17,8 @@ import java.util.Locale;
  * @param accessV the same of v and out
  * @param logSumExp whether lse is written
  * @param store where keys and values are
+ * @param packed whether rows are the queries of several heads, one head after the other, and a mask
+ *     asks for the place of a query in its head
  * @param split whether a block has a part of the keys only, and writes to the workspace
  */
 public record FlashVariant(
@@ -29,6 +31,7 @@ public record FlashVariant(
     Score score,
     boolean logSumExp,
     Store store,
+    boolean packed,
     boolean split)
     implements Variant {
 
@@ -90,7 +93,7 @@ public record FlashVariant(
   /** For instance {@code attention_f16_d64_tensor_64x64w16_causal_lse}. */
   @Override
   public String name() {
-    return "attention_%s_d%s%s_%s%s%s%s%s%s"
+    return "attention_%s_d%s%s_%s%s%s%s%s%s%s"
         .formatted(
             dtype.text(),
             d,
@@ -100,6 +103,7 @@ public record FlashVariant(
             score.suffix(),
             logSumExp ? "_lse" : "",
             store == Store.DENSE ? "" : "_" + store.name().toLowerCase(Locale.ROOT),
+            packed ? "_packed" : "",
             split ? "_split" : "");
   }
 }

@@ -10,6 +10,7 @@ import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
@@ -25,14 +26,14 @@ public final class Candidates {
   /**
    * A way to compute the problem.
    *
-   * @param cost relative time, smaller is better; infinite for one that cannot be used
-   * @param reason why it cannot be used, or what it costs
+   * @param microseconds expected time; infinite for one that cannot be used
+   * @param reason why it cannot be used, or how it computes
    */
   private record Candidate(
-      String name, double cost, String reason, List<Step> steps, long workspaceBytes) {
+      String name, double microseconds, String reason, List<Step> steps, long workspaceBytes) {
 
     boolean usable() {
-      return Double.isFinite(cost);
+      return Double.isFinite(microseconds);
     }
   }
 
@@ -46,22 +47,23 @@ public final class Candidates {
    * Adds a way that the device may run; where a step is beyond its limits it is refused instead.
    *
    * @param name the kernel variant, as {@link Plan#kernel()}
-   * @param cost relative time, smaller is better
-   * @param reason what it costs, for {@link Plan#explain()}
+   * @param microseconds expected time, from {@link Machine}
+   * @param how it computes, for {@link Plan#explain()}
    */
   public Candidates offer(
-      String name, double cost, String reason, List<Step> steps, long workspaceBytes) {
+      String name, double microseconds, String how, List<Step> steps, long workspaceBytes) {
     var refusal = steps.stream().flatMap(step -> step.refusal(device).stream()).findFirst();
     if (refusal.isPresent()) {
       return refuse(name, refusal.get());
     }
-    all.add(new Candidate(name, cost, reason, List.copyOf(steps), workspaceBytes));
+    var reason = String.format(Locale.ROOT, "about %.1f us, %s", microseconds, how);
+    all.add(new Candidate(name, microseconds, reason, List.copyOf(steps), workspaceBytes));
     return this;
   }
 
   /** A way of one launch without workspace, which is called as its variant is. */
-  public Candidates offer(double cost, String reason, Step step) {
-    return offer(step.variant().name(), cost, reason, List.of(step), 0);
+  public Candidates offer(double microseconds, String how, Step step) {
+    return offer(step.variant().name(), microseconds, how, List.of(step), 0);
   }
 
   /** Adds a way that cannot be used, and why. */
@@ -85,7 +87,7 @@ public final class Candidates {
    * @throws OpException.UnsupportedOnDevice when there is none, with each way's reason
    */
   public List<LaunchPlan> plans(Map<String, TensorType> outputs, Plan.Cost cost) {
-    var ranked = all.stream().sorted(Comparator.comparingDouble(Candidate::cost)).toList();
+    var ranked = all.stream().sorted(Comparator.comparingDouble(Candidate::microseconds)).toList();
     var plans =
         ranked.stream()
             .filter(Candidate::usable)

@@ -74,21 +74,30 @@ public final class ProductParameters {
    * @param c where they go
    */
   public static List<Slot> operands(MatmulProblem problem, Batch.Start start, Slot c) {
-    long matrixA = (long) problem.m() * problem.k();
-    long matrixB = (long) problem.k() * problem.n();
+    return operands(problem, Source.ofA(problem), Source.ofB(problem), start, c);
+  }
+
+  /**
+   * The same, of factors that may be copies in the workspace.
+   *
+   * @param c where the products go
+   */
+  public static List<Slot> operands(
+      MatmulProblem problem, Source a, Source b, Batch.Start start, Slot c) {
     var slots =
         new ArrayList<>(
             List.of(
-                new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
-                new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
+                a.slot(start.a()),
+                b.slot(start.b()),
                 c,
                 Slot.of(problem.m()),
                 Slot.of(problem.n()),
                 Slot.of(problem.k()),
-                Slot.of(problem.leadingDimensionA()),
-                Slot.of(problem.leadingDimensionB())));
+                Slot.of(a.leadingDimension()),
+                Slot.of(b.leadingDimension())));
     slots.addAll(
-        BatchParameters.slots(problem.batch(), matrixA, matrixB, (long) problem.m() * problem.n()));
+        BatchParameters.slots(
+            problem.batch(), a.matrix(), b.matrix(), (long) problem.m() * problem.n()));
     return slots;
   }
 

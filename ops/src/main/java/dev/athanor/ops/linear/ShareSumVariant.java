@@ -51,6 +51,11 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
     return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, slots);
   }
 
+  /** Loads of a thread, one after the other, that add so many shares. */
+  public static int rounds(int shares) {
+    return Math.ceilDiv(shares, WARPS * UNROLL);
+  }
+
   /** Bytes of the workspace that holds the sums. */
   public static long workspaceBytes(Epilogue epilogue, long count, int shares) {
     return count * shares * epilogue.sum().bytes();

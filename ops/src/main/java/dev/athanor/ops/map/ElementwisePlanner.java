@@ -11,6 +11,7 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +64,7 @@ public record ElementwisePlanner(
     if (candidates.runs(Target.SM_80, first.name())) {
       candidates.offer(
           first.name(),
-          cost.bytes(),
+          Machine.of(capability).streaming(steps.size(), cost.bytes()),
           "%d elements, %d at once".formatted(output.shape().elements(), first.vector()),
           steps,
           0);

@@ -19,6 +19,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.ElementwiseOps;
 import dev.athanor.ops.map.ElementwisePlanner;
 import dev.athanor.ops.problem.Checks;
@@ -100,7 +101,7 @@ public final class GatherOp implements Op {
     var cost = new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
-          variant.name(), cost.bytes(), "%d rows of %d accesses".formatted(rows, perRow), steps, 0);
+          variant.name(), Machine.of(capability).streaming(steps.size(), cost.bytes()), "%d rows of %d accesses".formatted(rows, perRow), steps, 0);
     }
     return candidates.plans(Map.of("y", output), cost);
   }

@@ -20,6 +20,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.Conversion;
 import dev.athanor.ops.map.ElementwiseOps;
 import dev.athanor.ops.map.ElementwisePlanner;
@@ -114,7 +115,8 @@ public final class TransposeOp implements Op {
     var candidates = new Candidates("transpose of " + x.dtype().text(), capability);
     var step = turn(x, loops);
     if (candidates.runs(Target.SM_80, step.variant().name())) {
-      candidates.offer(cost.bytes(), "%s tiles".formatted(step.grid().x()), step);
+      candidates.offer(
+          Machine.of(capability).streaming(1, cost.bytes()), "%s tiles".formatted(step.grid().x()), step);
     }
     return candidates.plans(Map.of("y", output), cost);
   }

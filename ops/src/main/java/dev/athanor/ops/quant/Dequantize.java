@@ -19,6 +19,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -189,12 +190,15 @@ public final class Dequantize implements Op {
     var problem = problem(inputs, attributes);
     var candidates = new Candidates("dequantize", capability);
     var name = problem.step.variant().name();
-    if (candidates.runs(Target.SM_80, name)) {
-      candidates.offer(1, "the one way: a thread for each 16 bytes of y", problem.step);
-    }
     var outputs = Map.of("y", problem.y);
-    return candidates.plans(
-        outputs, Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs));
+    var cost = Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs);
+    if (candidates.runs(Target.SM_80, name)) {
+      candidates.offer(
+          Machine.of(capability).streaming(cost.bytes()),
+          "the one way: a thread for each 16 bytes of y",
+          problem.step);
+    }
+    return candidates.plans(outputs, cost);
   }
 
   @Override

@@ -1,5 +1,6 @@
 package dev.athanor.ops.quant;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
@@ -19,7 +20,9 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,6 +35,15 @@ import java.util.random.RandomGenerator;
 public final class QuantizeInt8 implements Op {
 
   private static final double MOST = 127;
+
+  /** Instructions for each element: it is converted, compared or scaled, and packed. */
+  private static final double INSTRUCTIONS = 4;
+
+  /** Registers of a thread. */
+  private static final int REGISTERS = 40;
+
+  /** Bytes of a load. */
+  private static final int LOAD_BYTES = 16;
 
   /** The least scale of numbers that are not all 0: smaller ones of f32 lose digits. */
   static final float LEAST_SCALE = Float.MIN_NORMAL;
@@ -94,7 +106,7 @@ public final class QuantizeInt8 implements Op {
     var candidates = new Candidates("quantize-int8", capability);
     var row = new QuantizeVariant(QuantizeVariant.Pass.ROWS, x.dtype(), vector);
     if (candidates.runs(Target.SM_80, row.name())) {
-      offerRows(candidates, row, blocksX, vectors);
+      offerRows(candidates, row, x, blocksX, vectors, capability);
       if (!perRow) {
         offerParts(candidates, x, vector, vectors, capability);
       }
@@ -103,9 +115,15 @@ public final class QuantizeInt8 implements Op {
   }
 
   private static void offerRows(
-      Candidates candidates, QuantizeVariant variant, int rows, int vectors) {
+      Candidates candidates,
+      QuantizeVariant variant,
+      TensorType x,
+      int rows,
+      int vectors,
+      Capability capability) {
+    var machine = Machine.of(capability);
     candidates.offer(
-        rows == 1 ? vectors : 1,
+        machine.microseconds(rows, work(x, rows, 2, machine), 1.5 * x.bytes()),
         "a block for each row, which reads it twice",
         new Step(
             variant,
@@ -115,9 +133,29 @@ public final class QuantizeInt8 implements Op {
             List.of(Slot.input("x"), Slot.output("q"), Slot.output("scale"), Slot.of(vectors))));
   }
 
+  /**
+   * The work of a block.
+   *
+   * @param blocks that share x
+   * @param times that it reads its elements
+   */
+  private static BlockWork work(TensorType x, int blocks, int times, Machine machine) {
+    double elements = (double) x.shape().elements() / blocks;
+    double bytes = elements * x.dtype().bytes();
+    return new BlockWork(
+        QuantizeVariant.THREADS,
+        REGISTERS,
+        0,
+        machine.issueCycles(times * INSTRUCTIONS * elements / KernelBuilder.WARP),
+        2 * times * Machine.BARRIER_CYCLES,
+        times * bytes,
+        Math.min(bytes, (double) QuantizeVariant.THREADS * LOAD_BYTES));
+  }
+
   /** All numbers in two launches: parts of them are looked at, then the parts' results are. */
   private static void offerParts(
       Candidates candidates, TensorType x, int vector, int vectors, Capability capability) {
+    var machine = Machine.of(capability);
     int wanted = Math.ceilDiv(vectors, QuantizeVariant.THREADS);
     int parts = Math.min(wanted, Math.min(MOST_PARTS, 4 * capability.multiprocessors()));
     var greatest = new QuantizeVariant(QuantizeVariant.Pass.GREATEST, x.dtype(), vector);
@@ -129,7 +167,9 @@ public final class QuantizeInt8 implements Op {
     both.addAll(List.of(Slot.output("q"), Slot.output("scale")));
     candidates.offer(
         quantise.name(),
-        2.0 * QuantizeVariant.THREADS + 2.0 * vectors / parts,
+        2
+            * machine.microseconds(
+                parts, work(x, parts, 1, machine), x.bytes()),
         "%d blocks, in two launches".formatted(parts),
         List.of(
             new Step(greatest, Dim3.of(parts), QuantizeVariant.THREADS, 0, slots),

@@ -1,5 +1,6 @@
 package dev.athanor.ops.reduce;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
@@ -15,7 +16,9 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reduce.ReduceVariant.Layout;
 import java.util.ArrayList;
@@ -40,13 +43,11 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
   /** The attribute of the dtype of y, where it is not that of x. */
   static final String OUT = "outDtype";
 
-  /** Blocks that a multiprocessor runs at the same time. */
-  private static final int RESIDENT = 2048 / ReduceVariant.THREADS;
+  /** Instructions for each element: it is converted and combined. */
+  private static final double INSTRUCTIONS = 3;
 
-  /** What a block does besides its rounds, and what a launch costs, in rounds. */
-  private static final int BLOCK_ROUNDS = 2;
-
-  private static final int LAUNCH_ROUNDS = 16;
+  /** Registers of a thread. */
+  private static final int REGISTERS = 40;
 
   private static final int ALIGNMENT = 256;
 
@@ -112,10 +113,9 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     if (!able(blocks, variant, candidates)) {
       return;
     }
-    long cost = cost(variant, blocks, problem.n, capability);
     candidates.offer(
-        (double) cost,
-        "%d blocks, about %d rounds".formatted(blocks, cost),
+        microseconds(variant, problem, blocks, problem.n, Machine.of(capability)),
+        "%d blocks".formatted(blocks),
         step(
             variant,
             problem,
@@ -153,14 +153,15 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
       long all = (long) problem.outer * segments * problem.inner * type.bytes();
       bytes += Math.ceilDiv(all, ALIGNMENT) * ALIGNMENT;
     }
-    long cost =
-        LAUNCH_ROUNDS
-            + cost(first, launched, segment, capability)
-            + cost(second, second.blocks(problem.outer, problem.inner, 1), segments, capability);
+    var machine = Machine.of(capability);
     candidates.offer(
         first.name(),
-        (double) cost,
-        "%d segments, %d blocks, about %d rounds".formatted(segments, launched, cost),
+        microseconds(first, problem, launched, segment, machine)
+            + machine.sum(
+                bytes,
+                problem.output.bytes(),
+                Math.ceilDiv(segments, second.round())),
+        "%d segments, %d blocks".formatted(segments, launched),
         List.of(
             step(first, problem, problem.n, segment, segments, List.of(Slot.input("x")), states),
             step(second, problem, segments, segments, 1, states, List.of(Slot.output("y")))),
@@ -176,10 +177,30 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     return candidates.runs(Target.SM_80, variant.name());
   }
 
-  /** Rounds of loads, one after the other. */
-  private static long cost(ReduceVariant variant, long blocks, int length, Capability capability) {
-    long waves = Math.ceilDiv(blocks, (long) RESIDENT * capability.multiprocessors());
-    return waves * (BLOCK_ROUNDS + Math.ceilDiv(length, variant.round()));
+  /**
+   * The time of a launch that reads all of x.
+   *
+   * @param length of n that the threads that reduce together go along
+   */
+  private static double microseconds(
+      ReduceVariant variant, Problem problem, long blocks, int length, Machine machine) {
+    double elements = (double) problem.outer * problem.n * problem.inner;
+    double bytes = elements * problem.in.bytes();
+    double rounds = Math.ceilDiv(length, variant.round());
+    // a block pads its rows to whole rounds
+    double moved =
+        (double) ReduceVariant.THREADS * variant.depth() * variant.vector() * problem.in.bytes();
+    var work =
+        new BlockWork(
+            ReduceVariant.THREADS,
+            REGISTERS,
+            0,
+            machine.issueCycles(
+                INSTRUCTIONS * rounds * moved / problem.in.bytes() / KernelBuilder.WARP),
+            4 * Machine.BARRIER_CYCLES,
+            rounds * moved,
+            moved);
+    return machine.microseconds(blocks, work, bytes);
   }
 
   private static Step step(

@@ -1,5 +1,6 @@
 package dev.athanor.ops.row;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
@@ -8,7 +9,9 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -39,14 +42,17 @@ public record RowPlanner(long rows, long groups, int access, int values) {
    */
   private static final int VALUES_OF_STEP = 16;
 
-  /** Threads of a multiprocessor that are at work at once. */
-  private static final int RESIDENT = 1024;
-
   /** The threads of a block that has a part of a row. */
   private static final int TEAM_OF_PART = 128;
 
-  /** The time of a launch in values that a thread goes through. */
-  private static final double LAUNCH = 40;
+  /** Instructions for each value: it is converted, exponentiated or scaled, and summed. */
+  private static final double VALUE_INSTRUCTIONS = 8;
+
+  /** Cycles of a step of a reduction: a shuffle and an addition. */
+  private static final double SHUFFLE_CYCLES = 30;
+
+  /** Registers of a thread beside the values that it holds. */
+  private static final int OTHER_REGISTERS = 32;
 
   /**
    * What a plan does.
@@ -77,7 +83,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
       Function<RowTile, Launches> launches,
       Map<String, TensorType> outputs,
       Plan.Cost cost) {
-    return candidates(op, capability, launches).plans(outputs, cost);
+    return candidates(op, capability, launches, cost).plans(outputs, cost);
   }
 
   /**
@@ -92,17 +98,17 @@ public record RowPlanner(long rows, long groups, int access, int values) {
       Function<Split, Launches> split,
       Map<String, TensorType> outputs,
       Plan.Cost cost) {
-    var candidates = candidates(op, capability, launches);
-    split(capability)
+    var candidates = candidates(op, capability, launches, cost);
+    var machine = Machine.of(capability);
+    split(machine, cost)
         .ifPresent(chosen -> {
           var made = split.apply(chosen);
           var name = made.steps.getLast().variant().name();
           if (candidates.runs(Target.SM_80, name)) {
-            double work = work(chosen, capability);
             candidates.offer(
                 name,
-                work,
-                "%d parts of a row, two launches, together %.0f".formatted(chosen.parts, work),
+                microseconds(chosen, machine, cost),
+                "%d parts of a row, two launches".formatted(chosen.parts),
                 made.steps,
                 made.workspaceBytes);
           }
@@ -111,8 +117,9 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   private Candidates candidates(
-      String op, Capability capability, Function<RowTile, Launches> launches) {
+      String op, Capability capability, Function<RowTile, Launches> launches, Plan.Cost cost) {
     var candidates = new Candidates(op, capability);
+    var machine = Machine.of(capability);
     for (var tile : tiles()) {
       var made = launches.apply(tile);
       var name =
@@ -123,12 +130,12 @@ public record RowPlanner(long rows, long groups, int access, int values) {
               .orElseThrow()
               .name();
       if (candidates.runs(Target.SM_80, name)) {
-        double waves = waves(rows * (double) tile.team(), capability);
-        double work = work(tile);
+        var work = work(tile, cost.bytes() / rows, machine);
+        long blocks = Math.ceilDiv(rows, tile.rows());
         candidates.offer(
             name,
-            waves * work,
-            "%.1f waves of threads, each %.0f".formatted(waves, work),
+            machine.microseconds(blocks, work, cost.bytes()),
+            "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
             made.steps,
             made.workspaceBytes);
       }
@@ -136,16 +143,12 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     return candidates;
   }
 
-  private static double waves(double threads, Capability capability) {
-    return Math.max(1, threads / (RESIDENT * capability.multiprocessors()));
-  }
-
   /**
    * The cheapest split. There is none for rows that a team can hold, nor where blocks with a row
    * each keep more than half of the multiprocessors busy.
    */
-  private Optional<Split> split(Capability capability) {
-    if (tiles().getFirst().whole() || 2 * rows > capability.multiprocessors()) {
+  private Optional<Split> split(Machine machine, Plan.Cost cost) {
+    if (tiles().getFirst().whole() || 2 * rows > machine.multiprocessors()) {
       return Optional.empty();
     }
     return IntStream.iterate(1, n -> n * values <= VALUES_OF_STEP, n -> 2 * n)
@@ -153,7 +156,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
           var tile = new RowTile(TEAM_OF_PART, access, vectors, true);
           return new Split(tile, (int) Math.ceilDiv(groups, (long) tile.team() * vectors));
         })
-        .min(Comparator.comparingDouble(split -> work(split, capability)));
+        .min(Comparator.comparingDouble(split -> microseconds(split, machine, cost)));
   }
 
   /**
@@ -179,25 +182,40 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     return Long.highestOneBit(2 * least - 1);
   }
 
-  /** The time of a thread: values that it goes through, and the steps of two reductions. */
-  private double work(RowTile tile) {
-    double perStep = (double) tile.vectors() * values;
-    double through =
-        tile.whole()
-            ? perStep
-            : 2 * perStep * Math.ceilDiv(groups, (long) tile.team() * tile.vectors());
-    int lanes = Math.min(tile.team(), 32);
-    // a block needs barriers, and the parts of its warps are reduced once more
-    return through + 2 * (Integer.numberOfTrailingZeros(lanes) + (tile.team() > lanes ? 10 : 0));
+  /**
+   * The work of a block with a team for each row, or each part of a row.
+   *
+   * @param bytes of a row, read and written
+   */
+  private BlockWork work(RowTile tile, double bytes, Machine machine) {
+    double held = (double) tile.vectors() * values;
+    // a row that is gone through in steps is read again
+    long steps = tile.whole() ? 1 : Math.ceilDiv(groups, (long) tile.team() * tile.vectors());
+    double through = tile.whole() ? held : 2 * held * steps;
+    int lanes = Math.min(tile.team(), KernelBuilder.WARP);
+    double shuffles = 2.0 * Integer.numberOfTrailingZeros(lanes);
+    double warps = tile.threads() / (double) KernelBuilder.WARP;
+    double moved = bytes * tile.rows() * (tile.whole() ? 1 : 1.5);
+    return new BlockWork(
+        tile.threads(),
+        OTHER_REGISTERS + (int) held,
+        0,
+        machine.issueCycles(warps * (VALUE_INSTRUCTIONS * through + 2 * shuffles)),
+        // a block needs barriers, and the parts of its warps are reduced once more
+        SHUFFLE_CYCLES * (tile.team() > lanes ? 2 * shuffles : shuffles)
+            + (tile.team() > lanes ? 4 * Machine.BARRIER_CYCLES : 0),
+        moved,
+        // half of the bytes are read, and a step waits for its loads before it computes
+        tile.whole() ? moved / 2 : bytes * tile.rows() / 2 / steps / 2);
   }
 
-  /** The time of both launches of a split, beyond that of a single launch. */
-  private double work(Split split, Capability capability) {
-    int team = split.tile.team();
-    // a block reads a maximum and a sum of each part of its row
-    double combine = 2.0 * Math.ceilDiv(split.parts, team);
-    double threads = (double) rows * split.parts * team;
-    return waves(threads, capability) * (2 * work(split.tile) + combine) + LAUNCH;
+  /** The time of both launches of a split. */
+  private double microseconds(Split split, Machine machine, Plan.Cost cost) {
+    double bytes = cost.bytes() / rows / split.parts;
+    long blocks = rows * split.parts;
+    // the first launch only reads, and the second reads the same from the L2 cache
+    return machine.microseconds(blocks, work(split.tile, bytes / 2, machine), cost.bytes() / 2)
+        + machine.microseconds(blocks, work(split.tile, bytes, machine), cost.bytes() / 2);
   }
 
   /**

@@ -34,6 +34,9 @@ public record SplitVariant(
   private static final int WARPS = 4;
   private static final int REGISTERS = 4;
 
+  /** Shares whose loads are in flight at once: ptxas unrolls the loop over shares by four. */
+  private static final int UNROLL = 4;
+
   /**
    * The launch that adds up.
    *
@@ -68,6 +71,11 @@ public record SplitVariant(
   /** The dynamic shared memory of a block. */
   private int sharedBytes() {
     return WARPS * SumStore.bytes(tile.warpN(), Epilogue.type(epilogue.out()));
+  }
+
+  /** Loads of a thread, one after the other, that add so many shares. */
+  public static int rounds(int shares) {
+    return Math.ceilDiv(shares, UNROLL);
   }
 
   /** The memory for the sums of a number of blocks. */

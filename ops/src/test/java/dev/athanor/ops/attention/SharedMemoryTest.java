@@ -42,6 +42,7 @@ class SharedMemoryTest {
         new Score(false, false, false, false),
         false,
         Store.DENSE,
+        false,
         false);
   }
 

@@ -22,7 +22,9 @@ import dev.athanor.ops.attention.AttentionReference;
 import dev.athanor.ops.attention.RowCopy;
 import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.attention.Tile;
+import dev.athanor.ops.attention.TileWork;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -93,11 +95,15 @@ public final class AttentionBackward implements Op {
             "it needs %d blocks, and 2^31 - 1 are the most".formatted(Math.max(blocks, rows)));
         continue;
       }
-      double waves = Math.ceil((blocks + keyBlocks) / (double) capability.multiprocessors());
+      double microseconds =
+          Machine.of(capability).streaming(2.0 * rows * p.dv() * p.dtype().bytes())
+              + microseconds(p, queries, blocks, capability)
+              + microseconds(p, keys, keyBlocks, capability);
       candidates.offer(
           name,
-          waves * (tile.rows() + 32),
-          "%.0f waves of blocks of %d rows".formatted(waves, tile.rows()),
+          microseconds,
+          "%d blocks for dq and %d for dk and dv, of %d rows"
+              .formatted(blocks, keyBlocks, tile.rows()),
           List.of(
               delta(p, (int) rows),
               step(p, queries, (int) blocks, "dq"),
@@ -106,6 +112,25 @@ public final class AttentionBackward implements Op {
     }
     double flops = 2 * p.pairs() * (3.0 * p.d() + 2.0 * p.dv());
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
+  }
+
+  /** The time of the launch for dq, or of the one for dk and dv. */
+  private static double microseconds(
+      AttentionProblem p, BackwardVariant variant, long blocks, Capability capability) {
+    var tile = variant.tile();
+    boolean ofQueries = variant.of() == BackwardVariant.Of.QUERIES;
+    // scores, gradients of weights and dq; or scores, gradients of weights, dk and dv
+    int depth = 2 * variant.d() + (ofQueries ? 1 : 2) * variant.dv();
+    var machine = Machine.of(capability);
+    var work =
+        new TileWork(
+            machine, tile, p.dtype(), variant.d(), variant.dv(), depth, variant.sharedBytes());
+    double tiles = p.pairs() / ((double) blocks * tile.rows() * tile.columns());
+    double ofRow = (p.d() + p.dv()) * (double) p.dtype().bytes();
+    double rows =
+        p.batch() * ((double) p.heads() * p.queries() + (double) p.sharedHeads() * p.keys());
+    return machine.microseconds(
+        blocks, work.over(Math.max(1, tiles), 2 * tile.rows() * ofRow), 2 * rows * ofRow);
   }
 
   private static void mustBe(String name, String letters, TensorType tensor, Shape shape) {

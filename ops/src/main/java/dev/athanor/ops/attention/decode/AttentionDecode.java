@@ -101,6 +101,7 @@ public final class AttentionDecode implements Op {
             p.sharedHeads(),
             1,
             p.heads() / p.sharedHeads(),
+            1,
             p.capacity(),
             p.d(),
             p.dv(),

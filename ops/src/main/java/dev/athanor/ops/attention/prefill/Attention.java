@@ -92,6 +92,7 @@ public final class Attention implements Op {
             p.heads(),
             p.heads() / p.sharedHeads(),
             p.queries(),
+            p.queries(),
             p.keys(),
             p.d(),
             p.dv(),

@@ -19,15 +19,17 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.TensorTile;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -44,6 +46,9 @@ public final class LayerNormLinear implements Op {
 
   private static final int DEPTH = 64;
   private static final int STAGES = 3;
+
+  /** Registers of a thread beside its sums. */
+  private static final int OTHER_REGISTERS = 64;
 
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
@@ -207,12 +212,32 @@ public final class LayerNormLinear implements Op {
       Capability device) {
     int across = Math.ceilDiv(problem.n, tileN);
     int down = Math.ceilDiv(problem.m, tileM);
-    double waves = Math.ceil((double) across * down / device.multiprocessors());
-    // what a block multiplies and what it reads, the rows once more for their means
-    double block = (double) tileM * tileN + 16.0 * (2 * tileM + tileN);
+    var machine = Machine.of(device);
+    int bytes = problem.dtype.bytes();
+    double multiplyAdds = (double) tileM * tileN * problem.k;
+    var type = Epilogue.type(problem.dtype);
+    double multiplying =
+        problem.dtype == DType.F32
+            ? machine.laneCycles(multiplyAdds, type)
+            : machine.tensorCycles(multiplyAdds, type);
+    // the rows are read once more for their means
+    double read = (2.0 * tileM + tileN) * problem.k * bytes;
+    var work =
+        new BlockWork(
+            threads,
+            OTHER_REGISTERS + 2 * tileM * tileN / threads,
+            shared,
+            Math.max(multiplying, machine.sharedCycles(read)),
+            Math.ceilDiv(problem.k, DEPTH) * Machine.BARRIER_CYCLES,
+            read + (double) tileM * tileN * bytes,
+            (STAGES - 1.0) * (tileM + tileN) * DEPTH * bytes);
+    double all =
+        ((double) problem.m * problem.k + (double) problem.n * problem.k) * bytes
+            + problem.output().bytes();
+    long blocks = (long) across * down;
     candidates.offer(
-        waves * block,
-        String.format(Locale.ROOT, "%.0f waves of blocks, each %.0f", waves, block),
+        machine.microseconds(blocks, work, all),
+        "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
         new Step(variant, new Dim3(across, down, 1), threads, shared, problem.slots()));
   }
 

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Chooses how a product is computed. Each family of kernels has a planner that offers them; costs
- * are microseconds of a rough model, so that families compare.
+ * Chooses how a product is computed. Each family of kernels has a planner that offers them. All
+ * costs are microseconds of {@link dev.athanor.ops.cost.Machine}, so that families compare.
  */
 final class MatmulPlanner {
 

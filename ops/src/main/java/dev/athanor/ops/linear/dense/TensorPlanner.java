@@ -6,8 +6,9 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
-import dev.athanor.ops.cost.LaunchTime;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
 import dev.athanor.ops.tile.Factors;
@@ -15,11 +16,12 @@ import dev.athanor.ops.tile.MatrixStaging;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.SplitVariant;
+import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.TensorTile;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
+import java.util.function.ToDoubleFunction;
 
 /**
  * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
@@ -52,9 +54,6 @@ final class TensorPlanner {
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
-  /** The most registers that a thread can have. */
-  private static final int MOST_REGISTERS = 255;
-
   /** Registers of a thread for what all kernels have: addresses, sizes, places in the ring. */
   private static final int OTHER_REGISTERS = 48;
 
@@ -65,14 +64,11 @@ final class TensorPlanner {
    */
   private static final int PROMOTED_REGISTERS = 128;
 
-  /** Multiply-adds of 16-bit elements that a multiprocessor does in a cycle. */
-  private static final double PRODUCTS_PER_CYCLE = 1024;
+  /** Instructions for each {@code mma} where bytes become f16 first. */
+  private static final double WIDENED_INSTRUCTIONS = 3.5;
 
-  /** Cycles until the first stage of a block is there. */
-  private static final double BLOCK_CYCLES = 1500;
-
-  /** Cycles from one stage to the next that nothing shortens. */
-  private static final double STAGE_CYCLES = 100;
+  /** Instructions of an element that moves through registers. */
+  private static final double ELEMENT_INSTRUCTIONS = 6;
 
   private TensorPlanner() {}
 
@@ -82,12 +78,20 @@ final class TensorPlanner {
       candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
       return;
     }
+    var inputs = Padding.none(problem);
+    offer(problem, inputs, capability, candidates);
+    Padding.of(problem).ifPresent(padded -> offer(problem, padded, capability, candidates));
+  }
+
+  /** Offers the kernels for factors as they are, or for copies with aligned rows. */
+  private static void offer(
+      MatmulProblem problem, Padding inputs, Capability capability, Candidates candidates) {
     for (var shape : SHAPES) {
       var variant =
           new TensorVariant(
               shape.tile(problem.dtype()),
-              problem.a(),
-              problem.b(),
+              inputs.a().operand(),
+              inputs.b().operand(),
               factors(problem, capability.target()),
               Optional.of(problem.epilogue()),
               Operand.access(problem.n(), problem.outDType()));
@@ -99,8 +103,8 @@ final class TensorPlanner {
         candidates.refuse(variant.name(), refusal.get());
         continue;
       }
-      whole(problem, variant, capability, candidates);
-      split(problem, variant, capability, candidates);
+      whole(problem, inputs, variant, capability, candidates);
+      split(problem, inputs, variant, capability, candidates);
     }
   }
 
@@ -119,10 +123,10 @@ final class TensorPlanner {
               .formatted(mma.k()));
     }
     int registers = registers(variant, target);
-    if (registers > MOST_REGISTERS) {
+    if (registers > Machine.MOST_REGISTERS) {
       return Optional.of(
           "with rows aligned to %d bytes it takes about %d registers a thread on %s, and %d are the most"
-              .formatted(access(variant), registers, target, MOST_REGISTERS));
+              .formatted(access(variant), registers, target, Machine.MOST_REGISTERS));
     }
     if (blocks(problem, tile) > Integer.MAX_VALUE) {
       return Optional.of(
@@ -170,47 +174,73 @@ final class TensorPlanner {
 
   /** A block computes its tile from the first of K to the last. */
   private static void whole(
-      MatmulProblem problem, TensorVariant variant, Capability capability, Candidates candidates) {
+      MatmulProblem problem,
+      Padding inputs,
+      TensorVariant variant,
+      Capability capability,
+      Candidates candidates) {
     var tile = variant.tile();
     long blocks = blocks(problem, tile);
-    double rounds = Math.ceil(blocks / (double) capability.multiprocessors());
+    var starts = problem.batch().starts();
+    var machine = Machine.of(capability);
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    double cycles = rounds * blockCycles(problem, variant, stages, problem.outDType());
-    var steps = new ArrayList<Step>();
-    for (var start : problem.batch().starts()) {
-      var slots = ProductParameters.operands(problem, start, ProductParameters.c(problem, start));
+    var work = work(problem, variant, machine, stages, problem.outDType());
+    double microseconds = machine.microseconds(blocks, work, bytes(problem));
+    var steps = new ArrayList<>(inputs.steps());
+    for (var start : starts) {
+      var slots =
+          ProductParameters.operands(
+              problem, inputs.a(), inputs.b(), start, ProductParameters.c(problem, start));
       slots.addAll(problem.epilogue().slots(problem.alpha()));
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
-    var reason = "%.0f blocks a multiprocessor".formatted(rounds);
-    offer(problem, candidates, variant.name(), cycles, steps, 0, reason);
+    candidates.offer(
+        variant.name() + inputs.suffix(),
+        inputs.microseconds(machine) + starts.size() * microseconds,
+        "%d blocks, %d on a multiprocessor%s"
+            .formatted(blocks, machine.resident(work), inputs.explanation()),
+        steps,
+        inputs.workspaceBytes());
   }
 
   /** Several blocks share K, and a second launch adds what they have. */
   private static void split(
-      MatmulProblem problem, TensorVariant whole, Capability capability, Candidates candidates) {
+      MatmulProblem problem,
+      Padding inputs,
+      TensorVariant whole,
+      Capability capability,
+      Candidates candidates) {
     var tile = whole.tile();
     long blocks = blocks(problem, tile);
+    var machine = Machine.of(capability);
+    var first =
+        new TensorVariant(
+            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    var found = Shares.of(stages, blocks, capability);
+    ToDoubleFunction<Shares> microseconds =
+        shares -> {
+          var work = work(problem, first, machine, shares.stages(), DType.F32);
+          double bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
+          return machine.microseconds(blocks * shares.count(), work, bytes(problem))
+              + machine.sum(
+                  bytes,
+                  (double) blocks * tile.m() * tile.n() * problem.outDType().bytes(),
+                  SplitVariant.rounds(shares.count()));
+        };
+    var found = Shares.cheapest(stages, blocks, capability, microseconds);
     if (found.isEmpty()) {
       return;
     }
     var shares = found.get();
-    var first =
-        new TensorVariant(
-            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
     var second =
         new SplitVariant(
             tile, whole.mma().sum(), whole.order(), problem.epilogue(), whole.accessC());
-    long bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
-    double cycles =
-        blockCycles(problem, first, shares.stages(), DType.F32)
-            + bytes / (LaunchTime.BYTES_PER_CYCLE * capability.multiprocessors());
-    var steps = new ArrayList<Step>();
-    for (var start : problem.batch().starts()) {
-      var slots = ProductParameters.operands(problem, start, new Slot.Workspace(0));
+    var starts = problem.batch().starts();
+    var sums = new Slot.Workspace(inputs.workspaceBytes());
+    var steps = new ArrayList<>(inputs.steps());
+    for (var start : starts) {
+      var slots = ProductParameters.operands(problem, inputs.a(), inputs.b(), start, sums);
       slots.add(Slot.of(shares.stages() * tile.k()));
       steps.add(
           new Step(
@@ -221,7 +251,7 @@ final class TensorPlanner {
               slots));
       steps.add(
           second.step(
-              new Slot.Workspace(0),
+              sums,
               ProductParameters.c(problem, start),
               problem.m(),
               problem.n(),
@@ -229,50 +259,88 @@ final class TensorPlanner {
               shares.count(),
               problem.alpha()));
     }
-    offer(
-        problem,
-        candidates,
-        first.name() + shares.count(),
-        cycles,
+    candidates.offer(
+        first.name() + shares.count() + inputs.suffix(),
+        inputs.microseconds(machine) + starts.size() * microseconds.applyAsDouble(shares),
+        "K in %d shares%s".formatted(shares.count(), inputs.explanation()),
         steps,
-        bytes,
-        "K in %d shares".formatted(shares.count()));
+        inputs.workspaceBytes() + SplitVariant.workspaceBytes(tile, blocks * shares.count()));
+  }
+
+  /** The bytes that a launch reads from memory and writes to it. */
+  private static double bytes(MatmulProblem problem) {
+    return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
   /**
-   * Offers a way.
+   * The work of a block.
    *
-   * @param cycles that a multiprocessor takes for one round of its steps
+   * @param stages of K that it computes
+   * @param written dtype of what it writes
    */
-  private static void offer(
+  private static BlockWork work(
       MatmulProblem problem,
-      Candidates candidates,
-      String name,
-      double cycles,
-      List<Step> steps,
-      long workspaceBytes,
-      String reason) {
-    double microseconds =
-        steps.size() * LaunchTime.MICROSECONDS
-            + problem.batch().starts().size() * cycles / LaunchTime.CYCLES_PER_MICROSECOND;
-    candidates.offer(
-        name,
-        microseconds,
-        String.format(Locale.ROOT, "about %.1f us, %s", microseconds, reason),
-        steps,
-        workspaceBytes);
+      TensorVariant variant,
+      Machine machine,
+      int stages,
+      DType written) {
+    var tile = variant.tile();
+    var mma = variant.mma();
+    double multiplyAdds = (double) tile.m() * tile.n() * tile.k();
+    double products = multiplyAdds / (mma.m() * mma.n() * mma.k());
+    boolean widened = variant.factors() == Factors.WIDENED;
+    double instructions =
+        products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS)
+            + tile.warps() * (copies(variant.stageA(), variant.a(), tile)
+                + copies(variant.stageB(), variant.b(), tile));
+    double fragments =
+        (double) tile.warps()
+            * (tile.warpM() + tile.warpN())
+            * tile.k()
+            * variant.a().dtype().bytes();
+    double busy =
+        Math.max(
+            machine.tensorCycles(multiplyAdds, mma.a()),
+            Math.max(
+                machine.issueCycles(instructions),
+                machine.sharedCycles(
+                    stored(variant.stageA(), variant.a(), tile)
+                        + stored(variant.stageB(), variant.b(), tile)
+                        + fragments)));
+    double out = (double) tile.m() * tile.n() * written.bytes();
+    // rows and columns that the matrices do not have are not read
+    double stageRead =
+        (double) tile.k()
+            * (Math.min(tile.m(), problem.m()) * variant.a().dtype().bytes()
+                + Math.min(tile.n(), problem.n()) * variant.b().dtype().bytes());
+    boolean copied = access(variant) >= MatrixStaging.LEAST_COPY;
+    return new BlockWork(
+        tile.threads(),
+        Math.min(Machine.MOST_REGISTERS, registers(variant, machine.gpu().target())),
+        variant.sharedBytes(),
+        stages * busy + machine.sharedCycles(out),
+        stages * Machine.BARRIER_CYCLES,
+        stages * stageRead + out,
+        // copies fill the ring ahead, registers have one stage
+        copied ? (tile.stages() - 1) * stageRead : stageRead);
   }
 
-  /** The cycles that a multiprocessor takes for a block. */
-  private static double blockCycles(
-      MatmulProblem problem, TensorVariant variant, int stages, DType written) {
-    var tile = variant.tile();
-    int bytes = problem.dtype().bytes();
-    double rate = PRODUCTS_PER_CYCLE * 2 / variant.mma().a().bytes();
-    double multiply = (double) tile.m() * tile.n() * tile.k() / rate;
-    double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / LaunchTime.BYTES_PER_CYCLE;
-    double write = (double) tile.m() * tile.n() * written.bytes() / LaunchTime.BYTES_PER_CYCLE;
-    return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
+  /** The instructions of a warp that bring a stage of an operand. */
+  private static double copies(Stage stage, Operand operand, TensorTile tile) {
+    return MatrixStaging.pieces(stage, operand.access(), tile.threads())
+        * (operand.access() < MatrixStaging.LEAST_COPY ? ELEMENT_INSTRUCTIONS : Machine.COPY_INSTRUCTIONS);
+  }
+
+  /**
+   * The bytes of shared memory that could be written while a stage of an operand is brought: those
+   * of the stage, or a whole wavefront for each load and store of elements of a warp.
+   */
+  private static double stored(Stage stage, Operand operand, TensorTile tile) {
+    if (operand.access() >= MatrixStaging.LEAST_COPY) {
+      return stage.bytes();
+    }
+    int pieces = MatrixStaging.pieces(stage, operand.access(), tile.threads());
+    return 2 * Machine.WAVEFRONT * pieces * tile.warps();
   }
 
   private static long blocks(MatmulProblem problem, TensorTile tile) {

@@ -1,30 +1,36 @@
 package dev.athanor.ops.linear.gemv;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
-import dev.athanor.ops.cost.LaunchTime;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.linear.ShareSumVariant;
+import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** The ways to compute products of matrices and vectors. */
 public final class GemvPlanner {
 
   private static final List<Integer> LANES_OF_A_ROW = List.of(32, GemvVariant.THREADS, 8);
 
-  /** How many blocks a multiprocessor should have, and how many rounds of loads a block. */
-  private static final int BLOCKS = 2;
+  /** The most blocks that parts of K give each multiprocessor. */
+  private static final int BLOCKS = 4;
 
-  private static final int ROUNDS = 4;
+  /** Registers of a thread, most of them for loads in flight. */
+  private static final int REGISTERS = 64;
 
-  /** Multiply-adds in the time that a byte of the matrix takes. */
-  private static final double BYTE = 4;
+  /** Instructions of a multiply-add: itself, and the conversion of an element. */
+  private static final double INSTRUCTIONS = 2;
 
   private GemvPlanner() {}
 
@@ -42,52 +48,98 @@ public final class GemvPlanner {
             variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
         continue;
       }
-      // Time goes as what a wave of blocks reads in a step of K, which it pads to whole rounds.
-      double waves = Math.ceil(blocks / (double) capability.multiprocessors());
-      double padded = Math.ceilDiv(problem.depth(), variant.step()) * (double) variant.step();
-      double step =
-          BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
+      var machine = Machine.of(capability);
+      var work = work(problem, variant, problem.depth(), machine);
       candidates.offer(
           variant.name(),
-          problem.batch().starts().size() * LaunchTime.microseconds(waves * step * problem.depth()),
-          "%.0f waves of blocks, each %.0f".formatted(waves, step),
+          problem.batch().starts().size() * machine.microseconds(blocks, work, bytes(problem)),
+          "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
           whole(problem, variant, (int) blocks),
           0);
-
-      long wanted = Math.ceilDiv((long) BLOCKS * capability.multiprocessors(), blocks);
-      long most = Math.ceilDiv(problem.depth(), ROUNDS * variant.step());
-      int splits = (int) Math.min(wanted, most);
-      if (splits > 1) {
-        offerSplit(problem, variant, (int) blocks, splits, step, capability, candidates);
-      }
+      offerSplit(problem, variant, (int) blocks, capability, candidates);
     }
   }
 
+  /** Blocks share K, and a second launch adds their sums: the cheapest number of parts. */
   private static void offerSplit(
       GemvProblem problem,
       GemvVariant variant,
       int blocks,
-      int splits,
-      double step,
       Capability capability,
       Candidates candidates) {
-    var sums = problem.product();
-    var partial = new GemvVariant(sums.ofShares(), variant.access(), variant.lanes());
-    int chunk =
-        Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
-    int parts = Math.ceilDiv(problem.depth(), chunk);
-    double waves =
-        Math.ceil((double) blocks * parts / (BLOCKS * (double) capability.multiprocessors()));
-    long outputs = problem.outputs() * problem.batch().productsPerLaunch();
-    candidates.offer(
-        "%s_split%d".formatted(variant.name(), parts),
-        problem.batch().starts().size()
-            * (LaunchTime.MICROSECONDS
-                + LaunchTime.microseconds(waves * BLOCKS * step * problem.depth() / parts)),
-        "%.0f waves of blocks, each %.0f of %d parts of K, and a second launch"
-            .formatted(waves, step * BLOCKS, parts),
-        split(problem, partial, blocks, chunk, parts),
-        ShareSumVariant.workspaceBytes(sums.epilogue(), outputs, parts));
+    var machine = Machine.of(capability);
+    int most = Math.ceilDiv(problem.depth(), variant.step());
+    IntStream.rangeClosed(1, BLOCKS)
+        .mapToLong(each -> Math.ceilDiv((long) each * capability.multiprocessors(), blocks))
+        .map(wanted -> Math.min(wanted, most))
+        .filter(wanted -> wanted > 1)
+        .distinct()
+        .mapToObj(wanted -> Parts.of(problem, variant, (int) wanted))
+        .min(Comparator.comparingDouble(parts -> microseconds(problem, variant, blocks, parts, machine)))
+        .ifPresent(parts -> {
+          var sums = problem.product();
+          var partial = new GemvVariant(sums.ofShares(), variant.access(), variant.lanes());
+          long outputs = problem.outputs() * problem.batch().productsPerLaunch();
+          candidates.offer(
+              "%s_split%d".formatted(variant.name(), parts.count),
+              problem.batch().starts().size()
+                  * microseconds(problem, variant, blocks, parts, machine),
+              "%d parts of K, %d blocks, and a second launch"
+                  .formatted(parts.count, (long) blocks * parts.count),
+              split(problem, partial, blocks, parts.chunk, parts.count),
+              ShareSumVariant.workspaceBytes(sums.epilogue(), outputs, parts.count));
+        });
+  }
+
+  /** Parts of K, each a whole number of steps; the last may be shorter. */
+  private record Parts(int count, int chunk) {
+    static Parts of(GemvProblem problem, GemvVariant variant, int wanted) {
+      int chunk =
+          Math.ceilDiv(Math.ceilDiv(problem.depth(), wanted), variant.step()) * variant.step();
+      return new Parts(Math.ceilDiv(problem.depth(), chunk), chunk);
+    }
+  }
+
+  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  private static double microseconds(
+      GemvProblem problem, GemvVariant variant, int blocks, Parts parts, Machine machine) {
+    var work = work(problem, variant, parts.chunk, machine);
+    double results =
+        (double) problem.outputs() * problem.batch().productsPerLaunch() * Float.BYTES;
+    return machine.microseconds((long) blocks * parts.count, work, bytes(problem))
+        + machine.sum(parts.count * results, results, ShareSumVariant.rounds(parts.count));
+  }
+
+  /** The bytes that a launch reads from memory: the matrices. */
+  private static double bytes(GemvProblem problem) {
+    return (double) problem.outputs()
+        * problem.depth()
+        * problem.product().dtype().bytes()
+        * problem.batch().productsPerLaunch();
+  }
+
+  /**
+   * The work of a block, which pads K to whole steps.
+   *
+   * @param depth of K that it computes
+   */
+  private static BlockWork work(
+      GemvProblem problem, GemvVariant variant, int depth, Machine machine) {
+    int rounds = Math.ceilDiv(depth, variant.step());
+    double elements = (double) variant.outputs() * rounds * variant.step();
+    double moved = (double) GemvVariant.THREADS * GemvVariant.UNROLL * variant.access();
+    var type = Epilogue.type(problem.product().dtype());
+    return new BlockWork(
+        GemvVariant.THREADS,
+        REGISTERS,
+        0,
+        Math.max(
+            machine.issueCycles(INSTRUCTIONS * elements / KernelBuilder.WARP),
+            machine.laneCycles(elements, type)),
+        Machine.BARRIER_CYCLES,
+        rounds * moved,
+        // a round waits for its loads before it computes, so they are in flight half of the time
+        moved / 2);
   }
 
   private static List<Step> whole(GemvProblem problem, GemvVariant variant, int blocks) {

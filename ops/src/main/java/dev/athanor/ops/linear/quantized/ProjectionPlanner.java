@@ -12,8 +12,9 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
-import dev.athanor.ops.cost.LaunchTime;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.tile.Factors;
@@ -21,7 +22,6 @@ import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.SplitVariant;
 import dev.athanor.ops.tile.TensorTile;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.Supplier;
 
@@ -65,27 +65,16 @@ final class ProjectionPlanner {
   /** Instructions that round a weight and bring it to shared memory. */
   private static final double STAGING = 3;
 
-  /** Multiply-adds of 16-bit elements on tensor cores that a multiprocessor does in a cycle. */
-  private static final double PRODUCTS_PER_CYCLE = 1024;
-
   /** Products of tf32 that make one of f32. */
   private static final double SPLIT_PRODUCTS = 3;
 
-  /** Bytes that a multiprocessor receives in a cycle when all do. */
-  private static final double BYTES_PER_CYCLE = 20;
-
-  /** Bytes that it receives in a cycle from the level 2 cache. */
-  private static final double CACHED_BYTES_PER_CYCLE = 40;
-
-  /** Cycles of a launch, with a block's before its first product and behind its last. */
-  private static final double LAUNCH_CYCLES = 4500;
-
-  /** Cycles from one stage to the next that nothing shortens. */
-  private static final double STAGE_CYCLES = 100;
+  /** Bytes of a load that is not copied to shared memory, of which a lane has two in flight. */
+  private static final int LOAD_BYTES = 16;
 
   private final ProjectionProblem problem;
   private final double weightBytes;
   private final Capability device;
+  private final Machine machine;
   private final Candidates candidates;
 
   private ProjectionPlanner(
@@ -93,6 +82,7 @@ final class ProjectionPlanner {
     this.problem = problem;
     this.weightBytes = weightBytes;
     this.device = device;
+    this.machine = Machine.of(device);
     this.candidates = new Candidates(op, device);
   }
 
@@ -164,7 +154,12 @@ final class ProjectionPlanner {
     int lanes = split ? variant.threads() : KernelBuilder.WARP;
     double steps = Math.ceil((double) problem.k() / (lanes * part));
     offerGemv(
-        variant, variant.tile(), steps * part * columns, variant.threads(), variant.sharedBytes());
+        variant,
+        variant.tile(),
+        steps * part * columns,
+        columns,
+        variant.threads(),
+        variant.sharedBytes());
   }
 
   private void offerColumns(Packing.AlongN along) {
@@ -182,6 +177,7 @@ final class ProjectionPlanner {
         variant,
         variant.tile(),
         steps * ColumnWeights.ROWS * variant.columns(),
+        variant.columns(),
         ColumnGemv.THREADS,
         0);
   }
@@ -190,19 +186,26 @@ final class ProjectionPlanner {
    * Offers a GEMV.
    *
    * @param weights how many a lane decodes
+   * @param columns of c that a lane computes
    */
-  private void offerGemv(Variant variant, int tile, double weights, int threads, int shared) {
+  private void offerGemv(
+      Variant variant, int tile, double weights, int columns, int threads, int shared) {
     int groups = Math.ceilDiv(problem.m(), rows());
     long blocks = problem.blocks(tile);
-    double perBlock = threads * weights * (DECODING + 2 * rows()) / LaunchTime.LANES;
-    double waves = Math.ceil(blocks * (double) groups / device.multiprocessors());
-    double read = groups * weightBytes;
-    // each block reads its rows, which the cache has
-    double cached = read + (double) blocks * groups * rows() * problem.k() * problem.in().bytes();
-    double moving = Math.max(read / BYTES_PER_CYCLE, cached / CACHED_BYTES_PER_CYCLE);
+    double decoding = weights * threads / KernelBuilder.WARP * (DECODING + 2 * rows());
+    var work =
+        new BlockWork(
+            threads,
+            Math.min(Machine.MOST_REGISTERS, 48 + columns * (16 + 4 * rows())),
+            shared,
+            machine.issueCycles(decoding),
+            Machine.BARRIER_CYCLES,
+            // each block reads its rows, which the cache has
+            weightBytes / blocks + (double) rows() * problem.k() * problem.in().bytes(),
+            shared > 0 ? shared : 2.0 * threads * LOAD_BYTES);
     offer(
         variant.name(),
-        Math.max(waves * perBlock, moving / device.multiprocessors()),
+        machine.microseconds(blocks * groups, work, bytes()),
         "weights are decoded for %d rows at once".formatted(rows()),
         blocks,
         () ->
@@ -214,6 +217,12 @@ final class ProjectionPlanner {
                     shared,
                     problem.slots(Slot::output))),
         0);
+  }
+
+  /** The bytes that a launch reads from memory and writes to it. */
+  private double bytes() {
+    double written = (double) problem.m() * problem.columns() * problem.out().bytes();
+    return weightBytes + (double) problem.m() * problem.k() * problem.in().bytes() + written;
   }
 
   private void offerTile(Shape shape) {
@@ -251,7 +260,7 @@ final class ProjectionPlanner {
     int stagesOfDepth = Math.ceilDiv(problem.k(), depth);
     offer(
         variant.name(),
-        Math.ceil(blocks / (double) device.multiprocessors()) * stagesOfDepth * stageCycles(tile),
+        machine.microseconds(blocks, work(variant, stagesOfDepth, problem.out()), bytes()),
         TensorProjection.factors(problem.in()) == Factors.SPLIT
             ? "each factor is the sum of two tf32 numbers"
             : group > 0
@@ -269,7 +278,8 @@ final class ProjectionPlanner {
         0);
     // of several products one launch computes all
     if (problem.projections().size() == 1 && packing.scaled()) {
-      Shares.of(stagesOfDepth, blocks, device)
+      Shares.cheapest(
+              stagesOfDepth, blocks, device, shares -> microseconds(variant, blocks, shares))
           .ifPresent(shares -> offerShares(variant, blocks, shares));
     }
   }
@@ -300,9 +310,7 @@ final class ProjectionPlanner {
     var projection = problem.projections().getFirst();
     offer(
         first.name() + shares.count(),
-        LAUNCH_CYCLES
-            + shares.stages() * stageCycles(tile)
-            + bytes / (BYTES_PER_CYCLE * device.multiprocessors()),
+        microseconds(whole, tiles, shares),
         "K in %d shares".formatted(shares.count()),
         tiles,
         () ->
@@ -324,20 +332,45 @@ final class ProjectionPlanner {
         bytes);
   }
 
-  /** The cycles that a multiprocessor takes for a stage of a tile. */
-  private double stageCycles(TensorTile tile) {
+  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  private double microseconds(TensorProjection whole, long tiles, Shares shares) {
+    var work = work(whole.share(), shares.stages(), DType.F32);
+    double results = (double) problem.m() * problem.columns() * problem.out().bytes();
+    return machine.microseconds(tiles * shares.count(), work, bytes())
+        + machine.sum(
+            SplitVariant.workspaceBytes(whole.tile(), tiles * shares.count()),
+            results,
+            SplitVariant.rounds(shares.count()));
+  }
+
+  /**
+   * The work of a block.
+   *
+   * @param stages of K that it computes
+   * @param written dtype of what it writes
+   */
+  private BlockWork work(TensorProjection variant, int stages, DType written) {
+    var tile = variant.tile();
     double weights = (double) tile.n() * tile.k();
+    boolean split = TensorProjection.factors(problem.in()) == Factors.SPLIT;
     double products =
-        PRODUCTS_PER_CYCLE
-            * 2
-            / TensorProjection.staged(problem.in()).bytes()
-            / (TensorProjection.factors(problem.in()) == Factors.SPLIT ? SPLIT_PRODUCTS : 1);
+        machine.tensorCycles(tile.m() * weights, TensorProjection.mma(problem.in()).a())
+            * (split ? SPLIT_PRODUCTS : 1);
     int group = TensorProjection.group(problem);
     double promoting = group == 0 ? 0 : (double) tile.m() * tile.n() * tile.k() / group;
-    return Math.max(
-            tile.m() * weights / products,
-            (weights * (DECODING + STAGING) + promoting) / LaunchTime.LANES)
-        + STAGE_CYCLES;
+    double instructions = (weights * (DECODING + STAGING) + promoting) / KernelBuilder.WARP;
+    double rows = (double) Math.min(tile.m(), problem.m()) * tile.k() * problem.in().bytes();
+    double weightsOfStage = weightBytes * weights / ((double) problem.columns() * problem.k());
+    double out = (double) tile.m() * tile.n() * written.bytes();
+    int sums = tile.warpM() * tile.warpN() / KernelBuilder.WARP;
+    return new BlockWork(
+        tile.threads(),
+        64 + 2 * sums,
+        variant.sharedBytes(),
+        stages * Math.max(products, machine.issueCycles(instructions)) + machine.sharedCycles(out),
+        stages * Machine.BARRIER_CYCLES,
+        stages * (rows + weightsOfStage) + out,
+        (tile.stages() - 1) * (rows + weightsOfStage));
   }
 
   private static long upTo16(long extent) {
@@ -352,12 +385,11 @@ final class ProjectionPlanner {
   /**
    * Offers a way.
    *
-   * @param cycles that it takes beside those of a launch
    * @param blocks of its first dimension, which must not be too many
    */
   private void offer(
       String name,
-      double cycles,
+      double microseconds,
       String how,
       long blocks,
       Supplier<List<Step>> steps,
@@ -366,12 +398,6 @@ final class ProjectionPlanner {
       candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
       return;
     }
-    double microseconds = (LAUNCH_CYCLES + cycles) / LaunchTime.CYCLES_PER_MICROSECOND;
-    candidates.offer(
-        name,
-        microseconds,
-        String.format(Locale.ROOT, "about %.1f us; %s", microseconds, how),
-        steps.get(),
-        workspaceBytes);
+    candidates.offer(name, microseconds, how, steps.get(), workspaceBytes);
   }
 }

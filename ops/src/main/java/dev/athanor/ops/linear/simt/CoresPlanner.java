@@ -1,19 +1,23 @@
 package dev.athanor.ops.linear.simt;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
-import dev.athanor.ops.cost.LaunchTime;
+import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductParameters;
 import dev.athanor.ops.linear.ShareSumVariant;
 import dev.athanor.ops.linear.simt.CoresTile.Unit;
+import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
 import java.util.ArrayList;
@@ -41,18 +45,23 @@ public final class CoresPlanner {
           new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
           new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
-  /** How much longer a multiply-add takes whose factors both come from global memory. */
-  private static final double NAIVE = 128;
+  /** Bytes that a load takes from the L2 cache at least. */
+  private static final int SECTOR = 32;
 
-  /** The blocks that a multiprocessor should have when blocks share K. */
-  private static final int BLOCKS = 2;
+  /** Bytes that an instruction reads from shared memory. */
+  private static final double READ_BYTES = 16;
+
+  /** Registers of a thread beside its sums. */
+  private static final int OTHER_REGISTERS = 64;
 
   private final MatmulProblem problem;
   private final Capability device;
+  private final Machine machine;
   private final Candidates candidates;
 
   private CoresPlanner(MatmulProblem problem, Capability device, Candidates candidates) {
     this.problem = problem;
+    this.machine = Machine.of(device);
     this.device = device;
     this.candidates = candidates;
   }
@@ -68,29 +77,85 @@ public final class CoresPlanner {
     for (var tile : problem.dtype() == DType.F32 ? SINGLE : DOUBLE) {
       planner.offer(tile);
     }
-    var naive = new NaiveVariant(Product.of(problem));
-    planner.whole(
-        naive,
-        ProductParameters.blocks(problem, NaiveVariant.TILE_M, NaiveVariant.TILE_N),
-        NaiveVariant.THREADS,
-        NAIVE * NaiveVariant.THREADS);
+    planner.naive();
   }
 
   private void offer(CoresTile tile) {
     var product = Product.of(problem);
     var whole = variant(product, tile);
     long blocks = ProductParameters.blocks(problem, tile.m(), tile.n());
-    // Time goes as what a block multiplies and reads in a step of K; tensor cores multiply f64 at
-    // twice the rate.
-    double rate = tile.unit() == Unit.MMA ? 2 : 1;
-    double step = tile.m() * tile.n() / rate + 16.0 * (tile.m() + tile.n());
-    if (whole(whole, blocks, tile.threads(), step)) {
-      Shares.atMost(
-              (long) BLOCKS * device.multiprocessors() / blocks,
-              Math.ceilDiv(problem.k(), tile.k()))
-          .ifPresent(
-              shares -> split(variant(product.ofShares(), tile), whole, blocks, shares, step));
+    if (whole(whole, blocks, work(whole, problem.k()))) {
+      Shares.cheapest(
+              Math.ceilDiv(problem.k(), tile.k()),
+              blocks,
+              device,
+              shares -> microseconds(whole, blocks, shares))
+          .ifPresent(shares -> split(variant(product.ofShares(), tile), whole, blocks, shares));
     }
+  }
+
+  /** Offers the kernel whose factors all come from global memory. */
+  private void naive() {
+    double warps = NaiveVariant.THREADS / (double) KernelBuilder.WARP;
+    double steps = problem.k();
+    // a warp reads a sector of one factor and all lanes of the other, and may miss the L1 cache
+    double read = warps * steps * (SECTOR + KernelBuilder.WARP * problem.dtype().bytes());
+    whole(
+        new NaiveVariant(Product.of(problem)),
+        ProductParameters.blocks(problem, NaiveVariant.TILE_M, NaiveVariant.TILE_N),
+        new BlockWork(
+            NaiveVariant.THREADS,
+            OTHER_REGISTERS,
+            0,
+            // a step loads two factors and counts, and waits for them
+            Math.max(
+                machine.issueCycles(4 * warps * steps),
+                machine.laneCycles(NaiveVariant.THREADS * steps, type())),
+            steps * Machine.BARRIER_CYCLES,
+            read,
+            2.0 * NaiveVariant.THREADS * problem.dtype().bytes()));
+  }
+
+  private Type type() {
+    return Epilogue.type(problem.dtype());
+  }
+
+  /**
+   * The work of a block.
+   *
+   * @param depth of K that it computes
+   */
+  private BlockWork work(CoresVariant variant, int depth) {
+    var tile = variant.tile();
+    int bytes = problem.dtype().bytes();
+    int stages = Math.ceilDiv(depth, tile.k());
+    double steps = (double) stages * tile.k();
+    double warps = tile.threads() / (double) KernelBuilder.WARP;
+    int sums = tile.m() * tile.n() / tile.threads();
+    double stageBytes = (double) (tile.m() + tile.n()) * tile.k() * bytes;
+    double copies =
+        (double) tile.m() / variant.accessA() + (double) tile.n() / variant.accessB();
+    double perStep =
+        tile.unit() == Unit.LANES
+            ? tile.threads()
+                * (sums + (tile.partM() + tile.partN()) * bytes / READ_BYTES)
+            : 0;
+    double instructions =
+        steps * (perStep + copies * bytes * Machine.COPY_INSTRUCTIONS) / KernelBuilder.WARP;
+    double multiplyAdds = tile.m() * tile.n() * steps;
+    double multiplying =
+        tile.unit() == Unit.MMA
+            ? machine.tensorCycles(multiplyAdds, Type.F64)
+            : machine.laneCycles(multiplyAdds, type());
+    double out = (double) tile.m() * tile.n() * bytes;
+    return new BlockWork(
+        tile.threads(),
+        OTHER_REGISTERS + sums * bytes / Float.BYTES * 3 / 2,
+        (int) (2 * stageBytes),
+        Math.max(multiplying, machine.issueCycles(instructions)),
+        stages * Machine.BARRIER_CYCLES,
+        stages * stageBytes + out,
+        stageBytes);
   }
 
   private CoresVariant variant(Product product, CoresTile tile) {
@@ -105,10 +170,9 @@ public final class CoresPlanner {
   /**
    * Offers a launch whose blocks compute all of K.
    *
-   * @param step multiply-adds that take as long as a block takes for 1 of K
    * @return whether the device can run it
    */
-  private boolean whole(Variant variant, long blocks, int threads, double step) {
+  private boolean whole(Variant variant, long blocks, BlockWork work) {
     if (!candidates.runs(Target.SM_80, variant.name())) {
       return false;
     }
@@ -117,7 +181,6 @@ public final class CoresPlanner {
           variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
       return false;
     }
-    double waves = waves(blocks);
     var starts = problem.batch().starts();
     var steps =
         starts.stream()
@@ -125,22 +188,37 @@ public final class CoresPlanner {
                 new Step(
                     variant,
                     Dim3.of((int) blocks),
-                    threads,
+                    work.threads(),
                     0,
                     ProductParameters.slots(problem, start)))
             .toList();
     candidates.offer(
         variant.name(),
-        starts.size() * LaunchTime.microseconds(waves * step * problem.k()),
-        "%.0f waves of blocks, each %.0f".formatted(waves, step),
+        starts.size() * machine.microseconds(blocks, work, bytes()),
+        "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
         steps,
         0);
     return true;
   }
 
+  /** The bytes that a launch reads from memory and writes to it. */
+  private double bytes() {
+    return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
+  }
+
+  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  private double microseconds(CoresVariant variant, long tiles, Shares shares) {
+    var work = work(variant, shares.stages() * variant.tile().k());
+    double results =
+        (double) ProductParameters.elements(problem) * problem.outDType().bytes();
+    return machine.microseconds(tiles * shares.count(), work, bytes())
+        + machine.sum(
+            shares.count() * results, results, ShareSumVariant.rounds(shares.count()));
+  }
+
   /** Offers a launch whose blocks share K, and one that adds their sums. */
   private void split(
-      CoresVariant first, CoresVariant whole, long tiles, Shares shares, double step) {
+      CoresVariant first, CoresVariant whole, long tiles, Shares shares) {
     int depth = shares.stages() * first.tile().k();
     int count = Math.toIntExact(ProductParameters.elements(problem));
     var second = ShareSumVariant.of(problem.epilogue(), problem.n());
@@ -165,21 +243,12 @@ public final class CoresPlanner {
               shares.count(),
               problem.alpha()));
     }
-    double waves = waves(tiles * shares.count());
     candidates.offer(
         "%s_split%d".formatted(whole.name(), shares.count()),
-        starts.size()
-            * (LaunchTime.microseconds(waves * step * depth)
-                + LaunchTime.MICROSECONDS
-                // the sums are written and read
-                + LaunchTime.memoryMicroseconds(2.0 * bytes, device)),
-        "%.0f waves of blocks, each %.0f of %d shares of K, and a second launch"
-            .formatted(waves, step, shares.count()),
+        starts.size() * microseconds(whole, tiles, shares),
+        "K in %d shares, %d blocks, and a second launch"
+            .formatted(shares.count(), tiles * shares.count()),
         steps,
         bytes);
-  }
-
-  private double waves(long blocks) {
-    return Math.ceil(blocks / (double) device.multiprocessors());
   }
 }

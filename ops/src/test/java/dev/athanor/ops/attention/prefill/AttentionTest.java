@@ -346,7 +346,7 @@ public class AttentionTest {
 
   @Test
   void fewQueriesSplitTheKeysAndManyTakeLargeTiles() {
-    assertThat(plan(DType.F16, 1, 4096, 128).kernel()).endsWith("16x64w16_split");
+    assertThat(plan(DType.F16, 1, 4096, 128).kernel()).endsWith("16x64w16_split_packed");
     assertThat(plan(DType.F16, 4096, 4096, 128).kernel())
         .isEqualTo("attention_f16_d128_tensor_128x64w16");
     assertThat(plan(DType.F32, 4096, 4096, 64).kernel())

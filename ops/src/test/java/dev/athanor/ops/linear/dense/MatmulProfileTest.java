@@ -47,7 +47,10 @@ public class MatmulProfileTest {
     var attributes = Attributes.of(MATMUL.description(), given);
     var all = new ArrayList<Profile>();
     for (var plan : MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
-      all.addAll(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches());
+      // behind padding copies are the kernels for aligned rows
+      if (!plan.kernel().endsWith("_padded")) {
+        all.addAll(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches());
+      }
     }
     return all;
   }

@@ -54,14 +54,15 @@ class CoresMatmulTest {
     }
   }
 
-  /** The naive kernel is the last resort of any shape. */
+  /** The naive kernel takes any shape. Only for a single number it is the fastest. */
   @ParameterizedTest
-  @CsvSource({"F32, 1, 1, 1", "F32, 16, 16, 16", "F64, 33, 1, 5", "F64, 4096, 4096, 4096"})
-  void theNaiveKernelComesLast(DType dtype, int m, int n, int k) {
+  @CsvSource({"F32, 16, 16, 16", "F64, 33, 1, 5", "F64, 4096, 4096, 4096"})
+  void theNaiveKernelIsOfferedAndNotFirst(DType dtype, int m, int n, int k) {
     var types = Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n));
     var plans =
         MATMUL.plans(types, Attributes.of(MATMUL.description(), Map.of()), TestDevices.H200);
-    assertThat(plans.getLast().kernel()).isEqualTo("matmul_%s_naive_nn".formatted(dtype.text()));
+    var naive = "matmul_%s_naive_nn".formatted(dtype.text());
+    assertThat(plans).anySatisfy(plan -> assertThat(plan.kernel()).isEqualTo(naive));
     assertThat(plans.getFirst().kernel()).doesNotContain("naive");
   }
 

@@ -1,0 +1,60 @@
+package dev.athanor.ops.linear;
+
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.tile.Operand;
+import java.util.OptionalLong;
+
+/**
+ * Where a kernel reads a factor: in an input, or in a copy of it in the workspace.
+ *
+ * @param input the name of the input
+ * @param leadingDimension elements from one row to the next
+ * @param matrix elements of a matrix
+ * @param workspace byte offset of the copy in the workspace; empty = the input itself
+ */
+public record Source(
+    String input, Operand operand, int leadingDimension, long matrix, OptionalLong workspace) {
+
+  /** The input {@code a} of a product. */
+  public static Source ofA(MatmulProblem problem) {
+    return new Source(
+        "a",
+        problem.a(),
+        problem.leadingDimensionA(),
+        (long) problem.m() * problem.k(),
+        OptionalLong.empty());
+  }
+
+  /** The input {@code b} of a product. */
+  public static Source ofB(MatmulProblem problem) {
+    return new Source(
+        "b",
+        problem.b(),
+        problem.leadingDimensionB(),
+        (long) problem.k() * problem.n(),
+        OptionalLong.empty());
+  }
+
+  /** Returns the rows of a matrix. */
+  public long rows() {
+    return matrix / leadingDimension;
+  }
+
+  /** Returns a copy with longer rows in the workspace. */
+  public Source copied(int pitch, long offset) {
+    return new Source(
+        input,
+        Operand.of(operand.dtype(), operand.transposed(), pitch),
+        pitch,
+        rows() * pitch,
+        OptionalLong.of(offset));
+  }
+
+  /** Returns the address of the matrix of an index. */
+  Slot slot(long index) {
+    long offset = index * matrix * operand.dtype().bytes();
+    return workspace.isPresent()
+        ? new Slot.Workspace(workspace.getAsLong() + offset)
+        : new Slot.Input(input, offset);
+  }
+}

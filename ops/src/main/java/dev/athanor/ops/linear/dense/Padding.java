@@ -1,0 +1,93 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.linear.Source;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The factors of a product as a kernel reads them: the inputs, or copies in the workspace whose rows
+ * are padded to multiples of 16 bytes.
+ *
+ * @param steps a launch for each copy
+ * @param bytes that the copies read and write
+ * @param workspaceBytes of the copies
+ */
+record Padding(Source a, Source b, List<Step> steps, double bytes, long workspaceBytes) {
+
+  /** Workspace offsets are multiples of this, as allocations are. */
+  private static final long ALIGNMENT = 256;
+
+  Padding {
+    steps = List.copyOf(steps);
+  }
+
+  /** The inputs themselves. */
+  static Padding none(MatmulProblem problem) {
+    return new Padding(Source.ofA(problem), Source.ofB(problem), List.of(), 0, 0);
+  }
+
+  /**
+   * Copies of the inputs whose rows are not multiples of 16 bytes; empty if there are none, or if
+   * they have too many rows for a launch.
+   */
+  static Optional<Padding> of(MatmulProblem problem) {
+    var batch = problem.batch();
+    var padding = none(problem);
+    boolean fits =
+        Math.max(
+                batch.matricesOfA() * padding.a.rows(), batch.matricesOfB() * padding.b.rows())
+            <= Integer.MAX_VALUE;
+    if (!fits || batch.products() == 0) {
+      return Optional.empty();
+    }
+    if (padding.a.operand().access() < PadVariant.ALIGNMENT) {
+      padding = padding.with(padding.a, batch.matricesOfA());
+    }
+    if (padding.b.operand().access() < PadVariant.ALIGNMENT) {
+      padding = padding.with(padding.b, batch.matricesOfB());
+    }
+    return padding.steps.isEmpty() ? Optional.empty() : Optional.of(padding);
+  }
+
+  /** Adds a copy of one of the factors. */
+  private Padding with(Source source, long matrices) {
+    int bytes = source.operand().dtype().bytes();
+    var variant = new PadVariant(bytes);
+    var copy =
+        source.copied(PadVariant.pitch(source.leadingDimension(), bytes), workspaceBytes);
+    long written = matrices * copy.matrix() * bytes;
+    var all = new ArrayList<>(steps);
+    all.add(
+        variant.step(
+            Slot.input(source.input()),
+            new Slot.Workspace(workspaceBytes),
+            Math.toIntExact(matrices * source.rows()),
+            source.leadingDimension()));
+    return new Padding(
+        source == a ? copy : a,
+        source == b ? copy : b,
+        all,
+        this.bytes + matrices * source.matrix() * bytes + written,
+        workspaceBytes + Math.ceilDiv(written, ALIGNMENT) * ALIGNMENT);
+  }
+
+  /** What tells the plan from that of the inputs themselves. */
+  String suffix() {
+    return steps.isEmpty() ? "" : "_padded";
+  }
+
+  /** What the copies add to an explanation. */
+  String explanation() {
+    return steps.isEmpty() ? "" : ", after %d padding copies".formatted(steps.size());
+  }
+
+  /** The time of the copies. */
+  double microseconds(Machine machine) {
+    return steps.isEmpty() ? 0 : machine.streaming(steps.size(), bytes);
+  }
+}
