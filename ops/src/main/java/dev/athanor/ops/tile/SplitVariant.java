@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -118,10 +119,8 @@ public record SplitVariant(
         block.lt(blocks),
         () -> {
           var within = warp.rem(perTile);
-          var totals = new ArrayList<List<Total>>();
-          for (int part = 0; part < across; part++) {
-            totals.add(Stream.generate(() -> Total.of(k, sum)).limit(REGISTERS).toList());
-          }
+          var totals =
+              Stream.generate(() -> Total.of(k, sum)).limit((long) across * REGISTERS).toList();
           var at = within.times(across * KernelBuilder.WARP).plus(k.lane()).times(REGISTERS);
           k.loop(
               k.integer(0),
@@ -134,7 +133,7 @@ public record SplitVariant(
                 for (int part = 0; part < across; part++) {
                   var more = from.load(REGISTERS, at.plus(part * KernelBuilder.WARP * REGISTERS));
                   for (int i = 0; i < REGISTERS; i++) {
-                    totals.get(part).get(i).add.accept(more.get(i));
+                    totals.get(part * REGISTERS + i).add.accept(more.get(i));
                   }
                 }
               });
@@ -154,8 +153,10 @@ public record SplitVariant(
                   order,
                   accessC)
               .store(
-                  totals.stream()
-                      .map(t -> new MatrixFragment(t.stream().map(Total::now).toList()))
+                  IntStream.range(0, across)
+                      .mapToObj(part ->
+                          totals.subList(part * REGISTERS, (part + 1) * REGISTERS).stream())
+                      .map(part -> new MatrixFragment(part.map(Total::now).toList()))
                       .toList(),
                   place.row().plus(row),
                   place.column().plus(column),

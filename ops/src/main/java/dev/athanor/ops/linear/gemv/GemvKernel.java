@@ -70,6 +70,13 @@ final class GemvKernel {
     to = from.plus(chunk).min(depth);
   }
 
+  /**
+   * A vector of the matrix, and what it is multiplied by.
+   *
+   * @param ofX an element for each of the matrix, or one for all
+   */
+  private record Factors(List<Value> ofMatrix, List<Value> ofX) {}
+
   void write() {
     if (product.transposeA()) {
       columns();
@@ -90,17 +97,19 @@ final class GemvKernel {
         to,
         variant.step(),
         at -> {
-          var factors = new ArrayList<List<Value>>();
-          var others = new ArrayList<List<Value>>();
+          var loaded = new ArrayList<Factors>();
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             var index = at.plus(lane.times(elements)).plus(i * variant.lanes() * elements);
             var inside = index.lt(to);
-            factors.add(source.loadWhere(inside, elements, index));
-            others.add(x.loadWhere(inside, elements, index));
+            loaded.add(
+                new Factors(
+                    source.loadWhere(inside, elements, index),
+                    x.loadWhere(inside, elements, index)));
           }
-          for (int i = 0; i < GemvVariant.UNROLL; i++) {
+          for (int i = 0; i < loaded.size(); i++) {
+            var factors = loaded.get(i);
             for (int e = 0; e < elements; e++) {
-              sums.get(i).addProduct(factors.get(i).get(e).widen(), others.get(i).get(e).widen());
+              sums.get(i).addProduct(factors.ofMatrix.get(e).widen(), factors.ofX.get(e).widen());
             }
           }
         });
@@ -125,18 +134,19 @@ final class GemvKernel {
         to,
         variant.step(),
         at -> {
-          var factors = new ArrayList<List<Value>>();
-          var others = new ArrayList<Value>();
+          var loaded = new ArrayList<Factors>();
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             var row = at.plus(k.warp()).plus(i * warps);
             var inside = row.lt(to).and(column.lt(outputs));
-            factors.add(matrix.row(row, ld).loadWhere(inside, elements, column));
-            others.add(x.loadWhere(inside, row));
+            loaded.add(
+                new Factors(
+                    matrix.row(row, ld).loadWhere(inside, elements, column),
+                    x.loadWhere(inside, 1, row)));
           }
-          for (int i = 0; i < GemvVariant.UNROLL; i++) {
-            var other = others.get(i).widen();
+          for (var factors : loaded) {
+            var ofX = factors.ofX.getFirst().widen();
             for (int e = 0; e < elements; e++) {
-              sums.get(e).addProduct(factors.get(i).get(e).widen(), other);
+              sums.get(e).addProduct(factors.ofMatrix.get(e).widen(), ofX);
             }
           }
         });

@@ -97,7 +97,10 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
     private final RowTile tile;
     private final Rows rows;
     private final GlobalPointer sums;
-    private final List<List<Real.Variable>> registers = new ArrayList<>();
+
+    /** The sums of each chunk of the thread, one after the other. */
+    private final List<Real.Variable> registers = new ArrayList<>();
+
     private final Row row;
 
     TeamSums(KernelBuilder k, RowTile tile, Rows rows, GlobalPointer sums) {
@@ -105,19 +108,20 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
       this.rows = rows;
       this.sums = sums;
       row = rows.row();
-      for (int i = 0; tile.whole() && i < tile.vectors(); i++) {
-        var chunk = new ArrayList<Real.Variable>();
-        for (int j = 0; j < tile.access(); j++) {
-          chunk.add(k.variable(k.real(Type.F32, 0)));
-        }
-        registers.add(chunk);
+      for (int i = 0; tile.whole() && i < tile.vectors() * tile.access(); i++) {
+        registers.add(k.variable(k.real(Type.F32, 0)));
       }
+    }
+
+    private List<Real.Variable> registers(Chunk chunk) {
+      int first = chunk.number() * tile.access();
+      return registers.subList(first, first + tile.access());
     }
 
     void add(Row of, Chunk chunk, List<Real> values) {
       if (tile.whole()) {
         for (int i = 0; i < values.size(); i++) {
-          registers.get(chunk.number()).get(i).add(values.get(i));
+          registers(chunk).get(i).add(values.get(i));
         }
         return;
       }
@@ -132,7 +136,7 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
     void store() {
       if (tile.whole()) {
         row.read(row.inOrder(), chunk -> List.of())
-            .forEach((chunk, _) -> chunk.store(sums, List.copyOf(registers.get(chunk.number()))));
+            .forEach((chunk, _) -> chunk.store(sums, List.copyOf(registers(chunk))));
       }
     }
   }
