@@ -31,7 +31,7 @@ public record MatrixStaging(
     Int depth,
     int access,
     int threads)
-    implements Staging {
+    implements Producer {
 
   public static final int LEAST_COPY = 4;
 

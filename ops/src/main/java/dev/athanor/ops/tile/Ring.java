@@ -4,27 +4,41 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Stages in shared memory, which are filled by asynchronous copies while earlier ones are read. All
- * threads of the block take part in every step.
+ * Stages in shared memory, which a producer fills while earlier ones are read. All threads of the
+ * block take part in every step.
  */
 final class Ring {
   private final KernelBuilder k;
   private final int stages;
   private final int stageBytes;
+  private final int depth;
+  private final Producer producer;
   private final Int.Variable full;
   private final Int.Variable free;
 
-  /** Declares the ring's state, with the first {@link #ahead} stages under way. */
-  Ring(KernelBuilder k, int stages, int stageBytes) {
+  /**
+   * Fills all stages but one, and waits for the first.
+   *
+   * @param depth of a stage
+   * @param from the first of K
+   * @param producer fills a stage and commits its copies
+   */
+  Ring(KernelBuilder k, int stages, int stageBytes, int depth, Int from, Producer producer) {
     this.k = k;
     this.stages = stages;
     this.stageBytes = stageBytes;
+    this.depth = depth;
+    this.producer = producer;
+    for (int stage = 0; stage < ahead(); stage++) {
+      producer.fill(k.integer(stage * stageBytes), from.plus(stage * depth)).run();
+    }
     full = k.variable(k.integer(0));
-    free = k.variable(k.integer(ahead(stages) * stageBytes));
+    free = k.variable(k.integer(ahead() * stageBytes));
+    await();
   }
 
   /** Returns how many stages are filled before the first is read. */
-  static int ahead(int stages) {
+  private int ahead() {
     return stages - 1;
   }
 
@@ -33,9 +47,14 @@ final class Ring {
     return full;
   }
 
-  /** Returns the offset of the stage that may be filled: every warp has read it. */
-  Int free() {
-    return free;
+  /**
+   * Starts to fill the free stage, which every warp has read.
+   *
+   * @param current the first of K in the stage that is read
+   * @return see {@link Producer#fill}
+   */
+  Runnable fill(Int current) {
+    return producer.fill(free, current.plus(ahead() * depth));
   }
 
   /** Releases the stage that was read, and makes the next one full once it has arrived. */
@@ -48,8 +67,8 @@ final class Ring {
   }
 
   /** Waits until the oldest stage under way has arrived for all threads. */
-  void await() {
-    k.awaitCopies(ahead(stages) - 1);
+  private void await() {
+    k.awaitCopies(ahead() - 1);
     k.barrier();
   }
 }

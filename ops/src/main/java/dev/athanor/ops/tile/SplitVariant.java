@@ -137,7 +137,7 @@ public record SplitVariant(
                   }
                 }
               });
-          var place = Place.of(k, block, tile, m, n);
+          var place = TileScheduler.of(tile).tile(k, block, m, n);
           // as the warps of the first step were numbered, and their rows
           int rows = tile.warpM() / Stage.GROUP;
           var ofTile = within.div(rows);
@@ -160,7 +160,7 @@ public record SplitVariant(
                       .toList(),
                   place.row().plus(row),
                   place.column().plus(column),
-                  new SumStore.Target(firstC.matrix(place.product(), strideC), m, n),
+                  new SumStore.Target(firstC.matrix(place.matrix(), strideC), m, n),
                   applied);
         });
   }

@@ -1,5 +1,6 @@
 package dev.athanor.ops.tile;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
@@ -60,42 +61,55 @@ public record TensorMatmul(
     return k.warp().rem(tile.n() / tile.warpN()).times(tile.warpN());
   }
 
+  /** Returns a producer that copies the rows of a tile of a. */
+  public Producer copyA(
+      GlobalPointer matrix, Int leadingDimension, Int row, Int m, Int depth, int access) {
+    return copy(a, matrix, leadingDimension, row, m, depth, access);
+  }
+
+  /** Returns a producer that copies the columns of a tile of b. */
+  public Producer copyB(
+      GlobalPointer matrix, Int leadingDimension, Int column, Int n, Int depth, int access) {
+    return copy(b, matrix, leadingDimension, column, n, depth, access);
+  }
+
+  private Producer copy(
+      Stage stage, GlobalPointer matrix, Int ld, Int first, Int limit, Int depth, int access) {
+    return new MatrixStaging(
+        k, shared, stage, matrix, ld, first, limit, depth, access, tile.threads());
+  }
+
   /**
    * Multiplies. When this ends no copy is under way, and once all threads have come to a barrier
    * shared memory is free.
    *
-   * @param from the first of K
-   * @param to behind the last of K
    * @return the sums of the warp
    */
-  public WarpSums multiply(Staging stagingA, Staging stagingB, Int from, Int to) {
-    return multiply(stagingA, stagingB, Optional.empty(), from, to);
+  public WarpSums multiply(Producer producerA, Producer producerB, KRange range) {
+    return multiply(producerA, producerB, Optional.empty(), range);
   }
 
   /**
    * Multiplies, and applies the scales of groups of b to sums.
    *
-   * @see #multiply(Staging, Staging, Int, Int)
+   * @see #multiply(Producer, Producer, KRange)
    */
   public WarpSums multiply(
-      Staging stagingA, Staging stagingB, Optional<GroupScales> scales, Int from, Int to) {
+      Producer producerA, Producer producerB, Optional<GroupScales> scales, KRange range) {
     int promoted = scales.map(GroupScales::depth).orElse(factors == Factors.SPLIT ? tile.k() : 0);
     var product = WarpProduct.of(k, mma, factors, a, b);
     var sums = new WarpSums(k, tile, mma);
     int stageBytes = a.bytes() + b.bytes();
-    int ahead = Ring.ahead(tile.stages());
-    for (int stage = 0; stage < ahead; stage++) {
-      fill(stagingA, stagingB, k.integer(stage * stageBytes), from.plus(stage * tile.k())).run();
-    }
-    var ring = new Ring(k, tile.stages(), stageBytes);
-    ring.await();
+    var ring =
+        new Ring(
+            k, tile.stages(), stageBytes, tile.k(), range.from(), both(producerA, producerB));
     var first = fragments(ring.full(), 0).variables(k);
     k.loop(
-        from,
-        to,
+        range.from(),
+        range.to(),
         tile.k(),
         depth -> {
-          var rest = fill(stagingA, stagingB, ring.free(), depth.plus(ahead * tile.k()));
+          var rest = ring.fill(depth);
           var now = first;
           var part = sums;
           List<Value> scalesOfPart = List.of();
@@ -122,23 +136,34 @@ public record TensorMatmul(
   }
 
   /**
-   * Writes what {@link #multiply} gave, when shared memory is free.
+   * Returns what writes sums to c, by way of the shared memory of the stages.
    *
-   * @param row the first of the tile in c
-   * @param column the first of the tile in c
+   * @param out the type of c
+   * @param access bytes of c that may be written at once
    */
+  public SumStore output(Type out, int access) {
+    return new SumStore(
+        k,
+        shared,
+        k.warp().times(SumStore.bytes(tile.warpN(), out)),
+        tile.warpN(),
+        out,
+        SumStore.Order.of(a, b),
+        access);
+  }
+
+  /** Writes what {@link #multiply} gave, when shared memory is free. */
   public void store(
-      SumStore store,
+      SumStore output,
       WarpSums sums,
-      Int row,
-      Int column,
+      TileScheduler.Tile place,
       SumStore.Target target,
       Epilogue.Applied epilogue) {
     for (int first = 0; first < tile.warpM(); first += Stage.GROUP) {
-      store.store(
+      output.store(
           sums.slab(first),
-          row.plus(warpRow()).plus(first),
-          column.plus(warpColumn()),
+          place.row().plus(warpRow()).plus(first),
+          place.column().plus(warpColumn()),
           target,
           epilogue);
     }
@@ -148,13 +173,16 @@ public record TensorMatmul(
     return scales.map(each -> each.load(warpColumn(), depth)).orElse(List.of());
   }
 
-  private Runnable fill(Staging stagingA, Staging stagingB, Int offset, Int depth) {
-    var restOfA = stagingA.fill(offset, depth);
-    var restOfB = stagingB.fill(offset.plus(a.bytes()), depth);
-    k.commitCopies();
-    return () -> {
-      restOfA.run();
-      restOfB.run();
+  /** Fills a stage of a and b, and commits the copies. */
+  private Producer both(Producer producerA, Producer producerB) {
+    return (offset, depth) -> {
+      var restOfA = producerA.fill(offset, depth);
+      var restOfB = producerB.fill(offset.plus(a.bytes()), depth);
+      k.commitCopies();
+      return () -> {
+        restOfA.run();
+        restOfB.run();
+      };
     };
   }
 

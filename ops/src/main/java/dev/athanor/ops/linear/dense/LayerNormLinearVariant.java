@@ -14,12 +14,14 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
-import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
 import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileScheduler.Order;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -47,10 +49,7 @@ sealed interface LayerNormLinearVariant extends Variant {
     final Int depth;
     final Real epsilon;
 
-    /** The first row and column of the block's tile. */
-    final Int row;
-
-    final Int column;
+    final TileScheduler.Tile tile;
 
     /** Of each row of the tile the mean, and 1 over the standard deviation. */
     final SharedTile statistics;
@@ -69,8 +68,7 @@ sealed interface LayerNormLinearVariant extends Variant {
       n = k.integer("n");
       depth = k.integer("k");
       epsilon = k.real("epsilon", Type.F32);
-      row = k.blockY().times(tileM);
-      column = k.block().times(tileN);
+      tile = new TileScheduler(tileM, tileN, Order.ROWS).tileOfGrid(k);
       statistics = k.shared(Type.F32, 2, tileM, tileM);
       k.loop(k.warp(), k.integer(tileM), warps, this::findStatistics);
       k.barrier();
@@ -89,7 +87,7 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     /** A row of x, the last one where there are no more. */
     private GlobalPointer source(Int inTile) {
-      return x.row(row.plus(inTile).min(m.plus(-1)), depth);
+      return x.row(tile.row().plus(inTile).min(m.plus(-1)), depth);
     }
 
     private void findStatistics(Int inTile) {
@@ -177,37 +175,15 @@ sealed interface LayerNormLinearVariant extends Variant {
       var b = stage(tile.n());
       var mma = dtype == DType.F16 ? Mma.F16 : Mma.BF16;
       var product = new TensorMatmul(k, shared, tile, mma, a, b);
-      Staging rows = (offset, depth) -> normalise(k, a.at(shared, offset), problem, depth);
-      var weights =
-          new MatrixStaging(
-              k,
-              shared,
-              b,
-              problem.w,
-              problem.depth,
-              problem.column,
-              problem.n,
-              problem.depth,
-              accessW,
-              tile.threads());
-      var sums = product.multiply(rows, weights, k.integer(0), problem.depth);
+      Producer rows = (offset, depth) -> normalise(k, a.at(shared, offset), problem, depth);
+      var columns =
+          product.copyB(
+              problem.w, problem.depth, problem.tile.column(), problem.n, problem.depth, accessW);
+      var sums = product.multiply(rows, columns, KRange.all(k, problem.depth));
       k.barrier();
-      var store =
-          new SumStore(
-              k,
-              shared,
-              k.warp().times(SumStore.bytes(tile.warpN(), type)),
-              tile.warpN(),
-              type,
-              SumStore.Order.of(a, b),
-              accessY);
+      var target = new SumStore.Target(problem.y, problem.m, problem.n);
       product.store(
-          store,
-          sums,
-          problem.row,
-          problem.column,
-          new SumStore.Target(problem.y, problem.m, problem.n),
-          problem.epilogue(bias));
+          product.output(type, accessY), sums, problem.tile, target, problem.epilogue(bias));
     }
 
     private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
@@ -269,7 +245,7 @@ sealed interface LayerNormLinearVariant extends Variant {
             for (int i = 0; i < ROWS; i++) {
               var row = down.plus(i);
               a.store(across, row, problem.load(inK, 1, row, at).getFirst());
-              var column = problem.column.plus(row).min(problem.n.plus(-1));
+              var column = problem.tile.column().plus(row).min(problem.n.plus(-1));
               b.store(across, row, problem.w.row(column, problem.depth).loadWhere(inK, at));
             }
             k.barrier();
@@ -281,12 +257,12 @@ sealed interface LayerNormLinearVariant extends Variant {
             }
             k.barrier();
           });
-      var column = problem.column.plus(across);
+      var column = problem.tile.column().plus(across);
       var inside = column.lt(problem.n);
       var epilogue = problem.epilogue(bias);
       var ofColumn = epilogue.column(column, problem.n);
       for (int i = 0; i < ROWS; i++) {
-        var row = problem.row.plus(down).plus(i);
+        var row = problem.tile.row().plus(down).plus(i);
         problem
             .y
             .row(row, problem.n)

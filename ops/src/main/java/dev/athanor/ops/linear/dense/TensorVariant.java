@@ -1,23 +1,20 @@
 package dev.athanor.ops.linear.dense;
 
-import dev.athanor.engine.author.GlobalPointer;
-import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
-import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
-import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.Operand;
-import dev.athanor.ops.tile.Place;
 import dev.athanor.ops.tile.SplitVariant;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
@@ -98,56 +95,22 @@ record TensorVariant(
     var ldb = k.integer("ldb");
     var batch = new BatchParameters(k);
 
-    var place = Place.of(k, k.block(), tile, m, n);
-    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.product());
+    var place = TileScheduler.of(tile).tile(k, k.block(), m, n);
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.matrix());
     var shared = k.dynamicShared();
     var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB(), factors);
-    var stagingA = staging(k, shared, stageA(), a, matrices.a(), lda, place.row(), m, depth);
-    var stagingB = staging(k, shared, stageB(), b, matrices.b(), ldb, place.column(), n, depth);
+    var rows = product.copyA(matrices.a(), lda, place.row(), m, depth, a.access());
+    var columns = product.copyB(matrices.b(), ldb, place.column(), n, depth, b.access());
     if (epilogue.isEmpty()) {
-      var share = k.integer("depth");
-      var from = k.blockY().times(share);
-      var to = from.plus(share).min(depth);
-      SplitVariant.keep(k, firstC, tile, product.multiply(stagingA, stagingB, from, to));
+      var share = KRange.ofBlock(k, k.integer("depth"), depth);
+      SplitVariant.keep(k, firstC, tile, product.multiply(rows, columns, share));
       return;
     }
     var applied = epilogue.get().declare(k);
-    var sums = product.multiply(stagingA, stagingB, k.integer(0), depth);
+    var sums = product.multiply(rows, columns, KRange.all(k, depth));
     k.barrier();
-    var out = Epilogue.type(epilogue.get().out());
     var target = new SumStore.Target(matrices.c(), m, n);
-    var store =
-        new SumStore(
-            k,
-            shared,
-            k.warp().times(SumStore.bytes(tile.warpN(), out)),
-            tile.warpN(),
-            out,
-            order(),
-            accessC);
-    product.store(store, sums, place.row(), place.column(), target, applied);
-  }
-
-  private MatrixStaging staging(
-      KernelBuilder k,
-      SharedTile shared,
-      Stage stage,
-      Operand operand,
-      GlobalPointer matrix,
-      Int leadingDimension,
-      Int first,
-      Int limit,
-      Int depth) {
-    return new MatrixStaging(
-        k,
-        shared,
-        stage,
-        matrix,
-        leadingDimension,
-        first,
-        limit,
-        depth,
-        operand.access(),
-        tile.threads());
+    var output = product.output(Epilogue.type(epilogue.get().out()), accessC);
+    product.store(output, sums, place, target, applied);
   }
 }

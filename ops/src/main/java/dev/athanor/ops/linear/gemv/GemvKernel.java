@@ -10,6 +10,8 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -37,9 +39,7 @@ final class GemvKernel {
   private final Int first;
 
   /** The part of K that is the block's. */
-  private final Int from;
-
-  private final Int to;
+  private final KRange range;
 
   GemvKernel(KernelBuilder k, GemvVariant variant) {
     this.k = k;
@@ -59,15 +59,13 @@ final class GemvKernel {
     columnStep = k.integer("columnStep");
     epilogue = product.epilogue().declare(k);
 
-    var blocks = outputs.plus(variant.outputs() - 1).div(variant.outputs());
-    var number = k.block().div(blocks);
-    first = k.block().minus(number.times(blocks)).times(variant.outputs());
-    var own = batch.of(new BatchParameters.Matrices(firstMatrix, firstX, firstY), number);
+    var tile = TileScheduler.ofRows(variant.outputs(), TileScheduler.Order.ROWS).tile(k, outputs);
+    first = tile.row();
+    var own = batch.of(new BatchParameters.Matrices(firstMatrix, firstX, firstY), tile.matrix());
     matrix = own.a();
     x = own.b();
     y = own.c().matrix(k.blockY(), strideSplit);
-    from = k.blockY().times(chunk);
-    to = from.plus(chunk).min(depth);
+    range = KRange.ofBlock(k, chunk, depth);
   }
 
   /**
@@ -93,14 +91,14 @@ final class GemvKernel {
     var source = matrix.row(row.min(outputs.plus(-1)), ld);
     var sums = zeros(GemvVariant.UNROLL);
     k.loop(
-        from,
-        to,
+        range.from(),
+        range.to(),
         variant.step(),
         at -> {
           var loaded = new ArrayList<Factors>();
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             var index = at.plus(lane.times(elements)).plus(i * variant.lanes() * elements);
-            var inside = index.lt(to);
+            var inside = index.lt(range.to());
             loaded.add(
                 new Factors(
                     source.loadWhere(inside, elements, index),
@@ -130,14 +128,14 @@ final class GemvKernel {
     var column = first.plus(k.lane().times(elements));
     var sums = zeros(elements);
     k.loop(
-        from,
-        to,
+        range.from(),
+        range.to(),
         variant.step(),
         at -> {
           var loaded = new ArrayList<Factors>();
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             var row = at.plus(k.warp()).plus(i * warps);
-            var inside = row.lt(to).and(column.lt(outputs));
+            var inside = row.lt(range.to()).and(column.lt(outputs));
             loaded.add(
                 new Factors(
                     matrix.row(row, ld).loadWhere(inside, elements, column),

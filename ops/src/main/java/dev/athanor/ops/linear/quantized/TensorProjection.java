@@ -11,14 +11,14 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.GroupScales;
-import dev.athanor.ops.tile.MatrixStaging;
-import dev.athanor.ops.tile.Place;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.SplitVariant;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
 import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
@@ -131,54 +131,28 @@ record TensorProjection(
   }
 
   private void write(KernelBuilder k) {
-    var problem =
-        new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
-    var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
+    var scheduler = TileScheduler.of(tile);
+    var problem = new ProjectionParameters(k, packing, in, out, products, scheduler::tiles);
+    var place = scheduler.tile(k, problem.tile, problem.m, problem.n);
     var shared = k.dynamicShared();
     var product = new TensorMatmul(k, shared, tile, mma(in), stageA(), stageB(), factors(in));
     var weights = weights(k, shared, problem, place.column());
-    var rows =
-        new MatrixStaging(
-            k,
-            shared,
-            stageA(),
-            problem.a,
-            problem.depth,
-            place.row(),
-            problem.m,
-            problem.depth,
-            accessA,
-            tile.threads());
+    var depth = problem.depth;
+    var rows = product.copyA(problem.a, depth, place.row(), problem.m, depth, accessA);
     var scales = scales(k, problem, place.column());
     if (split) {
-      var share = k.integer("depth");
-      var from = k.blockY().times(share);
-      var to = from.plus(share).min(problem.depth);
-      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, scales, from, to));
+      var share = KRange.ofBlock(k, k.integer("depth"), depth);
+      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, scales, share));
       return;
     }
-    var sums = product.multiply(rows, weights, scales, k.integer(0), problem.depth);
+    var sums = product.multiply(rows, weights, scales, KRange.all(k, depth));
     k.barrier();
-    var type = Problems.type(out);
-    var store =
-        new SumStore(
-            k,
-            shared,
-            k.warp().times(SumStore.bytes(tile.warpN(), type)),
-            tile.warpN(),
-            type,
-            order(),
-            accessC);
-    product.store(
-        store,
-        sums,
-        place.row(),
-        place.column(),
-        new SumStore.Target(problem.c, problem.m, problem.n),
-        problem.epilogue());
+    var target = new SumStore.Target(problem.c, problem.m, problem.n);
+    var output = product.output(Problems.type(out), accessC);
+    product.store(output, sums, place, target, problem.epilogue());
   }
 
-  private Staging weights(
+  private Producer weights(
       KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int column) {
     if (PairedStaging.decodes(packing)) {
       int words =

@@ -8,8 +8,8 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.WeightPatch;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -18,7 +18,7 @@ import java.util.List;
  * PairedStaging} does it for four-bit weights. Behind the ends of the weights a stage gets some of
  * them again, which are multiplied with zeros or not stored; int8 has zeros there.
  */
-final class WeightStaging implements Staging {
+final class WeightStaging implements Producer {
 
   /** Neighbours that are written at once. */
   private static final int CHUNK = 8;

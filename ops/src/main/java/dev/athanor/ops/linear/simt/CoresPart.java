@@ -43,7 +43,7 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
   final List<Epilogue.Line> columns(Int inColumn, int count) {
     var columns = new ArrayList<Epilogue.Line>();
     for (int i = 0; i < count; i++) {
-      columns.add(problem.epilogue.column(problem.column.plus(inColumn).plus(i), problem.n));
+      columns.add(problem.epilogue.column(problem.tile.column().plus(inColumn).plus(i), problem.n));
     }
     return columns;
   }
@@ -58,10 +58,10 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
   final void store(Int inRow, Int inColumn, List<? extends Value> sums, List<Epilogue.Line> columns) {
     int count =
         Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
-    var row = problem.row.plus(inRow);
+    var row = problem.tile.row().plus(inRow);
     var line = problem.epilogue.row(row, problem.m);
     for (int i = 0; i < sums.size(); i += count) {
-      var column = problem.column.plus(inColumn).plus(i);
+      var column = problem.tile.column().plus(inColumn).plus(i);
       var inside = row.lt(problem.m).and(column.lt(problem.n));
       var results = new ArrayList<Value>();
       for (int j = i; j < i + count; j++) {

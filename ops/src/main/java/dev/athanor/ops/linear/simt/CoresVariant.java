@@ -37,10 +37,10 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
     var b = OperandTile.ofB(k, this, problem);
     var shared = DoubleBuffer.shared(k, a, b);
     var sums = CoresPart.of(k, this, problem);
-    var stages = new DoubleBuffer(k, shared, a, b, problem.from);
+    var stages = new DoubleBuffer(k, shared, a, b, problem.range.from());
     k.loop(
-        problem.from,
-        problem.to,
+        problem.range.from(),
+        problem.range.to(),
         tile.k(),
         depth -> {
           var next = stages.load(depth.plus(tile.k()));

@@ -92,9 +92,9 @@ final class OperandTile {
         variant.product().transposeA(),
         variant.accessA(),
         variant.tile().m(),
-        problem.row,
+        problem.tile.row(),
         problem.m,
-        problem.to);
+        problem.range.to());
   }
 
   /** The columns of b. */
@@ -107,9 +107,9 @@ final class OperandTile {
         !variant.product().transposeB(),
         variant.accessB(),
         variant.tile().n(),
-        problem.column,
+        problem.tile.column(),
         problem.n,
-        problem.to);
+        problem.range.to());
   }
 
   /** Returns the bytes of the tile in shared memory. */
