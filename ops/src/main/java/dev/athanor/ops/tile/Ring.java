@@ -9,9 +9,8 @@ import dev.athanor.engine.author.KernelBuilder;
  */
 final class Ring {
   private final KernelBuilder k;
-  private final int stages;
+  private final TensorTile tile;
   private final int stageBytes;
-  private final int depth;
   private final Producer producer;
   private final Int.Variable full;
   private final Int.Variable free;
@@ -19,18 +18,17 @@ final class Ring {
   /**
    * Fills all stages but one, and waits for the first.
    *
-   * @param depth of a stage
+   * @param tile with the number of stages and the depth of each
    * @param from the first of K
    * @param producer fills a stage and commits its copies
    */
-  Ring(KernelBuilder k, int stages, int stageBytes, int depth, Int from, Producer producer) {
+  Ring(KernelBuilder k, TensorTile tile, int stageBytes, Int from, Producer producer) {
     this.k = k;
-    this.stages = stages;
+    this.tile = tile;
     this.stageBytes = stageBytes;
-    this.depth = depth;
     this.producer = producer;
     for (int stage = 0; stage < ahead(); stage++) {
-      producer.fill(k.integer(stage * stageBytes), from.plus(stage * depth)).run();
+      producer.fill(k.integer(stage * stageBytes), from.plus(stage * tile.k())).run();
     }
     full = k.variable(k.integer(0));
     free = k.variable(k.integer(ahead() * stageBytes));
@@ -39,7 +37,7 @@ final class Ring {
 
   /** Returns how many stages are filled before the first is read. */
   private int ahead() {
-    return stages - 1;
+    return tile.stages() - 1;
   }
 
   /** Returns the offset of the stage that is read. */
@@ -54,14 +52,14 @@ final class Ring {
    * @return see {@link Producer#fill}
    */
   Runnable fill(Int current) {
-    return producer.fill(free, current.plus(ahead() * depth));
+    return producer.fill(free, current.plus(ahead() * tile.k()));
   }
 
   /** Releases the stage that was read, and makes the next one full once it has arrived. */
   void advance(Runnable beforeWaiting) {
     free.set(full);
     var next = full.plus(stageBytes);
-    full.set(k.integer(0).where(next.eq(k.integer(stages * stageBytes)), next));
+    full.set(k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next));
     beforeWaiting.run();
     await();
   }

@@ -96,13 +96,10 @@ public record TensorMatmul(
    */
   public WarpSums multiply(
       Producer producerA, Producer producerB, Optional<GroupScales> scales, KRange range) {
-    int promoted = scales.map(GroupScales::depth).orElse(factors == Factors.SPLIT ? tile.k() : 0);
     var product = WarpProduct.of(k, mma, factors, a, b);
     var sums = new WarpSums(k, tile, mma);
-    int stageBytes = a.bytes() + b.bytes();
-    var ring =
-        new Ring(
-            k, tile.stages(), stageBytes, tile.k(), range.from(), both(producerA, producerB));
+    var parts = new PartialSums(k, tile, mma, sums, promoted(scales), at -> load(scales, at));
+    var ring = new Ring(k, tile, a.bytes() + b.bytes(), range.from(), both(producerA, producerB));
     var first = fragments(ring.full(), 0).variables(k);
     k.loop(
         range.from(),
@@ -111,23 +108,16 @@ public record TensorMatmul(
         depth -> {
           var rest = ring.fill(depth);
           var now = first;
-          var part = sums;
-          List<Value> scalesOfPart = List.of();
           for (int step = 0; step < tile.k(); step += product.depth()) {
             int end = step + product.depth();
-            if (promoted > 0 && step % promoted == 0) {
-              part = new WarpSums(k, tile, mma);
-              scalesOfPart = load(scales, depth.plus(step));
-            }
+            var part = parts.begin(depth, step);
             if (end == tile.k()) {
               ring.advance(rest);
             }
             var next = fragments(ring.full(), end % tile.k());
             product.multiply(now, part);
+            parts.end(end);
             now = next;
-            if (promoted > 0 && end % promoted == 0) {
-              sums.add(part, scalesOfPart);
-            }
           }
           first.set(now);
         });
@@ -171,6 +161,11 @@ public record TensorMatmul(
 
   private List<Value> load(Optional<GroupScales> scales, Int depth) {
     return scales.map(each -> each.load(warpColumn(), depth)).orElse(List.of());
+  }
+
+  /** How much of K is summed apart from the rest; 0 if nothing is. */
+  private int promoted(Optional<GroupScales> scales) {
+    return scales.map(GroupScales::depth).orElse(factors == Factors.SPLIT ? tile.k() : 0);
   }
 
   /** Fills a stage of a and b, and commits the copies. */
