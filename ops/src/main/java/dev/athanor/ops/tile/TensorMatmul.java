@@ -1,9 +1,9 @@
 package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
-import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
@@ -26,42 +26,70 @@ import java.util.Optional;
  * would need twice the registers.) Where groups of b have {@linkplain GroupScales scales}, their
  * sums are multiplied with them as they are promoted.
  *
- * @param shared of which the ring takes the first {@link #ringBytes}
- * @param a the rows of the tile
- * @param b the columns of the tile
- * @param factors what elements become before they are multiplied
+ * @param shared the dynamic shared memory of the block: {@link TileProduct#sharedBytes}
  */
-public record TensorMatmul(
-    KernelBuilder k,
-    SharedTile shared,
-    TensorTile tile,
-    Mma mma,
-    Stage a,
-    Stage b,
-    Factors factors) {
+public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct product) {
 
-  /** A product of factors without splitting. */
-  public TensorMatmul(
-      KernelBuilder k, SharedTile shared, TensorTile tile, Mma mma, Stage a, Stage b) {
-    this(k, shared, tile, mma, a, b, Factors.PLAIN);
-  }
+  /**
+   * A matrix that is multiplied, in global memory.
+   *
+   * @param first its first element
+   * @param leadingDimension elements from one row, as it is stored, to the next
+   * @param extent rows of a, or columns of b
+   * @param depth K
+   * @param access bytes that a copy may move at once, see {@link Operand#access}
+   */
+  public record Source(
+      GlobalPointer first, Int leadingDimension, Int extent, Int depth, int access) {}
 
-  public static int ringBytes(TensorTile tile, Stage a, Stage b) {
-    return tile.stages() * (a.bytes() + b.bytes());
-  }
+  /**
+   * The matrix that is written.
+   *
+   * @param c its first element; rows are {@code n} elements apart
+   * @param m number of rows
+   * @param n number of columns
+   * @param access bytes that may be written at once, see {@link Operand#access}
+   */
+  public record Destination(GlobalPointer c, Int m, Int n, int access) {}
 
-  /** The first row of the tile that this warp computes. */
+  /** Returns the first row that this warp computes, within the tile. */
   public Int warpRow() {
+    var tile = product.tile();
     return k.warp().div(tile.n() / tile.warpN()).times(tile.warpM());
   }
 
-  /** The first column of the tile that this warp computes. */
+  /** Returns the first column that this warp computes, within the tile. */
   public Int warpColumn() {
+    var tile = product.tile();
     return k.warp().rem(tile.n() / tile.warpN()).times(tile.warpN());
   }
 
   /**
-   * Multiplies. When this ends no copy is under way, and once all threads have come to a barrier
+   * Copies stages of a, zeros beyond its ends.
+   *
+   * @param row the first row of the tile in c
+   */
+  public Staging stagingA(Source matrix, Int row) {
+    return new MatrixStaging(k, shared, product.a(), matrix, row, product.tile().threads());
+  }
+
+  /**
+   * Copies stages of b, zeros beyond its ends.
+   *
+   * @param column the first column of the tile in c
+   */
+  public Staging stagingB(Source matrix, Int column) {
+    return new MatrixStaging(k, shared, product.b(), matrix, column, product.tile().threads());
+  }
+
+  /** Multiplies the rows and columns of a tile over all of K. */
+  public WarpSums multiply(Source a, Source b, Place place) {
+    return multiply(
+        stagingA(a, place.row()), stagingB(b, place.column()), k.integer(0), a.depth());
+  }
+
+  /**
+   * Multiplies a part of K. When this ends no copy is under way, and once all threads have come to a barrier
    * shared memory is free.
    *
    * @param from the first of K
@@ -79,10 +107,12 @@ public record TensorMatmul(
    */
   public WarpSums multiply(
       Staging stagingA, Staging stagingB, Optional<GroupScales> scales, Int from, Int to) {
-    int promoted = scales.map(GroupScales::depth).orElse(factors == Factors.SPLIT ? tile.k() : 0);
-    var product = WarpProduct.of(k, mma, factors, a, b);
+    var tile = product.tile();
+    var mma = product.mma();
+    int promoted = scales.map(GroupScales::depth).orElse(product.factors() == Factors.SPLIT ? tile.k() : 0);
+    var ofWarp = WarpProduct.of(k, product);
     var sums = new WarpSums(k, tile, mma);
-    int stageBytes = a.bytes() + b.bytes();
+    int stageBytes = product.stageBytes();
     int ahead = Ring.ahead(tile.stages());
     for (int stage = 0; stage < ahead; stage++) {
       fill(stagingA, stagingB, k.integer(stage * stageBytes), from.plus(stage * tile.k())).run();
@@ -99,8 +129,8 @@ public record TensorMatmul(
           var now = first;
           var part = sums;
           List<Value> scalesOfPart = List.of();
-          for (int step = 0; step < tile.k(); step += product.depth()) {
-            int end = step + product.depth();
+          for (int step = 0; step < tile.k(); step += ofWarp.depth()) {
+            int end = step + ofWarp.depth();
             if (promoted > 0 && step % promoted == 0) {
               part = new WarpSums(k, tile, mma);
               scalesOfPart = load(scales, depth.plus(step));
@@ -109,7 +139,7 @@ public record TensorMatmul(
               ring.advance(rest);
             }
             var next = fragments(ring.full(), end % tile.k());
-            product.multiply(now, part);
+            ofWarp.multiply(now, part);
             now = next;
             if (promoted > 0 && end % promoted == 0) {
               sums.add(part, scalesOfPart);
@@ -122,26 +152,31 @@ public record TensorMatmul(
   }
 
   /**
-   * Writes what {@link #multiply} gave, when shared memory is free.
+   * Finishes the sums and stores them. All threads of the block must call it.
    *
    * @param row the first of the tile in c
    * @param column the first of the tile in c
    */
-  public void store(
-      SumStore store,
-      WarpSums sums,
-      Int row,
-      Int column,
-      SumStore.Target target,
-      Epilogue.Applied epilogue) {
+  public <L> void store(
+      WarpSums sums, Int row, Int column, Destination to, EpilogueFunction<L> epilogue) {
+    // the ring's memory is used again
+    k.barrier();
+    var tile = product.tile();
+    var store = SumStore.ofWarp(k, shared, tile.warpN(), to.c().element(), product.interleaving());
     for (int first = 0; first < tile.warpM(); first += Stage.GROUP) {
       store.store(
           sums.slab(first),
           row.plus(warpRow()).plus(first),
           column.plus(warpColumn()),
-          target,
+          to,
           epilogue);
     }
+  }
+
+  /** Finishes the sums of a tile and stores them. All threads of the block must call it. */
+  public <L> void store(
+      WarpSums sums, Place place, Destination to, EpilogueFunction<L> epilogue) {
+    store(sums, place.row(), place.column(), to, epilogue);
   }
 
   private List<Value> load(Optional<GroupScales> scales, Int depth) {
@@ -150,7 +185,7 @@ public record TensorMatmul(
 
   private Runnable fill(Staging stagingA, Staging stagingB, Int offset, Int depth) {
     var restOfA = stagingA.fill(offset, depth);
-    var restOfB = stagingB.fill(offset.plus(a.bytes()), depth);
+    var restOfB = stagingB.fill(offset.plus(product.a().bytes()), depth);
     k.commitCopies();
     return () -> {
       restOfA.run();
@@ -160,6 +195,9 @@ public record TensorMatmul(
 
   /** Reads the fragments of one step of the stage at {@code offset}. */
   private WarpFragments fragments(Int offset, int depth) {
+    var a = product.a();
+    var b = product.b();
+    var tile = product.tile();
     var stageA = a.at(shared, offset);
     var stageB = b.at(shared, offset.plus(a.bytes()));
     var rows = new ArrayList<MatrixFragment>();
@@ -178,7 +216,7 @@ public record TensorMatmul(
 
   /** What is multiplied, or is split before. */
   private MatrixFragment factors(MatrixFragment elements) {
-    return mma.a() == Type.TF32 && factors == Factors.PLAIN
+    return product.mma().a() == Type.TF32 && product.factors() == Factors.PLAIN
         ? elements.map(element -> ((Real) element).to(Type.TF32))
         : elements;
   }

@@ -14,12 +14,12 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
-import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.Staging;
-import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileProduct;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -148,14 +148,18 @@ sealed interface LayerNormLinearVariant extends Variant {
   record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, boolean bias)
       implements LayerNormLinearVariant {
 
-    private Stage stage(int extent) {
-      return new Stage(Epilogue.type(dtype), false, extent, tile.k());
+    private TileProduct product() {
+      var type = Epilogue.type(dtype);
+      return new TileProduct(
+          tile,
+          new Stage(type, false, tile.m(), tile.k()),
+          new Stage(type, false, tile.n(), tile.k()),
+          dtype == DType.F16 ? Mma.F16 : Mma.BF16,
+          Factors.PLAIN);
     }
 
     int sharedBytes() {
-      return Math.max(
-          TensorMatmul.ringBytes(tile, stage(tile.m()), stage(tile.n())),
-          tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(dtype)));
+      return product().sharedBytes(dtype);
     }
 
     @Override
@@ -171,42 +175,20 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     private void write(KernelBuilder k) {
       var problem = new Parameters(k, dtype, tile.m(), tile.n(), tile.warps());
-      var shared = k.dynamicShared();
-      var type = Epilogue.type(dtype);
-      var a = stage(tile.m());
-      var b = stage(tile.n());
-      var mma = dtype == DType.F16 ? Mma.F16 : Mma.BF16;
-      var product = new TensorMatmul(k, shared, tile, mma, a, b);
-      Staging rows = (offset, depth) -> normalise(k, a.at(shared, offset), problem, depth);
+      var product = product().in(k);
+      var a = product.product().a();
+      Staging rows =
+          (offset, depth) -> normalise(k, a.at(product.shared(), offset), problem, depth);
       var weights =
-          new MatrixStaging(
-              k,
-              shared,
-              b,
-              problem.w,
-              problem.depth,
-              problem.column,
-              problem.n,
-              problem.depth,
-              accessW,
-              tile.threads());
-      var sums = product.multiply(rows, weights, k.integer(0), problem.depth);
-      k.barrier();
-      var store =
-          new SumStore(
-              k,
-              shared,
-              k.warp().times(SumStore.bytes(tile.warpN(), type)),
-              tile.warpN(),
-              type,
-              SumStore.Order.of(a, b),
-              accessY);
+          new TensorMatmul.Source(problem.w, problem.depth, problem.n, problem.depth, accessW);
+      var sums =
+          product.multiply(
+              rows, product.stagingB(weights, problem.column), k.integer(0), problem.depth);
       product.store(
-          store,
           sums,
           problem.row,
           problem.column,
-          new SumStore.Target(problem.y, problem.m, problem.n),
+          new TensorMatmul.Destination(problem.y, problem.m, problem.n, accessY),
           problem.epilogue(bias));
     }
 
