@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * The loop over K of a product on tensor cores. Stages of a and b lie in a ring in shared memory
@@ -156,27 +157,34 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
    *
    * @param row the first of the tile in c
    * @param column the first of the tile in c
+   * @param epilogue makes the epilogue when the sums are complete, so that what it loads takes no
+   *     registers before
    */
   public <L> void store(
-      WarpSums sums, Int row, Int column, Destination to, EpilogueFunction<L> epilogue) {
+      WarpSums sums,
+      Int row,
+      Int column,
+      Destination to,
+      Supplier<? extends EpilogueFunction<L>> epilogue) {
     // the ring's memory is used again
     k.barrier();
     var tile = product.tile();
     var store = SumStore.ofWarp(k, shared, tile.warpN(), to.c().element(), product.interleaving());
+    var function = epilogue.get();
     for (int first = 0; first < tile.warpM(); first += Stage.GROUP) {
       store.store(
           sums.slab(first),
           row.plus(warpRow()).plus(first),
           column.plus(warpColumn()),
           to,
-          epilogue);
+          function);
     }
   }
 
   /** Finishes the sums of a tile and stores them. All threads of the block must call it. */
   public <L> void store(
       WarpSums sums, Place place, Destination to, EpilogueFunction<L> epilogue) {
-    store(sums, place.row(), place.column(), to, epilogue);
+    store(sums, place.row(), place.column(), to, () -> epilogue);
   }
 
   private List<Value> load(Optional<GroupScales> scales, Int depth) {

@@ -189,7 +189,7 @@ sealed interface LayerNormLinearVariant extends Variant {
           problem.row,
           problem.column,
           new TensorMatmul.Destination(problem.y, problem.m, problem.n, accessY),
-          problem.epilogue(bias));
+          () -> problem.epilogue(bias));
     }
 
     private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {

@@ -140,9 +140,10 @@ record TensorProjection(
     var sums = product.multiply(rows, weights, scales, k.integer(0), problem.depth);
     product.store(
         sums,
-        place,
+        place.row(),
+        place.column(),
         new TensorMatmul.Destination(problem.c, problem.m, problem.n, accessC),
-        problem.epilogue());
+        problem::epilogue);
   }
 
   private Staging weights(
