@@ -66,7 +66,6 @@ final class TensorPlanner {
       MatmulProblem problem, TileProduct product, TilePlanner planner, Candidates candidates) {
     var variant = variant(problem, product);
     var tile = product.tile();
-    long blocks = planner.blocks(tile);
     double rounds = planner.rounds(tile);
     double cycles =
         rounds * planner.blockCycles(product, planner.stages(tile), problem.outDType());
@@ -74,8 +73,7 @@ final class TensorPlanner {
     for (var start : problem.batch().starts()) {
       var slots = ProductParameters.operands(problem, start, ProductParameters.c(problem, start));
       slots.addAll(problem.epilogue().slots(problem.alpha()));
-      steps.add(
-          new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
+      steps.add(planner.step(variant, product, problem.outDType(), slots));
     }
     var reason = "%.0f blocks a multiprocessor".formatted(rounds);
     offer(problem, candidates, variant.name(), cycles, steps, 0, reason);
@@ -111,7 +109,7 @@ final class TensorPlanner {
               first,
               new Dim3((int) blocks, shares.count(), 1),
               tile.threads(),
-              first.sharedBytes(),
+              product.sharedBytes(),
               slots));
       steps.add(
           second.step(

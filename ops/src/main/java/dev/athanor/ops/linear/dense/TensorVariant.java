@@ -36,12 +36,6 @@ record TensorVariant(
     return TileProduct.of(tile, a, b, factors);
   }
 
-  /** The dynamic shared memory of a block. */
-  int sharedBytes() {
-    var product = product();
-    return epilogue.map(e -> product.sharedBytes(e.out())).orElse(product.sharedBytes());
-  }
-
   /** For instance {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
   @Override
   public String name() {
