@@ -163,10 +163,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
         sums.add(k.accumulator(shape));
       }
       k.loop(
-          k.integer(0),
-          rounds,
-          1,
-          _ -> sums.forEach(sum -> k.mma(shape, a, b, sum.registers())));
+          k.integer(0), rounds, 1, _ -> sums.forEach(sum -> k.mma(shape, a, b, sum.registers())));
       Real all = k.real(Type.F32, 0);
       for (var sum : sums) {
         for (var part : sum.registers()) {

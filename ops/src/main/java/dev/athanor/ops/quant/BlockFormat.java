@@ -165,8 +165,7 @@ public final class BlockFormat {
       }
       case Q4_K -> {
         var quants = block.words(group.times(32).plus(within), length, 16, length);
-        yield superRuns(
-            block, group, first, map(quants, Quants::low), map(quants, Quants::high));
+        yield superRuns(block, group, first, map(quants, Quants::low), map(quants, Quants::high));
       }
       case Q5_K -> {
         var quants = block.words(group.times(32).plus(within), length, 48, length);
@@ -272,8 +271,7 @@ public final class BlockFormat {
   private List<Run> pair(
       Int first, List<Real> low, List<Real> high, Real scale, Optional<Real> offset) {
     return List.of(
-        new Run(first, low, scale, offset),
-        new Run(first.plus(apart(dtype)), high, scale, offset));
+        new Run(first, low, scale, offset), new Run(first.plus(apart(dtype)), high, scale, offset));
   }
 
   /**

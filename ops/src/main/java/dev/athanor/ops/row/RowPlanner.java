@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -18,12 +19,12 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /**
- * Chooses how rows are spread over threads.
+ * Chooses how many threads compute a row, by a cost model, and plans the launches.
  *
- * @param rows how many there are
- * @param groups of a row that a thread computes together
+ * @param rows number of rows
+ * @param groups number of groups of a row; a thread computes a group at once
  * @param access elements that one access moves
- * @param values f32 numbers that a thread holds of a group
+ * @param values f32 numbers that a thread keeps of a group
  */
 public record RowPlanner(long rows, long groups, int access, int values) {
 
@@ -49,11 +50,28 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   private static final double LAUNCH = 40;
 
   /**
-   * What a plan does.
+   * The launches of a plan.
    *
-   * @param steps of which one has a {@link RowKernel}
+   * @param steps at least one of them launches a {@link RowKernel}
+   * @param workspaceBytes memory for intermediate results
    */
-  public record Launches(List<Step> steps, long workspaceBytes) {}
+  public record Launches(List<Step> steps, long workspaceBytes) {
+
+    /**
+     * Returns one launch with a team for each row, without workspace.
+     *
+     * @param slots the arguments after the number of rows and their length
+     */
+    public static Launches of(RowKernel kernel, RowShape shape, List<Slot> slots) {
+      return new Launches(List.of(step(kernel, shape, slots)), 0);
+    }
+  }
+
+  /** Plans a function that keeps an f32 number of each element of a row. */
+  public static RowPlanner of(RowShape shape) {
+    int access = shape.access(shape.n());
+    return new RowPlanner(shape.rows(), shape.n() / access, access, access);
+  }
 
   /**
    * Two launches, in both of which several blocks share each row. The first reduces each part of a
@@ -70,7 +88,13 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     }
   }
 
-  /** The plans, the cheapest first. */
+  /**
+   * Returns the plans, the cheapest first.
+   *
+   * @param op the op and its dtype, for error messages
+   * @param launches makes the launches of a tile
+   * @throws OpException.UnsupportedOnDevice if the device cannot run any of them
+   */
   public List<LaunchPlan> plans(
       String op,
       Capability capability,
@@ -134,6 +158,15 @@ public record RowPlanner(long rows, long groups, int access, int values) {
       }
     }
     return candidates;
+  }
+
+  /** Returns the cheapest tile, for a launch that prepares the input of another one. */
+  public RowTile cheapestTile(Capability device) {
+    return tiles().stream()
+        .min(
+            Comparator.comparingDouble(
+                tile -> waves(rows * (double) tile.team(), device) * work(tile)))
+        .orElseThrow();
   }
 
   private static double waves(double threads, Capability capability) {
@@ -201,9 +234,9 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /**
-   * A launch with a team for each row.
+   * Returns a launch with a team for each row.
    *
-   * @param slots what follows the number of rows and their length
+   * @param slots the arguments after the number of rows and their length
    */
   public static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
     return step(kernel, shape, blocks(kernel.tile(), shape), slots);

@@ -2,7 +2,6 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Value;
 import java.util.List;
 import java.util.function.Function;
@@ -14,8 +13,7 @@ import java.util.function.Function;
  */
 final class PartialSums {
   private final KernelBuilder k;
-  private final TensorTile tile;
-  private final Mma mma;
+  private final TileProduct product;
   private final WarpSums sums;
   private final int depth;
   private final Function<Int, List<Value>> scales;
@@ -31,14 +29,12 @@ final class PartialSums {
    */
   PartialSums(
       KernelBuilder k,
-      TensorTile tile,
-      Mma mma,
+      TileProduct product,
       WarpSums sums,
       int depth,
       Function<Int, List<Value>> scales) {
     this.k = k;
-    this.tile = tile;
-    this.mma = mma;
+    this.product = product;
     this.sums = sums;
     this.depth = depth;
     this.scales = scales;
@@ -53,7 +49,7 @@ final class PartialSums {
    */
   WarpSums begin(Int stage, int step) {
     if (depth > 0 && step % depth == 0) {
-      part = new WarpSums(k, tile, mma);
+      part = new WarpSums(k, product.tile(), product.mma());
       scalesOfPart = scales.apply(stage.plus(step));
     }
     return part;

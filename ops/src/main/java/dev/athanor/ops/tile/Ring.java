@@ -18,14 +18,13 @@ final class Ring {
   /**
    * Fills all stages but one, and waits for the first.
    *
-   * @param tile with the number of stages and the depth of each
    * @param from the first of K
    * @param producer fills a stage and commits its copies
    */
-  Ring(KernelBuilder k, TensorTile tile, int stageBytes, Int from, Producer producer) {
+  Ring(KernelBuilder k, TileProduct product, Int from, Producer producer) {
     this.k = k;
-    this.tile = tile;
-    this.stageBytes = stageBytes;
+    tile = product.tile();
+    stageBytes = product.stageBytes();
     this.producer = producer;
     for (int stage = 0; stage < ahead(); stage++) {
       producer.fill(k.integer(stage * stageBytes), from.plus(stage * tile.k())).run();

@@ -26,10 +26,12 @@ import java.util.stream.Stream;
  *
  * @param tile of the first step
  * @param sum the type of the sums: f32 or s32
+ * @param interleaving how rows and columns of the sums are numbered
+ * @param epilogue what the sums of all shares become
  * @param accessC bytes of c that may be written at once
  */
 public record SplitVariant(
-    TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
+    TensorTile tile, Type sum, Interleaving interleaving, Epilogue epilogue, int accessC)
     implements Variant {
 
   private static final int WARPS = 4;
@@ -79,7 +81,7 @@ public record SplitVariant(
   @Override
   public String name() {
     return "matmul_sum_%s_%s%s%s_c%d"
-        .formatted(sum.word(), tile, order.name(), epilogue.name(), accessC);
+        .formatted(sum.word(), tile, interleaving.text(), epilogue.name(), accessC);
   }
 
   /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
@@ -144,23 +146,17 @@ public record SplitVariant(
           int warpsAcross = tile.n() / tile.warpN();
           var row = ofTile.div(warpsAcross).times(tile.warpM()).plus(within.rem(rows).times(16));
           var column = ofTile.rem(warpsAcross).times(tile.warpN());
-          new SumStore(
-                  k,
-                  shared,
-                  k.warp().times(SumStore.bytes(tile.warpN(), out)),
-                  tile.warpN(),
-                  out,
-                  order,
-                  accessC)
+          SumStore.ofWarp(k, shared, tile.warpN(), out, interleaving)
               .store(
                   IntStream.range(0, across)
-                      .mapToObj(part ->
-                          totals.subList(part * REGISTERS, (part + 1) * REGISTERS).stream())
+                      .mapToObj(
+                          part -> totals.subList(part * REGISTERS, (part + 1) * REGISTERS).stream())
                       .map(part -> new MatrixFragment(part.map(Total::now).toList()))
                       .toList(),
                   place.row().plus(row),
                   place.column().plus(column),
-                  new SumStore.Target(firstC.matrix(place.matrix(), strideC), m, n),
+                  new TensorMatmul.Destination(
+                      firstC.matrix(place.matrix(), strideC), m, n, accessC),
                   applied);
         });
   }

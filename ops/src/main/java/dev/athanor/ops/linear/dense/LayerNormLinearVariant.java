@@ -14,14 +14,15 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
-import dev.athanor.ops.tile.TileScheduler.Order;
+import dev.athanor.ops.tile.TileProduct;
 import dev.athanor.ops.tile.TileScheduler;
+import dev.athanor.ops.tile.TileScheduler.Order;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -146,14 +147,18 @@ sealed interface LayerNormLinearVariant extends Variant {
   record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, boolean bias)
       implements LayerNormLinearVariant {
 
-    private Stage stage(int extent) {
-      return new Stage(Epilogue.type(dtype), false, extent, tile.k());
+    private TileProduct product() {
+      var type = Epilogue.type(dtype);
+      return new TileProduct(
+          tile,
+          new Stage(type, false, tile.m(), tile.k()),
+          new Stage(type, false, tile.n(), tile.k()),
+          dtype == DType.F16 ? Mma.F16 : Mma.BF16,
+          Factors.PLAIN);
     }
 
     int sharedBytes() {
-      return Math.max(
-          TensorMatmul.ringBytes(tile, stage(tile.m()), stage(tile.n())),
-          tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(dtype)));
+      return product().sharedBytes(dtype);
     }
 
     @Override
@@ -169,21 +174,15 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     private void write(KernelBuilder k) {
       var problem = new Parameters(k, dtype, tile.m(), tile.n(), tile.warps());
-      var shared = k.dynamicShared();
-      var type = Epilogue.type(dtype);
-      var a = stage(tile.m());
-      var b = stage(tile.n());
-      var mma = dtype == DType.F16 ? Mma.F16 : Mma.BF16;
-      var product = new TensorMatmul(k, shared, tile, mma, a, b);
-      Producer rows = (offset, depth) -> normalise(k, a.at(shared, offset), problem, depth);
-      var columns =
-          product.copyB(
-              problem.w, problem.depth, problem.tile.column(), problem.n, problem.depth, accessW);
+      var product = product().in(k);
+      var a = product.product().a();
+      Producer rows =
+          (offset, depth) -> normalise(k, a.at(product.shared(), offset), problem, depth);
+      var w = new TensorMatmul.Source(problem.w, problem.depth, problem.n, problem.depth, accessW);
+      var columns = product.producerB(w, problem.tile.column());
       var sums = product.multiply(rows, columns, KRange.all(k, problem.depth));
-      k.barrier();
-      var target = new SumStore.Target(problem.y, problem.m, problem.n);
-      product.store(
-          product.output(type, accessY), sums, problem.tile, target, problem.epilogue(bias));
+      var y = new TensorMatmul.Destination(problem.y, problem.m, problem.n, accessY);
+      product.store(sums, problem.tile, y, () -> problem.epilogue(bias));
     }
 
     private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {

@@ -290,7 +290,7 @@ final class ProjectionPlanner {
         new SplitVariant(
             tile,
             Type.F32,
-            whole.order(),
+            whole.product().interleaving(),
             ProjectionParameters.epilogue(packing, problem.out()),
             whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, tiles * shares.count());

@@ -121,7 +121,6 @@ record RowGemv(
     /** Column by column, one for each row. */
     private final List<Real.Variable> sums;
 
-
     Body(KernelBuilder k, RowGemv variant) {
       this.k = k;
       this.variant = variant;

@@ -55,7 +55,8 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
    * @param inColumn the column of the first in the tile
    * @param columns what {@link #columns} gave for them
    */
-  final void store(Int inRow, Int inColumn, List<? extends Value> sums, List<Epilogue.Line> columns) {
+  final void store(
+      Int inRow, Int inColumn, List<? extends Value> sums, List<Epilogue.Line> columns) {
     int count =
         Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
     var row = problem.tile.row().plus(inRow);

@@ -3,8 +3,8 @@ package dev.athanor.ops.linear.simt;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
-import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.RegisterTile;
+import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.ops.linear.ProductParameters;
 import java.util.ArrayList;
@@ -40,7 +40,11 @@ final class LaneProducts extends CoresPart {
             k,
             variant.product().sumType(),
             new Layout(
-                row, distances(HEIGHT, tile.partM()), column, distances(WIDTH, tile.partN()), WIDTH));
+                row,
+                distances(HEIGHT, tile.partM()),
+                column,
+                distances(WIDTH, tile.partN()),
+                WIDTH));
   }
 
   private Int first(Int warp, Int lane, int extent) {
@@ -49,7 +53,10 @@ final class LaneProducts extends CoresPart {
 
   /** The distances of a thread's rows or columns from the first. */
   private List<Integer> distances(int lanes, int count) {
-    return IntStream.range(0, count).map(i -> i / group * (lanes * group) + i % group).boxed().toList();
+    return IntStream.range(0, count)
+        .map(i -> i / group * (lanes * group) + i % group)
+        .boxed()
+        .toList();
   }
 
   @Override
