@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.quant.ColumnWeights;
@@ -46,119 +47,146 @@ record Int4Copies(
    * @param to the byte of shared memory where the slot begins
    */
   void fill(Int to, Int step) {
-    var first = step.times(Int4Slot.DEPTH);
-    left(to, first);
+    left(to, step);
     switch (slot.packing()) {
-      case Packing.AlongK _ -> alongK(to, first);
-      case Packing.AlongN(var format, _, _) -> alongN(to, first, format);
+      case Packing.AlongK _ -> alongK(to, step);
+      case Packing.AlongN(var format, _, _) -> alongN(to, step, format);
       case Packing.Block _ -> throw new IllegalArgumentException(slot.packing().text());
     }
-    ofGroups(to, first);
+    ofGroups(to, step);
     k.commitCopies();
   }
 
-  private void left(Int to, Int first) {
-    var source = problem.a.as(Type.U8).plus(first.wide().times(2));
+  /** Whether an element of a step is before the limit. */
+  private Predicate inside(Int step, Int depth) {
+    return step.times(Int4Slot.DEPTH).lt(limit.minus(depth));
+  }
+
+  private void left(Int to, Int step) {
     var target = slot.left(shared, to, Type.U8);
     var last = problem.m.plus(-1);
+    int ofStep = Int4Slot.DEPTH * 2;
     each(
         slot.rows(),
-        Int4Slot.DEPTH * 2,
+        ofStep,
         MOST,
         (row, inRow) -> {
-          var inside = first.plus(inRow.div(2)).lt(limit);
-          var from = source.row(firstRow.plus(row).min(last), problem.depth.times(2));
-          target.copyAsyncWhere(inside, row, inRow, MOST, from, inRow);
+          var from =
+              problem
+                  .a
+                  .as(Type.U8)
+                  .row(firstRow.plus(row).min(last), problem.depth.times(2))
+                  .plus(inRow.wide());
+          copy(inside(step, inRow.div(2)), target, row, inRow, MOST, from, step, k.integer(ofStep));
         });
   }
 
-  private void alongK(Int to, Int first) {
-    var source = problem.weights.as(Type.U8);
+  private void alongK(Int to, Int step) {
     var target = slot.weights(shared, to, Type.U8);
     var last = problem.n.plus(-1);
+    int ofStep = Int4Slot.DEPTH / 2;
     int bytes = Math.min(MOST, alignK / 2);
     each(
         slot.columns(),
-        Int4Slot.DEPTH / 2,
+        ofStep,
         bytes,
         (column, inRow) -> {
-          var inside = first.plus(inRow.times(2)).lt(limit);
-          var from = source.row(firstColumn.plus(column).min(last), problem.depth.div(2));
-          target.copyAsyncWhere(
-              inside, column, inRow, bytes, from, inRow.plus(first.div(2)));
+          var from =
+              problem
+                  .weights
+                  .as(Type.U8)
+                  .row(firstColumn.plus(column).min(last), problem.depth.div(2))
+                  .plus(inRow.wide());
+          var inside = inside(step, inRow.times(2));
+          copy(inside, target, column, inRow, bytes, from, step, k.integer(ofStep));
         });
   }
 
-  private void alongN(Int to, Int first, ColumnWeights.Format format) {
+  private void alongN(Int to, Int step, ColumnWeights.Format format) {
     boolean awq = format == ColumnWeights.Format.AWQ;
     // bytes of eight columns, and rows of K, of a row of words
     int ofEight = awq ? 4 : 4 * Int4Layout.WORD;
     int depth = awq ? 1 : Int4Layout.WORD;
-    var source =
-        problem
-            .weights
-            .as(Type.U8)
-            .plus(firstColumn.times(ofEight).div(Int4Layout.WORD).wide());
-    var pitch = problem.n.times(ofEight).div(Int4Layout.WORD);
+    var pitch = bytes(problem.n, ofEight);
     var target = slot.weights(shared, to, Type.U8);
-    var columns = problem.n.minus(firstColumn);
-    int bytes = Math.min(MOST, alignN * ofEight / Int4Layout.WORD);
+    int bytes = Math.min(MOST, bytes(alignN, ofEight));
+    int rows = Int4Slot.DEPTH / depth;
     each(
-        Int4Slot.DEPTH / depth,
-        slot.columns() * ofEight / Int4Layout.WORD,
+        rows,
+        bytes(slot.columns(), ofEight),
         bytes,
         (row, inRow) -> {
-          var inside =
-              first.plus(row.times(depth)).lt(limit).and(columnOf(inRow, ofEight).lt(columns));
+          var from = columns(problem.weights, inRow, ofEight).row(row, pitch);
+          var inside = inside(step, row.times(depth)).and(isColumn(inRow, ofEight));
           var place = slot.target(row, inRow);
-          target.copyAsyncWhere(
-              inside,
-              place.row(),
-              place.column(),
-              bytes,
-              source.row(first.div(depth).plus(row), pitch),
-              inRow);
+          copy(inside, target, place.row(), place.column(), bytes, from, step, pitch.times(rows));
         });
-  }
-
-  private static Int columnOf(Int inRow, int bytesOfEight) {
-    return inRow.times(Int4Layout.WORD).div(bytesOfEight);
   }
 
   /** The scales and zero points of the groups of a step. */
-  private void ofGroups(Int to, Int first) {
-    var scales = problem.scales.as(Type.U8);
-    group(slot.scales(shared, to, Type.U8), scales, first, 2 * Int4Layout.WORD);
+  private void ofGroups(Int to, Int step) {
+    ofGroups(slot.scales(shared, to, Type.U8), problem.scales, step, 2 * Int4Layout.WORD);
     if (slot.zeros()) {
-      group(slot.zeros(shared, to, Type.U8), problem.zeros.as(Type.U8), first, Int4Layout.WORD / 2);
+      ofGroups(slot.zeros(shared, to, Type.U8), problem.zeros, step, Int4Layout.WORD / 2);
     }
   }
 
-  private void group(SharedTile target, GlobalPointer source, Int first, int ofEight) {
-    int bytes = Math.min(MOST, alignN * ofEight / Int4Layout.WORD);
-    var start = firstColumn.times(ofEight).div(Int4Layout.WORD);
-    var pitch = problem.n.times(ofEight).div(Int4Layout.WORD);
-    var columns = problem.n.minus(firstColumn);
+  private void ofGroups(SharedTile target, GlobalPointer source, Int step, int ofEight) {
+    int bytes = Math.min(MOST, bytes(alignN, ofEight));
     each(
         slot.groups(),
-        slot.columns() * ofEight / Int4Layout.WORD,
+        bytes(slot.columns(), ofEight),
         bytes,
         (group, inRow) -> {
-          var depth = first.plus(group.times(slot.group()));
-          var inside = depth.lt(limit).and(columnOf(inRow, ofEight).lt(columns));
-          var from = source.plus(start.wide()).row(depth.shr(problem.groupShift), pitch);
+          var depth = group.times(slot.group());
+          var inside = inside(step, depth).and(isColumn(inRow, ofEight));
+          var number = step.times(Int4Slot.DEPTH).plus(depth).shr(problem.groupShift);
+          var from = columns(source, inRow, ofEight);
+          var pitch = bytes(problem.n, ofEight);
           if (bytes < LEAST) {
             // rows of an odd number of scales are too little aligned for copies
+            var scale = from.row(number, pitch).as(Type.F16).loadWhere(inside, k.integer(0));
             target
                 .at(k.integer(0), Type.F16, slot.groups(), slot.columns(), slot.columns())
-                .store(
-                    group,
-                    inRow.div(2),
-                    from.as(Type.F16).loadWhere(inside, inRow.div(2)));
+                .store(group, inRow.div(2), scale);
           } else {
-            target.copyAsyncWhere(inside, group, inRow, bytes, from, inRow);
+            copy(inside, target, group, inRow, bytes, from, number, pitch);
           }
         });
+  }
+
+  /** The bytes of some columns in a row. */
+  private static int bytes(int columns, int ofEight) {
+    return columns * ofEight / Int4Layout.WORD;
+  }
+
+  private static Int bytes(Int columns, int ofEight) {
+    return columns.times(ofEight).div(Int4Layout.WORD);
+  }
+
+  /** A byte of the block's columns in the first row. */
+  private GlobalPointer columns(GlobalPointer matrix, Int inRow, int ofEight) {
+    return matrix.as(Type.U8).plus(bytes(firstColumn, ofEight).wide()).plus(inRow.wide());
+  }
+
+  private Predicate isColumn(Int inRow, int ofEight) {
+    return inRow.times(Int4Layout.WORD).div(ofEight).lt(problem.n.minus(firstColumn));
+  }
+
+  /**
+   * Copies a piece. What does not change from step to step is in {@code from}, so that an address
+   * takes one instruction.
+   */
+  private void copy(
+      Predicate inside,
+      SharedTile target,
+      Int row,
+      Int column,
+      int bytes,
+      GlobalPointer from,
+      Int index,
+      Int pitch) {
+    target.copyAsyncWhere(inside, row, column, bytes, from.row(index, pitch), k.integer(0));
   }
 
   /** Distributes pieces of rows over the lanes; neighboring lanes have neighboring pieces. */
