@@ -11,7 +11,6 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
-import dev.athanor.ops.quant.ColumnWeights;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -22,6 +21,7 @@ import java.util.List;
  * block share K and add their sums in shared memory, always in the same order.
  *
  * @param rows of the left matrix that a block multiplies, a power of two up to 8
+ * @param columns of a block: 32 or 64, of AWQ 64
  * @param group how much of K has the same scales, a power of two from 32 to {@link Int4Slot#DEPTH}
  * @param alignK the number of k-packed weights along K is a multiple of it: 8, 16 or 32
  * @param alignN the number of columns is a multiple of it: a power of two up to 32
@@ -34,6 +34,7 @@ record Int4Gemv(
     DType in,
     DType out,
     int rows,
+    int columns,
     int group,
     int alignK,
     int alignN,
@@ -45,7 +46,7 @@ record Int4Gemv(
   static final int MOST_ALIGNMENT = 32;
 
   /** Columns of all warps of a block together. */
-  private static final int COLUMNS = 256;
+  private static final int COLUMNS_OF_WARPS = 256;
 
   private static final int MOST_STAGES = 4;
 
@@ -60,7 +61,7 @@ record Int4Gemv(
             in.text(),
             out.text(),
             rows,
-            tile(),
+            columns,
             group,
             stages(),
             packing instanceof Packing.AlongK ? "_k" + alignK : "",
@@ -68,16 +69,8 @@ record Int4Gemv(
             share ? "_split" : products > 1 ? "_p" + products : "");
   }
 
-  /** Columns of a block. */
-  int tile() {
-    boolean awq =
-        packing instanceof Packing.AlongN along && along.format() == ColumnWeights.Format.AWQ;
-    // rows of AWQ with fewer columns would be less than a sector
-    return awq || rows > 2 ? 64 : 32;
-  }
-
   private int warps() {
-    return COLUMNS / tile();
+    return COLUMNS_OF_WARPS / columns;
   }
 
   int threads() {
@@ -90,7 +83,7 @@ record Int4Gemv(
   }
 
   private Int4Slot slot() {
-    return new Int4Slot(packing, tile(), rows, group);
+    return new Int4Slot(packing, columns, rows, group);
   }
 
   /** The bytes of weights that a block has requested and not yet multiplied, at least. */
@@ -105,7 +98,8 @@ record Int4Gemv(
 
   /** The kernel that computes shares of K. */
   Int4Gemv split() {
-    return new Int4Gemv(packing, in, DType.F32, rows, group, alignK, alignN, products, true);
+    return new Int4Gemv(
+        packing, in, DType.F32, rows, columns, group, alignK, alignN, products, true);
   }
 
   @Override
@@ -128,7 +122,7 @@ record Int4Gemv(
     Body(KernelBuilder k, Int4Gemv variant) {
       this.k = k;
       this.variant = variant;
-      int columns = variant.tile();
+      int columns = variant.columns;
       problem =
           new ProjectionParameters(
               k,
@@ -244,7 +238,7 @@ record Int4Gemv(
 
     /** Adds the sums of the warps and stores them. */
     private void store() {
-      int columns = variant.tile();
+      int columns = variant.columns;
       var parts =
           shared.at(k.integer(0), Type.F32, variant.warps() * variant.rows, columns, columns);
       for (int row = 0; row < rowsOfLane(); row++) {

@@ -6,6 +6,7 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.cost.LaunchTime;
 import dev.athanor.ops.linear.ShareSumVariant;
+import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.tile.Shares;
 import java.util.List;
 import java.util.Optional;
@@ -14,9 +15,11 @@ import java.util.Optional;
  * The launches of an {@link Int4Gemv} for a problem, whole or with K in shares.
  *
  * @param problem with four-bit weights
+ * @param columns of a block
  * @param weightBytes bytes of all weights
  */
-record Int4GemvPlan(ProjectionProblem problem, double weightBytes, Capability device) {
+record Int4GemvPlan(
+    ProjectionProblem problem, int columns, double weightBytes, Capability device) {
 
   /** The most rows of the left matrix of a block. */
   private static final int MOST_ROWS = 8;
@@ -27,6 +30,20 @@ record Int4GemvPlan(ProjectionProblem problem, double weightBytes, Capability de
   /** The latency of DRAM under load. */
   private static final double LATENCY_CYCLES = 900;
 
+  /**
+   * The plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill a
+   * GPU with fewer columns. Rows of AWQ with 32 columns would be less than a sector, and for several
+   * rows of the left matrix narrow blocks would have too little shared memory.
+   */
+  static List<Int4GemvPlan> of(ProjectionProblem problem, double weightBytes, Capability device) {
+    boolean narrow =
+        problem.m() <= 2
+            && !(problem.packing() instanceof Packing.AlongN along
+                && along.format() == ColumnWeights.Format.AWQ);
+    return (narrow ? List.of(64, 32) : List.of(64))
+        .stream().map(n -> new Int4GemvPlan(problem, n, weightBytes, device)).toList();
+  }
+
   /** The kernel that computes all of K. */
   Int4Gemv variant() {
     return new Int4Gemv(
@@ -34,6 +51,7 @@ record Int4GemvPlan(ProjectionProblem problem, double weightBytes, Capability de
         problem.in(),
         problem.out(),
         Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
+        columns,
         Math.min(Int4Slot.DEPTH, 1 << Math.min(problem.groupShift(), 30)),
         Math.min(Int4Gemv.MOST_ALIGNMENT, Integer.lowestOneBit(problem.k())),
         Math.min(Int4Gemv.MOST_ALIGNMENT, problem.alignment()),
@@ -43,7 +61,7 @@ record Int4GemvPlan(ProjectionProblem problem, double weightBytes, Capability de
 
   /** Blocks of the grid's first dimension. */
   long blocks() {
-    return problem.blocks(variant().tile());
+    return problem.blocks(columns);
   }
 
   private int groups() {
@@ -76,7 +94,7 @@ record Int4GemvPlan(ProjectionProblem problem, double weightBytes, Capability de
     double all = (double) blocks() * groups() * shares;
     double waves = Math.ceil(all / device.multiprocessors());
     double depth = Math.ceilDiv(problem.k(), shares);
-    double decoding = waves * variant.tile() * depth * INSTRUCTIONS / LaunchTime.LANES;
+    double decoding = waves * columns * depth * INSTRUCTIONS / LaunchTime.LANES;
     double busy = Math.min(all, device.multiprocessors());
     double resident =
         Math.min(

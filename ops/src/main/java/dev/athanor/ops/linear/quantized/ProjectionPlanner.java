@@ -109,7 +109,8 @@ final class ProjectionPlanner {
       switch (problem.packing()) {
         case Packing.Block block -> planner.offerRows(block);
         case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
-        default -> planner.offerInt4();
+        default ->
+            Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
       }
       boolean blocksAsSingles =
           problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
@@ -124,8 +125,7 @@ final class ProjectionPlanner {
     return Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
   }
 
-  private void offerInt4() {
-    var plan = new Int4GemvPlan(problem, weightBytes, device);
+  private void offerInt4(Int4GemvPlan plan) {
     int rows = plan.variant().rows();
     offer(
         plan.variant().name(),
@@ -193,7 +193,7 @@ final class ProjectionPlanner {
             problem.in(),
             problem.out(),
             rows(),
-            along.format().columns(problem.alignment(), ColumnGemv.columns(along.format())),
+            Math.min(ColumnGemv.COLUMNS, problem.alignment()),
             problem.k() % ColumnWeights.ROWS == 0,
             problem.projections().size());
     double steps = Math.ceil((double) problem.k() / (ColumnWeights.ROWS * ColumnGemv.WAYS));

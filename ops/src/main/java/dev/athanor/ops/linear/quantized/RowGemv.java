@@ -15,7 +15,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with {@link RowWeights}: the lanes of a warp share the parts of a column's
+ * Products of few rows with weights in blocks, see {@link RowWeights}: the lanes of a warp share the parts of a column's
  * weights, decode them in registers and multiply them with each row, in f32. Weights are read once
  * for all rows, and the left matrix once for all columns of a block, by {@link StagedRows}.
  *
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param products how many there are
  */
 record RowGemv(
-    Packing packing,
+    Packing.Block packing,
     DType in,
     DType out,
     int length,
@@ -86,7 +86,7 @@ record RowGemv(
   }
 
   private int stepBytes() {
-    return RowWeights.bytes(((Packing.Block) packing).format(), KernelBuilder.WARP, length);
+    return RowWeights.bytes(packing.format(), KernelBuilder.WARP, length);
   }
 
   @Override
@@ -223,7 +223,7 @@ record RowGemv(
       }
 
       private Wide rowBytes() {
-        var format = ((Packing.Block) variant.packing).format();
+        var format = variant.packing.format();
         return problem.depth.div(format.blockElements()).wide().times(format.bytes());
       }
 
