@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the ways of the weights are for: whole sectors, and no bank conflicts. */
 class QuantProfileTest {
@@ -130,17 +131,6 @@ class QuantProfileTest {
     assertThat(staged).isPositive();
   }
 
-  @Test
-  void rowsOfFourBitWeightsAreReadOnceToo() {
-    var types =
-        Map.of(
-            "a", TensorType.of(DType.F16, 1, K),
-            "packed", TensorType.of(DType.U32, 64, K / 8),
-            "scales", TensorType.of(DType.F16, K / 128, 64));
-    var profiles = profiles(new MatmulInt4(), Map.of(), types, "gemv_int4_f16_f16_l32_m1_n4");
-    rowsAreStaged(profiles.getFirst(), K * 2);
-  }
-
   private static void rowsAreStaged(Profile profile, int bytesOfRows) {
     var loads = rows(profile, "ld.global", StagedRows.class);
     assertThat(sectors(loads)).isEqualTo(profile.grid().count() * bytesOfRows / 32);
@@ -158,31 +148,30 @@ class QuantProfileTest {
         .seconds();
   }
 
+  /**
+   * A block copies its words, the rows of a and the scales in whole sectors, once each. Lanes read
+   * them without bank conflicts.
+   */
   @ParameterizedTest
-  @CsvSource({"k-packed, RowWeights", "gptq, ColumnWeights", "awq, ColumnWeights"})
-  void wordsAreReadInWholeSectors(String layout, String source) {
+  @ValueSource(strings = {"k-packed", "gptq", "awq"})
+  void fourBitWeightsAreCopiedInWholeSectors(String layout) {
     var packed =
         switch (layout) {
           case "k-packed" -> TensorType.of(DType.U32, 64, K / 8);
           case "gptq" -> TensorType.of(DType.U32, K / 8, 64);
           default -> TensorType.of(DType.U32, K, 8);
         };
+    var scales = TensorType.of(DType.F16, K / 128, 64);
     var types =
-        Map.of(
-            "a", TensorType.of(DType.F16, 1, K),
-            "packed", packed,
-            "scales", TensorType.of(DType.F16, K / 128, 64));
+        Map.of("a", TensorType.of(DType.F16, 1, K), "packed", packed, "scales", scales);
     for (var profile : profiles(new MatmulInt4(), Map.of("layout", layout), types, "gemv")) {
-      var loads =
-          profile.rows().stream()
-              .filter(row -> row.executed() > 0)
-              .filter(row -> row.instruction().opcode().matches("ld\\.global\\.nc\\.(v4\\.)?u32"))
-              .filter(row -> row.instruction().source().toString().startsWith(source))
-              .toList();
-      assertThat(sectors(loads)).as(profile.kernel()).isEqualTo(packed.bytes() / 32);
-      for (var row : loads) {
+      var copies = rows(profile, "cp.async.cg");
+      long bytes = packed.bytes() + scales.bytes() + profile.grid().count() * K * 2;
+      assertThat(sectors(copies)).as(profile.kernel()).isEqualTo(bytes / 32);
+      for (var row : copies) {
         assertThat(row.global().sectors()).isEqualTo(row.global().ideal());
       }
+      hasNoConflicts(rows(profile, "ld.shared", Int4Fragments.class));
     }
   }
 
