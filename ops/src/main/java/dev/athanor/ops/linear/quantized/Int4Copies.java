@@ -77,7 +77,15 @@ record Int4Copies(
                   .as(Type.U8)
                   .row(firstRow.plus(row).min(last), problem.depth.times(2))
                   .plus(inRow.wide());
-          copy(inside(step, inRow.div(2)), target, row, inRow, MOST, from, step, k.integer(ofStep));
+          copy(
+              inside(step, inRow.div(2)),
+              target,
+              row,
+              slot.leftColumn(inRow),
+              MOST,
+              from,
+              step,
+              k.integer(ofStep));
         });
   }
 

@@ -82,7 +82,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     // instructions have eight rows; those beyond the last repeat others and are not stored
     var row = across().rem(slot.rows());
     var pairs =
-        slot.left(shared, begin, Type.B32).load(4, row, chunk.times(Int4Layout.WORD / 2));
+        slot.left(shared, begin, Type.B32)
+            .load(4, row, slot.leftColumn(chunk.times(2 * Int4Layout.WORD)).div(4));
     if (awq()) {
       return pairs;
     }

@@ -27,7 +27,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   /** Words of a column in a step. */
   static final int WORDS = DEPTH / Int4Layout.WORD;
 
-  /** Bytes of the same four banks of all lanes with the same position in a group of four. */
+  /** Bytes between rows of words, so that four of them that are read at once are apart. */
   private static final int PADDING = 32;
 
   private static final int ROW_BYTES = DEPTH * 2;
@@ -61,8 +61,19 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
     return packing instanceof Packing.AlongK ? weightBytes() : weightBytes() + WORDS * PADDING;
   }
 
+  /** Bytes from a row of the left matrix to the next: two rows that are read at once are apart. */
   private int rowPitch() {
-    return ROW_BYTES + (wordsAtOnce() == 4 ? PADDING : 2 * PADDING);
+    return ROW_BYTES
+        + switch (wordsAtOnce()) {
+          case 4 -> 2 * CHUNK;
+          case 2 -> CHUNK;
+          default -> 4 * CHUNK;
+        };
+  }
+
+  /** The byte of {@link #left} where a byte of a row goes: lanes far apart get a gap in between. */
+  Int leftColumn(Int inRow) {
+    return wordsAtOnce() == 4 ? inRow.plus(inRow.div(8 * CHUNK).times(CHUNK)) : inRow;
   }
 
   private int scalesAt() {
@@ -88,7 +99,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   SharedTile weights(SharedTile shared, Int slot, Type element) {
     int words = 4 / element.bytes();
     if (packing instanceof Packing.AlongK) {
-      return shared.at(slot, element, columns, WORDS * words, Swizzle.of(WORDS * 4));
+      return shared.at(slot, element, columns, WORDS * words, Swizzle.of(WORDS * 4, CHUNK * wordsAtOnce()));
     }
     return shared.at(
         slot, element, WORDS, columns * words, (columns * 4 + PADDING) / element.bytes());
@@ -100,7 +111,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         slot.plus(paddedWeightBytes()),
         element,
         rows,
-        ROW_BYTES / element.bytes(),
+        rowPitch() / element.bytes(),
         rowPitch() / element.bytes());
   }
 

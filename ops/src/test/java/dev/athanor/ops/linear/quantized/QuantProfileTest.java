@@ -22,7 +22,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the ways of the weights are for: whole sectors, and no bank conflicts. */
 class QuantProfileTest {
@@ -153,20 +152,30 @@ class QuantProfileTest {
    * them without bank conflicts.
    */
   @ParameterizedTest
-  @ValueSource(strings = {"k-packed", "gptq", "awq"})
-  void fourBitWeightsAreCopiedInWholeSectors(String layout) {
+  @CsvSource({
+    "k-packed, 1, 128",
+    "k-packed, 4, 128",
+    "k-packed, 8, 64",
+    "k-packed, 4, 32",
+    "gptq, 1, 128",
+    "gptq, 8, 64",
+    "awq, 1, 128",
+    "awq, 4, 32"
+  })
+  void fourBitWeightsAreCopiedInWholeSectors(String layout, int m, int group) {
     var packed =
         switch (layout) {
           case "k-packed" -> TensorType.of(DType.U32, 64, K / 8);
           case "gptq" -> TensorType.of(DType.U32, K / 8, 64);
           default -> TensorType.of(DType.U32, K, 8);
         };
-    var scales = TensorType.of(DType.F16, K / 128, 64);
+    var scales = TensorType.of(DType.F16, K / group, 64);
     var types =
-        Map.of("a", TensorType.of(DType.F16, 1, K), "packed", packed, "scales", scales);
-    for (var profile : profiles(new MatmulInt4(), Map.of("layout", layout), types, "gemv")) {
+        Map.of("a", TensorType.of(DType.F16, m, K), "packed", packed, "scales", scales);
+    var attributes = Map.of("layout", layout, "groupSize", group);
+    for (var profile : profiles(new MatmulInt4(), attributes, types, "gemv")) {
       var copies = rows(profile, "cp.async.cg");
-      long bytes = packed.bytes() + scales.bytes() + profile.grid().count() * K * 2;
+      long bytes = packed.bytes() + scales.bytes() + profile.grid().count() * m * K * 2;
       assertThat(sectors(copies)).as(profile.kernel()).isEqualTo(bytes / 32);
       for (var row : copies) {
         assertThat(row.global().sectors()).isEqualTo(row.global().ideal());
