@@ -50,7 +50,7 @@ record Int4Gemv(
 
   private static final int MOST_STAGES = 4;
 
-  /** What all GPUs since sm_80 have for a block, less what the system takes. */
+  /** A block can have 99 KB on all GPUs since sm_80. */
   private static final int SHARED_BYTES = 98 * 1024;
 
   @Override
