@@ -13,8 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Products of few rows with int8 {@link ColumnWeights}: eight lanes take neighbouring columns, and the
- * lanes and warps of a block share K in patches of eight rows of the weights. What they find is
+ * Products of few rows with int8 {@link ColumnWeights}: eight lanes take neighbouring columns, and
+ * the lanes and warps of a block share K in patches of eight rows of the weights. What they find is
  * added in shared memory, in the same order always.
  *
  * @param rows of the left matrix that a block multiplies

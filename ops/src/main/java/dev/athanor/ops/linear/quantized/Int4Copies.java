@@ -203,8 +203,7 @@ record Int4Copies(
     int all = rows * perRow;
     for (int done = 0; done < all; done += KernelBuilder.WARP) {
       boolean several = perRow <= KernelBuilder.WARP;
-      var row =
-          several ? k.lane().div(perRow).plus(done / perRow) : k.integer(done / perRow);
+      var row = several ? k.lane().div(perRow).plus(done / perRow) : k.integer(done / perRow);
       var chunk = several ? k.lane().rem(perRow) : k.lane().plus(done % perRow);
       Runnable copy = () -> piece.copy(row, chunk.times(bytes));
       if (done + KernelBuilder.WARP <= all) {

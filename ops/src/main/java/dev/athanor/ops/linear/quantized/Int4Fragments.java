@@ -231,11 +231,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
 
   private Int bytes(Value low, Value high, int selection) {
     return k.compute(
-            Type.B32,
-            "prmt.b32",
-            low.as(Type.B32),
-            high.as(Type.B32),
-            k.integer(selection).value())
+            Type.B32, "prmt.b32", low.as(Type.B32), high.as(Type.B32), k.integer(selection).value())
         .integer();
   }
 }

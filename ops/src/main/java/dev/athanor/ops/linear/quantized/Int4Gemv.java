@@ -208,9 +208,7 @@ record Int4Gemv(
     }
 
     private void multiply(
-        List<Value> left,
-        List<List<MatrixFragment>> weights,
-        List<MatrixFragment> products) {
+        List<Value> left, List<List<MatrixFragment>> weights, List<MatrixFragment> products) {
       for (int half = 0; half < 2; half++) {
         var b = new MatrixFragment(left.subList(2 * half, 2 * half + 2));
         for (int i = 0; i < products.size(); i++) {

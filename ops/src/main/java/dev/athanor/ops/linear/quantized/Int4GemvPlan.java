@@ -18,8 +18,7 @@ import java.util.Optional;
  * @param columns of a block
  * @param weightBytes bytes of all weights
  */
-record Int4GemvPlan(
-    ProjectionProblem problem, int columns, double weightBytes, Capability device) {
+record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, Capability device) {
 
   /** The most rows of the left matrix of a block. */
   private static final int MOST_ROWS = 8;
@@ -31,9 +30,9 @@ record Int4GemvPlan(
   private static final double LATENCY_CYCLES = 900;
 
   /**
-   * The plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill a
-   * GPU with fewer columns. Rows of AWQ with 32 columns would be less than a sector, and for several
-   * rows of the left matrix narrow blocks would have too little shared memory.
+   * The plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill
+   * a GPU with fewer columns. Rows of AWQ with 32 columns would be less than a sector, and for
+   * several rows of the left matrix narrow blocks would have too little shared memory.
    */
   static List<Int4GemvPlan> of(ProjectionProblem problem, double weightBytes, Capability device) {
     boolean narrow =
@@ -73,8 +72,8 @@ record Int4GemvPlan(
   }
 
   /**
-   * How blocks share K where there are fewer of them than multiprocessors. A stage is a step of each
-   * warp. One launch of several products computes each whole.
+   * How blocks share K where there are fewer of them than multiprocessors. A stage is a step of
+   * each warp. One launch of several products computes each whole.
    */
   Optional<Shares> shares() {
     return problem.projections().size() > 1

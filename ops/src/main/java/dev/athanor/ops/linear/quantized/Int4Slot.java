@@ -53,8 +53,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   private boolean awq() {
-    return packing instanceof Packing.AlongN along
-        && along.format() == ColumnWeights.Format.AWQ;
+    return packing instanceof Packing.AlongN along && along.format() == ColumnWeights.Format.AWQ;
   }
 
   private int paddedWeightBytes() {
@@ -99,7 +98,8 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   SharedTile weights(SharedTile shared, Int slot, Type element) {
     int words = 4 / element.bytes();
     if (packing instanceof Packing.AlongK) {
-      return shared.at(slot, element, columns, WORDS * words, Swizzle.of(WORDS * 4, CHUNK * wordsAtOnce()));
+      return shared.at(
+          slot, element, columns, WORDS * words, Swizzle.of(WORDS * 4, CHUNK * wordsAtOnce()));
     }
     return shared.at(
         slot, element, WORDS, columns * words, (columns * 4 + PADDING) / element.bytes());
@@ -119,11 +119,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   SharedTile scales(SharedTile shared, Int slot, Type element) {
     int bytes = columns * 2;
     return shared.at(
-        slot.plus(scalesAt()),
-        element,
-        groups(),
-        bytes / element.bytes(),
-        bytes / element.bytes());
+        slot.plus(scalesAt()), element, groups(), bytes / element.bytes(), bytes / element.bytes());
   }
 
   /** The zero points, a row for each group. */
@@ -134,7 +130,8 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   /**
-   * The row of {@link #weights} and the column in bytes where a byte of a row in global memory goes.
+   * The row of {@link #weights} and the column in bytes where a byte of a row in global memory
+   * goes.
    *
    * @param row of the step in global memory: a column of k-packed weights, else a row of words
    */

@@ -109,8 +109,7 @@ final class ProjectionPlanner {
       switch (problem.packing()) {
         case Packing.Block block -> planner.offerRows(block);
         case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
-        default ->
-            Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
+        default -> Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
       }
       boolean blocksAsSingles =
           problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
@@ -138,7 +137,8 @@ final class ProjectionPlanner {
         .ifPresent(shares ->
             offer(
                 plan.variant().split().name() + shares.count(),
-                LAUNCH_CYCLES + plan.cycles(shares.count(), BYTES_PER_CYCLE, CACHED_BYTES_PER_CYCLE),
+                LAUNCH_CYCLES
+                    + plan.cycles(shares.count(), BYTES_PER_CYCLE, CACHED_BYTES_PER_CYCLE),
                 "K in %d shares, and weights are decoded for %d rows at once"
                     .formatted(shares.count(), rows),
                 plan.blocks(),

@@ -15,9 +15,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with weights in blocks, see {@link RowWeights}: the lanes of a warp share the parts of a column's
- * weights, decode them in registers and multiply them with each row, in f32. Weights are read once
- * for all rows, and the left matrix once for all columns of a block, by {@link StagedRows}.
+ * Products of few rows with weights in blocks, see {@link RowWeights}: the lanes of a warp share
+ * the parts of a column's weights, decode them in registers and multiply them with each row, in
+ * f32. Weights are read once for all rows, and the left matrix once for all columns of a block, by
+ * {@link StagedRows}.
  *
  * @param length of a run that a lane decodes
  * @param rows of the left matrix that a block multiplies

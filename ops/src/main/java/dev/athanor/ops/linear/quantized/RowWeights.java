@@ -8,7 +8,6 @@ import dev.athanor.ops.quant.BlockBytes;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Run;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -118,8 +117,7 @@ final class RowWeights {
         var bytes = BlockBytes.global(k, start, BlockFormat.alignment(dtype));
         yield inRow(dtype, block, decoder().decode(bytes, part.rem(perBlock), length));
       }
-      case Packing.AlongK _, Packing.AlongN _ ->
-          throw new IllegalArgumentException(packing.text());
+      case Packing.AlongK _, Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
     };
   }
 

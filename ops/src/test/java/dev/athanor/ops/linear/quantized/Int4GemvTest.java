@@ -54,8 +54,8 @@ class Int4GemvTest {
           var code =
               Ptxas.find()
                   .map(ptxas -> MachineCode.of(ptxas, ptx, target))
-                  .orElseGet(() ->
-                      MachineCode.of(JCudaAssembler.find().orElseThrow(), ptx, Target.SM_80));
+                  .orElseGet(
+                      () -> MachineCode.of(JCudaAssembler.find().orElseThrow(), ptx, Target.SM_80));
           return code.of(variant.name());
         });
   }
@@ -76,8 +76,7 @@ class Int4GemvTest {
     if (!layout.equals("k-packed")) {
       types.put("zeros", TensorType.of(DType.U32, groups, n / 8));
     }
-    var attributes =
-        Attributes.of(OP.description(), Map.of("layout", layout, "groupSize", group));
+    var attributes = Attributes.of(OP.description(), Map.of("layout", layout, "groupSize", group));
     return OP.plans(types, attributes, OpProfile.capability(gpu)).stream()
         .map(LaunchPlan.class::cast)
         .toList();
@@ -85,7 +84,13 @@ class Int4GemvTest {
 
   @ParameterizedTest
   @CsvSource({
-    "k-packed, 128", "gptq, 128", "awq, 128", "k-packed, 32", "gptq, 32", "awq, 32", "gptq, 64"
+    "k-packed, 128",
+    "gptq, 128",
+    "awq, 128",
+    "k-packed, 32",
+    "gptq, 32",
+    "awq, 32",
+    "gptq, 64"
   })
   void multiprocessorsHaveEnoughBytesInFlight(String layout, int group) {
     for (var gpu : GPUS) {

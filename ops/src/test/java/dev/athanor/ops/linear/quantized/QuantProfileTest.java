@@ -170,8 +170,7 @@ class QuantProfileTest {
           default -> TensorType.of(DType.U32, K, 8);
         };
     var scales = TensorType.of(DType.F16, K / group, 64);
-    var types =
-        Map.of("a", TensorType.of(DType.F16, m, K), "packed", packed, "scales", scales);
+    var types = Map.of("a", TensorType.of(DType.F16, m, K), "packed", packed, "scales", scales);
     var attributes = Map.of("layout", layout, "groupSize", group);
     for (var profile : profiles(new MatmulInt4(), attributes, types, "gemv")) {
       var copies = rows(profile, "cp.async.cg");
