@@ -34,13 +34,4 @@ public record WeightPatch(int columns, List<Real> weights) {
   public List<Real> row(int row) {
     return weights.subList(row * columns, (row + 1) * columns);
   }
-
-  /** Returns this patch less a number for each column. */
-  public WeightPatch minus(List<Real> ofColumns) {
-    return new WeightPatch(
-        columns,
-        IntStream.range(0, weights.size())
-            .mapToObj(i -> weights.get(i).minus(ofColumns.get(i % columns)))
-            .toList());
-  }
 }

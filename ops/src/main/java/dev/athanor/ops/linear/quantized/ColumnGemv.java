@@ -16,8 +16,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Products of few rows with {@link ColumnWeights}: eight lanes take neighbouring columns, and the
- * lanes and warps of a block share K in patches of eight rows of the weights. What they find is
+ * Products of few rows with int8 {@link ColumnWeights}: eight lanes take neighbouring columns, and
+ * the lanes and warps of a block share K in patches of eight rows of the weights. What they find is
  * added in shared memory, in the same order always.
  *
  * @param rows of the left matrix that a block multiplies
@@ -37,10 +37,8 @@ record ColumnGemv(
   /** How many threads share K. */
   static final int WAYS = THREADS / ACROSS;
 
-  /** How many columns a lane takes best. */
-  static int columns(ColumnWeights.Format format) {
-    return format == ColumnWeights.Format.AWQ ? 8 : 4;
-  }
+  /** The most columns that a lane takes. */
+  static final int COLUMNS = 4;
 
   @Override
   public String name() {
@@ -94,7 +92,7 @@ record ColumnGemv(
                 depth -> {
                   var patch =
                       weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
-                  multiply(k, problem, weights, depth, column, firstRow, patch, sums);
+                  multiply(problem, depth, firstRow, patch, sums);
                 }));
 
     var parts = k.shared(Type.F32, WAYS, tile(), tile() + 4);
@@ -109,38 +107,20 @@ record ColumnGemv(
   }
 
   private void multiply(
-      KernelBuilder k,
       ProjectionParameters problem,
-      ColumnWeights weights,
       Int depth,
-      Int column,
       Int firstRow,
       WeightPatch patch,
       RegisterTile sums) {
-    boolean grouped = packing.format() != ColumnWeights.Format.INT8;
-    var group = depth.shr(problem.groupShift);
-    var centred = patch;
-    if (grouped) {
-      centred =
-          patch.minus(
-              packing.zeros()
-                  ? weights.zeros(problem.zeros, packing.lessOne(), group, column, columns)
-                  : weights.middles(columns));
-    }
-    var scales = grouped ? weights.scales(problem.scales, group, column, columns) : List.<Real>of();
     for (int r = 0; r < rows; r++) {
       var x = left(problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
       for (int c = 0; c < columns; c++) {
         var sum = sums.get(r, c);
-        Real dot = grouped ? k.real(Type.F32, 0) : sum;
+        Real dot = sum;
         for (int i = 0; i < x.size(); i++) {
-          dot = x.get(i).fma(centred.get(i, c), dot);
+          dot = x.get(i).fma(patch.get(i, c), dot);
         }
-        if (grouped) {
-          sum.addProduct(dot, scales.get(c));
-        } else {
-          sum.set(dot);
-        }
+        sum.set(dot);
       }
     }
   }

@@ -16,9 +16,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with {@link RowWeights}: the lanes of a warp share the parts of a column's
- * weights, decode them in registers and multiply them with each row, in f32. Weights are read once
- * for all rows, and the left matrix once for all columns of a block, by {@link StagedRows}.
+ * Products of few rows with weights in blocks, see {@link RowWeights}: the lanes of a warp share
+ * the parts of a column's weights, decode them in registers and multiply them with each row, in
+ * f32. Weights are read once for all rows, and the left matrix once for all columns of a block, by
+ * {@link StagedRows}.
  *
  * @param length of a run that a lane decodes
  * @param rows of the left matrix that a block multiplies
@@ -30,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param products how many there are
  */
 record RowGemv(
-    Packing packing,
+    Packing.Block packing,
     DType in,
     DType out,
     int length,
@@ -87,7 +88,7 @@ record RowGemv(
   }
 
   private int stepBytes() {
-    return RowWeights.bytes(((Packing.Block) packing).format(), KernelBuilder.WARP, length);
+    return RowWeights.bytes(packing.format(), KernelBuilder.WARP, length);
   }
 
   @Override
@@ -226,7 +227,7 @@ record RowGemv(
       }
 
       private Wide rowBytes() {
-        var format = ((Packing.Block) variant.packing).format();
+        var format = variant.packing.format();
         return problem.depth.div(format.blockElements()).wide().times(format.bytes());
       }
 
