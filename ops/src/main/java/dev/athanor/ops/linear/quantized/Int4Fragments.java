@@ -7,7 +7,6 @@ import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.PairedNibbles;
 import java.util.ArrayList;
@@ -50,21 +49,12 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     return slot.columns() * LANES_OF_K / KernelBuilder.WARP;
   }
 
-  private boolean awq() {
-    return slot.packing() instanceof Packing.AlongN along
-        && along.format() == ColumnWeights.Format.AWQ;
-  }
-
-  private boolean kPacked() {
-    return slot.packing() instanceof Packing.AlongK;
-  }
-
   /** The position of a column of this lane among those of the step. */
   Int column(int index) {
-    if (kPacked()) {
+    if (slot.kPacked()) {
       return across().plus(index * KernelBuilder.WARP / LANES_OF_K);
     }
-    return awq()
+    return slot.awq()
         ? across().times(Int4Layout.WORD).plus(index)
         : across().times(NEIGHBORS).plus(index / NEIGHBORS * ACROSS + index % NEIGHBORS);
   }
@@ -84,7 +74,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     var pairs =
         slot.left(shared, begin, Type.B32)
             .load(4, row, slot.leftColumn(chunk.times(2 * Int4Layout.WORD)).div(4));
-    if (awq()) {
+    if (slot.awq()) {
       return pairs;
     }
     var apart = new ArrayList<Value>();
@@ -96,22 +86,20 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     return apart;
   }
 
-  /** Words of this lane, see {@link #words}, and what decodes them. */
-  record Words(List<List<Int>> ofWord) {}
-
   /**
-   * Reads the words that this lane reads at once.
+   * Reads words of this lane that lie together.
    *
-   * @param word the first, see {@link #left}
+   * @param word the number of the first, see {@link #left}
+   * @return for each number a word of each column, or of AWQ of each of eight rows of K
    */
-  Words words(Int begin, int word) {
+  List<List<Int>> words(Int begin, int word) {
     var tile = slot.weights(shared, begin, Type.U32);
     int together = slot.wordsAtOnce();
     var all = new ArrayList<List<Int>>();
     for (int i = 0; i < together; i++) {
       all.add(new ArrayList<>());
     }
-    if (kPacked()) {
+    if (slot.kPacked()) {
       for (int c = 0; c < columns(); c++) {
         var along = along().times(together).plus(word * LANES_OF_K);
         var read = tile.load(together, column(c), along);
@@ -119,10 +107,10 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
           all.get(i).add(read.get(i).integer());
         }
       }
-      return new Words(all);
+      return all;
     }
     var row = along().plus(word * LANES_OF_K);
-    if (awq()) {
+    if (slot.awq()) {
       for (int i = 0; i < Int4Layout.WORD; i++) {
         var at = across().plus(i * slot.columns() / Int4Layout.WORD);
         all.getFirst().add(tile.load(row, at).integer());
@@ -132,7 +120,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
         tile.load(NEIGHBORS, row, column(c)).forEach(w -> all.getFirst().add(w.integer()));
       }
     }
-    return new Words(all);
+    return all;
   }
 
   /**
@@ -141,14 +129,14 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
    */
   List<List<Value>> zeros(Int begin, int group) {
     var nibbles = nibbles();
-    int all = awq() ? 2 : columns();
+    int all = slot.awq() ? 2 : columns();
     if (!(slot.packing() instanceof Packing.AlongN along) || !along.zeros()) {
       return Collections.nCopies(all, nibbles.zeros(k.integer(Int4Layout.MIDDLE)));
     }
     var tile = slot.zeros(shared, begin, Type.U32);
     int added = along.lessOne() ? 1 : 0;
     var zeros = new ArrayList<List<Value>>();
-    if (awq()) {
+    if (slot.awq()) {
       var word = tile.load(k.integer(group), across()).integer();
       for (int selection : LOW_HALVES) {
         zeros.add(nibbles.unsigned(bytes(word.value(), word.value(), selection), added));
@@ -169,7 +157,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   /** The scales of a group, for each column of this lane. */
   List<Real> scales(Int begin, int group) {
     var tile = slot.scales(shared, begin, Type.F16);
-    int atOnce = kPacked() ? 1 : awq() ? Int4Layout.WORD : NEIGHBORS;
+    int atOnce = slot.kPacked() ? 1 : slot.awq() ? Int4Layout.WORD : NEIGHBORS;
     var scales = new ArrayList<Real>();
     for (int c = 0; c < columns(); c += atOnce) {
       tile.load(atOnce, k.integer(group), column(c)).forEach(s -> scales.add(s.widen()));
@@ -182,8 +170,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
    *
    * @return for each of two instructions a fragment for each sixteen columns
    */
-  List<List<MatrixFragment>> weights(Words words, int word, List<List<Value>> zeros) {
-    var pairs = pairs(words.ofWord().get(word % slot.wordsAtOnce()), zeros);
+  List<List<MatrixFragment>> weights(List<Int> words, List<List<Value>> zeros) {
+    var pairs = pairs(words, zeros);
     var halves = new ArrayList<List<MatrixFragment>>();
     for (int i = 0; i < 4; i += 2) {
       var fragments = new ArrayList<MatrixFragment>();
@@ -202,9 +190,10 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   private List<List<Value>> pairs(List<Int> words, List<List<Value>> zeros) {
     var nibbles = nibbles();
     var pairs = new ArrayList<List<Value>>();
-    if (!awq()) {
+    if (!slot.awq()) {
       for (int c = 0; c < columns(); c++) {
-        var based = kPacked() ? nibbles.signed(words.get(c)) : nibbles.unsigned(words.get(c), 0);
+        var based =
+            slot.kPacked() ? nibbles.signed(words.get(c)) : nibbles.unsigned(words.get(c), 0);
         pairs.add(nibbles.quants(based, zeros.get(c)));
       }
       return pairs;

@@ -199,8 +199,9 @@ record Int4Gemv(
         int from = group * wordsOfGroup;
         for (int word = from; word < from + wordsOfGroup; word += slot.wordsAtOnce()) {
           var words = fragments.words(begin, word);
-          for (int i = word; i < word + slot.wordsAtOnce(); i++) {
-            multiply(fragments.left(begin, i), fragments.weights(words, i, zeros), ofGroup);
+          for (int i = 0; i < words.size(); i++) {
+            multiply(
+                fragments.left(begin, word + i), fragments.weights(words.get(i), zeros), ofGroup);
           }
         }
         add(ofGroup, fragments.scales(begin, group));

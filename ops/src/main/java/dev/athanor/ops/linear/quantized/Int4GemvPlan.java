@@ -1,5 +1,6 @@
 package dev.athanor.ops.linear.quantized;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.ops.Step;
@@ -63,17 +64,19 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
     return problem.blocks(columns);
   }
 
+  /** Blocks of the grid's second dimension, which take some rows each. */
   private int groups() {
     return Math.ceilDiv(problem.m(), variant().rows());
   }
 
+  /** How much of K the warps of a block take in a step of each. */
   private int depthOfRound() {
-    return Int4Slot.DEPTH * variant().threads() / 32;
+    return Int4Slot.DEPTH * variant().threads() / KernelBuilder.WARP;
   }
 
   /**
-   * How blocks share K where there are fewer of them than multiprocessors. A stage is a step of
-   * each warp. One launch of several products computes each whole.
+   * How blocks share K where there are fewer of them than multiprocessors, with a step of each warp
+   * as a stage. One launch of several products computes each whole.
    */
   Optional<Shares> shares() {
     return problem.projections().size() > 1

@@ -40,7 +40,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
 
   /** Neighboring words along K that a lane reads at once. */
   int wordsAtOnce() {
-    return packing instanceof Packing.AlongK ? Math.min(4, group / 32) : 1;
+    return kPacked() ? Math.min(4, group / DEPTH_OF_LANES) : 1;
   }
 
   /** Groups in a step. */
@@ -52,12 +52,16 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
     return packing instanceof Packing.AlongN along && along.zeros();
   }
 
-  private boolean awq() {
+  boolean kPacked() {
+    return packing instanceof Packing.AlongK;
+  }
+
+  boolean awq() {
     return packing instanceof Packing.AlongN along && along.format() == ColumnWeights.Format.AWQ;
   }
 
   private int paddedWeightBytes() {
-    return packing instanceof Packing.AlongK ? weightBytes() : weightBytes() + WORDS * PADDING;
+    return kPacked() ? weightBytes() : weightBytes() + WORDS * PADDING;
   }
 
   /** Bytes from a row of the left matrix to the next: two rows that are read at once are apart. */
@@ -97,7 +101,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
    */
   SharedTile weights(SharedTile shared, Int slot, Type element) {
     int words = 4 / element.bytes();
-    if (packing instanceof Packing.AlongK) {
+    if (kPacked()) {
       return shared.at(
           slot, element, columns, WORDS * words, Swizzle.of(WORDS * 4, CHUNK * wordsAtOnce()));
     }
