@@ -12,6 +12,7 @@ import dev.athanor.ops.quant.PairedNibbles;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * What a lane reads of a step of {@link Int4Gemv} in shared memory, as fragments of {@code
@@ -33,6 +34,9 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
 
   /** Columns of the lanes of a warp, with as many neighbors each. */
   private static final int ACROSS = NEIGHBORS * KernelBuilder.WARP / LANES_OF_K;
+
+  /** A word of each column of a lane, or of AWQ of each of eight rows of K. */
+  record Words(List<Int> words) {}
 
   /** The position of this lane along the columns, from 0 to 7. */
   private Int across() {
@@ -90,56 +94,55 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
    * Reads words of this lane that lie together.
    *
    * @param word the number of the first, see {@link #left}
-   * @return for each number a word of each column, or of AWQ of each of eight rows of K
+   * @return those of each number
    */
-  List<List<Int>> words(Int begin, int word) {
+  List<Words> words(Int begin, int word) {
     var tile = slot.weights(shared, begin, Type.U32);
-    int together = slot.wordsAtOnce();
-    var all = new ArrayList<List<Int>>();
-    for (int i = 0; i < together; i++) {
-      all.add(new ArrayList<>());
-    }
+    var read = new ArrayList<Int>();
     if (slot.kPacked()) {
+      int together = slot.wordsAtOnce();
       for (int c = 0; c < columns(); c++) {
         var along = along().times(together).plus(word * LANES_OF_K);
-        var read = tile.load(together, column(c), along);
-        for (int i = 0; i < together; i++) {
-          all.get(i).add(read.get(i).integer());
-        }
+        tile.load(together, column(c), along).forEach(w -> read.add(w.integer()));
       }
-      return all;
+      return IntStream.range(0, together)
+          .mapToObj(i -> IntStream.range(0, columns()).mapToObj(c -> read.get(c * together + i)))
+          .map(ofColumns -> new Words(ofColumns.toList()))
+          .toList();
     }
     var row = along().plus(word * LANES_OF_K);
     if (slot.awq()) {
       for (int i = 0; i < Int4Layout.WORD; i++) {
         var at = across().plus(i * slot.columns() / Int4Layout.WORD);
-        all.getFirst().add(tile.load(row, at).integer());
+        read.add(tile.load(row, at).integer());
       }
     } else {
       for (int c = 0; c < columns(); c += NEIGHBORS) {
-        tile.load(NEIGHBORS, row, column(c)).forEach(w -> all.getFirst().add(w.integer()));
+        tile.load(NEIGHBORS, row, column(c)).forEach(w -> read.add(w.integer()));
       }
     }
-    return all;
+    return List.of(new Words(read));
   }
 
   /**
    * The zero points of a group as {@link #weights} takes them: for each column of this lane, but of
    * AWQ for the even and the odd ones.
    */
-  List<List<Value>> zeros(Int begin, int group) {
+  List<MatrixFragment> zeros(Int begin, int group) {
     var nibbles = nibbles();
     int all = slot.awq() ? 2 : columns();
     if (!(slot.packing() instanceof Packing.AlongN along) || !along.zeros()) {
-      return Collections.nCopies(all, nibbles.zeros(k.integer(Int4Layout.MIDDLE)));
+      var middle = new MatrixFragment(nibbles.zeros(k.integer(Int4Layout.MIDDLE)));
+      return Collections.nCopies(all, middle);
     }
     var tile = slot.zeros(shared, begin, Type.U32);
     int added = along.lessOne() ? 1 : 0;
-    var zeros = new ArrayList<List<Value>>();
+    var zeros = new ArrayList<MatrixFragment>();
     if (slot.awq()) {
       var word = tile.load(k.integer(group), across()).integer();
       for (int selection : LOW_HALVES) {
-        zeros.add(nibbles.unsigned(bytes(word.value(), word.value(), selection), added));
+        var own = bytes(word.value(), word.value(), selection);
+        zeros.add(new MatrixFragment(nibbles.unsigned(own, added)));
       }
       return zeros;
     }
@@ -148,7 +151,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
       var word = tile.load(k.integer(group), column.div(Int4Layout.WORD)).integer();
       var own = word.shr(column.rem(Int4Layout.WORD).times(4));
       for (int i = 0; i < NEIGHBORS; i++) {
-        zeros.add(nibbles.zeros(own.bits(4 * i, 4).plus(added)));
+        zeros.add(new MatrixFragment(nibbles.zeros(own.bits(4 * i, 4).plus(added))));
       }
     }
     return zeros;
@@ -168,50 +171,55 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   /**
    * Decodes eight weights of each column of this lane.
    *
-   * @return for each of two instructions a fragment for each sixteen columns
+   * @return for each sixteen columns the fragments of two instructions, one after the other
    */
-  List<List<MatrixFragment>> weights(List<Int> words, List<List<Value>> zeros) {
-    var pairs = pairs(words, zeros);
-    var halves = new ArrayList<List<MatrixFragment>>();
-    for (int i = 0; i < 4; i += 2) {
-      var fragments = new ArrayList<MatrixFragment>();
-      for (int c = 0; c < columns(); c += 2) {
-        var upper = pairs.get(c);
-        var lower = pairs.get(c + 1);
-        fragments.add(
-            MatrixFragment.of(upper.get(i), lower.get(i), upper.get(i + 1), lower.get(i + 1)));
+  List<MatrixFragment> weights(Words words, List<MatrixFragment> zeros) {
+    var pairs = slot.awq() ? pairsOfRows(words, zeros) : pairsOfColumns(words, zeros);
+    var fragments = new ArrayList<MatrixFragment>();
+    for (int c = 0; c < columns(); c += 2) {
+      var registers = new ArrayList<Value>();
+      for (int pair = 0; pair < Int4Layout.WORD / 2; pair++) {
+        registers.add(pairs.get(c).get(pair));
+        registers.add(pairs.get(c + 1).get(pair));
       }
-      halves.add(fragments);
+      fragments.add(new MatrixFragment(registers));
     }
-    return halves;
+    return fragments;
   }
 
   /** Four pairs for each column, in the order of {@link #left}. */
-  private List<List<Value>> pairs(List<Int> words, List<List<Value>> zeros) {
+  private List<MatrixFragment> pairsOfColumns(Words words, List<MatrixFragment> zeros) {
     var nibbles = nibbles();
-    var pairs = new ArrayList<List<Value>>();
-    if (!slot.awq()) {
-      for (int c = 0; c < columns(); c++) {
-        var based =
-            slot.kPacked() ? nibbles.signed(words.get(c)) : nibbles.unsigned(words.get(c), 0);
-        pairs.add(nibbles.quants(based, zeros.get(c)));
-      }
-      return pairs;
-    }
+    var pairs = new ArrayList<MatrixFragment>();
     for (int c = 0; c < columns(); c++) {
-      pairs.add(new ArrayList<>());
-    }
-    // the nibbles of two rows four apart, as those of two weights along K are in the other layouts
-    for (int row = 0; row < Int4Layout.WORD; row += 2) {
-      for (int odd = 0; odd < 2; odd++) {
-        var both = bytes(words.get(row).value(), words.get(row + 1).value(), LOW_HALVES[odd]);
-        var quants = nibbles.quants(nibbles.unsigned(both, 0), zeros.get(odd));
-        for (int i = 0; i < quants.size(); i++) {
-          pairs.get(2 * i + odd).add(quants.get(i));
-        }
-      }
+      var word = words.words.get(c);
+      var based = slot.kPacked() ? nibbles.signed(word) : nibbles.unsigned(word, 0);
+      pairs.add(new MatrixFragment(nibbles.quants(based, zeros.get(c).registers())));
     }
     return pairs;
+  }
+
+  /**
+   * Four pairs for each column, of the words of rows: the nibbles of two rows four apart, as those
+   * of two weights along K are in the other layouts.
+   */
+  private List<MatrixFragment> pairsOfRows(Words words, List<MatrixFragment> zeros) {
+    var nibbles = nibbles();
+    var evenColumns = new ArrayList<MatrixFragment>();
+    var oddColumns = new ArrayList<MatrixFragment>();
+    for (int row = 0; row < Int4Layout.WORD; row += 2) {
+      for (int odd = 0; odd < 2; odd++) {
+        var low = words.words.get(row).value();
+        var both = bytes(low, words.words.get(row + 1).value(), LOW_HALVES[odd]);
+        var quants = nibbles.quants(nibbles.unsigned(both, 0), zeros.get(odd).registers());
+        (odd == 0 ? evenColumns : oddColumns).add(new MatrixFragment(quants));
+      }
+    }
+    return IntStream.range(0, columns())
+        .mapToObj(c ->
+            (c % 2 == 0 ? evenColumns : oddColumns).stream().map(quants -> quants.get(c / 2)))
+        .map(pairs -> new MatrixFragment(pairs.toList()))
+        .toList();
   }
 
   private PairedNibbles nibbles() {

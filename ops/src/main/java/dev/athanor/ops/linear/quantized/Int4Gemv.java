@@ -209,11 +209,11 @@ record Int4Gemv(
     }
 
     private void multiply(
-        List<Value> left, List<List<MatrixFragment>> weights, List<MatrixFragment> products) {
+        List<Value> left, List<MatrixFragment> weights, List<MatrixFragment> products) {
       for (int half = 0; half < 2; half++) {
         var b = new MatrixFragment(left.subList(2 * half, 2 * half + 2));
         for (int i = 0; i < products.size(); i++) {
-          k.mma(mma, weights.get(half).get(i), b, products.get(i));
+          k.mma(mma, weights.get(i).part(4 * half, 4 * half + 4), b, products.get(i));
         }
       }
     }
