@@ -107,11 +107,7 @@ record ColumnGemv(
   }
 
   private void multiply(
-      ProjectionParameters problem,
-      Int depth,
-      Int firstRow,
-      WeightPatch patch,
-      RegisterTile sums) {
+      ProjectionParameters problem, Int depth, Int firstRow, WeightPatch patch, RegisterTile sums) {
     for (int r = 0; r < rows; r++) {
       var x = left(problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
       for (int c = 0; c < columns; c++) {

@@ -216,8 +216,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
       }
     }
     return IntStream.range(0, columns())
-        .mapToObj(c ->
-            (c % 2 == 0 ? evenColumns : oddColumns).stream().map(quants -> quants.get(c / 2)))
+        .mapToObj(
+            c -> (c % 2 == 0 ? evenColumns : oddColumns).stream().map(quants -> quants.get(c / 2)))
         .map(pairs -> new MatrixFragment(pairs.toList()))
         .toList();
   }
