@@ -10,14 +10,12 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
-import dev.athanor.ops.OpProvider;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -31,18 +29,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** An op that is none of ours: {@code y = min(max(x, low), high)}. */
+/** An op on elements, on the bare KernelBuilder: {@code y = min(max(x, low), high)}. */
 public final class Clamp implements Op {
 
   private static final int THREADS = 128;
-
-  /** What the service finds in the jar. */
-  public static final class Provider implements OpProvider {
-    @Override
-    public List<Op> ops() {
-      return List.of(new Clamp());
-    }
-  }
 
   @Override
   public OpDescription description() {

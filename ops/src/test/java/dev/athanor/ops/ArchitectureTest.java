@@ -44,7 +44,7 @@ class ArchitectureTest {
           // what families of ops share
           entry("cost", Set.of()),
           entry("problem", Set.of()),
-          entry("tile", Set.of()),
+          entry("tile", Set.of("cost")),
           // families of ops
           entry("map", Set.of("cost", "problem")),
           entry("move", Set.of("cost", "problem", "map")),

@@ -8,13 +8,15 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * A matrix of f32 in the registers of a block's threads. A thread has some rows, and of each the
- * same columns; neighboring lanes share a row.
+ * A matrix of f32 or f64 in the registers of a block's threads. A thread has some rows, and of each
+ * the same columns; neighboring lanes share a row.
  */
 public final class RegisterTile {
   private final KernelBuilder k;
   private final Layout layout;
-  private final List<List<Real.Variable>> elements;
+
+  /** Row by row. */
+  private final List<Real.Variable> elements;
 
   /**
    * Which elements a thread has.
@@ -37,16 +39,19 @@ public final class RegisterTile {
     Real apply(int row, int column, Real element);
   }
 
-  /** Creates a tile of zeros. */
+  /** Creates a tile of zeros of f32. */
   public RegisterTile(KernelBuilder k, Layout layout) {
+    this(k, Type.F32, layout);
+  }
+
+  /** Creates a tile of zeros of f32 or f64. */
+  public RegisterTile(KernelBuilder k, Type type, Layout layout) {
     this.k = k;
     this.layout = layout;
     elements =
-        Stream.generate(() -> zeros(layout.columns.size())).limit(layout.rows.size()).toList();
-  }
-
-  private List<Real.Variable> zeros(int count) {
-    return Stream.generate(() -> k.variable(k.real(Type.F32, 0))).limit(count).toList();
+        Stream.generate(() -> k.variable(k.real(type, 0)))
+            .limit((long) layout.rows.size() * layout.columns.size())
+            .toList();
   }
 
   /** Returns the number of rows that a thread has elements of. */
@@ -81,12 +86,13 @@ public final class RegisterTile {
 
   /** Returns an element by its place among the rows and columns of the thread. */
   public Real.Variable get(int row, int column) {
-    return elements.get(row).get(column);
+    return elements.get(row * columns() + column);
   }
 
   /** Returns neighboring elements of a row. */
   public List<Real.Variable> get(int row, int column, int count) {
-    return elements.get(row).subList(column, column + count);
+    int first = row * columns() + column;
+    return elements.subList(first, first + count);
   }
 
   /** Replaces each element by a function of it. */
@@ -109,6 +115,20 @@ public final class RegisterTile {
     }
   }
 
+  /**
+   * Adds the outer product of two vectors.
+   *
+   * @param column a number for each row of the thread
+   * @param row a number for each column of the thread
+   */
+  public void addOuterProduct(List<Real> column, List<Real> row) {
+    for (int i = 0; i < rows(); i++) {
+      for (int j = 0; j < columns(); j++) {
+        get(i, j).addProduct(column.get(i), row.get(j));
+      }
+    }
+  }
+
   /** Combines the elements of each row. All lanes of the warp must participate. */
   public RowVector reduceRows(BinaryOperator<Real> combine) {
     return reduceLanes(reduceColumns(combine), combine);
@@ -117,8 +137,9 @@ public final class RegisterTile {
   /** Combines the elements of each row that a thread has. */
   public RowVector reduceColumns(BinaryOperator<Real> combine) {
     return new RowVector(
-        elements.stream()
-            .map(row -> row.stream().<Real>map(e -> e).reduce(combine).get())
+        IntStream.range(0, rows())
+            .mapToObj(row -> get(row, 0, columns()).stream().<Real>map(e -> e))
+            .map(row -> row.reduce(combine).get())
             .toList());
   }
 

@@ -179,9 +179,10 @@ final class CoresEngine extends Engine {
         first -> {
           for (int at = 0; at < STEP; at += GROUP) {
             var from = first.plus(at);
-            var own = new ArrayList<List<Real>>();
+            // a group of each row, one after the other
+            var own = new ArrayList<Real>();
             for (int r = 0; r < rows; r++) {
-              own.add(read(exchange, row.plus(r), from));
+              own.addAll(read(exchange, row.plus(r), from));
             }
             for (int i = 0; i < GROUP; i++) {
               for (int c = 0; c < sums.columns(); c += GROUP) {
@@ -191,7 +192,7 @@ final class CoresEngine extends Engine {
                         .toList();
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {
-                    sums.get(r, c + j).addProduct(own.get(r).get(i), values.get(j));
+                    sums.get(r, c + j).addProduct(own.get(r * GROUP + i), values.get(j));
                   }
                 }
               }

@@ -86,12 +86,9 @@ final class FlashKernel {
     Block() {
       var batches = variant.split() ? k.integer("batches") : null;
       splits = variant.split() ? k.integer("splits") : k.integer(1);
-      var tiles = rows.plus(tile.rows() - 1).div(tile.rows());
-      part = k.block().div(tiles);
-      var index = k.block().minus(part.times(tiles));
-      // the last queries see the most keys: they begin first
-      firstRow =
-          (variant.score().causal() ? tiles.minus(index).plus(-1) : index).times(tile.rows());
+      var own = tile.scheduler(variant.score().causal()).tile(k, rows);
+      part = own.matrix();
+      firstRow = own.row();
       var batchOfSplit = part.div(heads);
       var slot = part.minus(batchOfSplit.times(heads));
       split = batches == null ? k.integer(0) : batchOfSplit.div(batches);

@@ -1,5 +1,8 @@
 package dev.athanor.ops.attention;
 
+import dev.athanor.ops.tile.TileScheduler;
+import dev.athanor.ops.tile.TileScheduler.Order;
+
 /**
  * How a block of threads multiplies: it holds some rows and goes over the columns tile by tile.
  *
@@ -20,6 +23,15 @@ public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
   public int threads() {
     return rows / warpRows * 32;
+  }
+
+  /**
+   * Returns a scheduler of the tiles of rows.
+   *
+   * @param causal whether the last queries see the most keys: they begin first
+   */
+  public TileScheduler scheduler(boolean causal) {
+    return TileScheduler.ofRows(rows, causal ? Order.LAST_ROW_FIRST : Order.ROWS);
   }
 
   @Override

@@ -2,9 +2,9 @@ package dev.athanor.ops.bench;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
-import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Dim3;
@@ -158,18 +158,15 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
       var bits = k.thread().value().as(Type.B32);
       var a = Collections.nCopies(shape.registersA(), bits);
       var b = Collections.nCopies(shape.registersB(), bits);
-      var sums = new ArrayList<List<? extends Value>>();
+      var sums = new ArrayList<MatrixFragment>();
       for (int i = 0; i < INDEPENDENT; i++) {
-        var sum = new ArrayList<Value>();
-        for (int r = 0; r < shape.registersSum(); r++) {
-          sum.add(k.accumulator(shape.sum()));
-        }
-        sums.add(sum);
+        sums.add(k.accumulator(shape));
       }
-      k.loop(k.integer(0), rounds, 1, _ -> sums.forEach(sum -> k.mma(shape, a, b, sum)));
+      k.loop(
+          k.integer(0), rounds, 1, _ -> sums.forEach(sum -> k.mma(shape, a, b, sum.registers())));
       Real all = k.real(Type.F32, 0);
       for (var sum : sums) {
-        for (var part : sum) {
+        for (var part : sum.registers()) {
           all = all.plus(part.widen());
         }
       }

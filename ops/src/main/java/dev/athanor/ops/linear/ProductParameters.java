@@ -5,6 +5,8 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -25,14 +27,10 @@ public final class ProductParameters {
   public final Int ldb;
 
   /** The block's part of K. */
-  public final Int from;
+  public final KRange range;
 
-  public final Int to;
-
-  /** The row and the column of c where the block's tile begins. */
-  public final Int row;
-
-  public final Int column;
+  /** The block's tile of c. */
+  public final TileScheduler.Tile tile;
 
   /** What becomes of sums. */
   public final Epilogue.Applied epilogue;
@@ -51,18 +49,9 @@ public final class ProductParameters {
     var strideShare = k.wide("strideShare");
     epilogue = product.epilogue().declare(k);
 
-    from = k.blockY().times(share);
-    to = from.plus(share).min(depth);
-
-    var tileRows = m.plus(tileM - 1).div(tileM);
-    var tileColumns = n.plus(tileN - 1).div(tileN);
-    var tiles = tileRows.times(tileColumns);
-    var number = k.block().div(tiles);
-    var within = k.block().minus(number.times(tiles));
-    var tileRow = within.div(tileColumns);
-    row = tileRow.times(tileM);
-    column = within.minus(tileRow.times(tileColumns)).times(tileN);
-    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), number);
+    range = KRange.ofBlock(k, share, depth);
+    tile = scheduler(tileM, tileN).tile(k, m, n);
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), tile.matrix());
     a = matrices.a();
     b = matrices.b();
     c = matrices.c().matrix(k.blockY(), strideShare);
@@ -136,8 +125,11 @@ public final class ProductParameters {
 
   /** The blocks that tiles of such a size take. */
   public static long blocks(MatmulProblem problem, int tileM, int tileN) {
-    return Math.ceilDiv(problem.m(), tileM)
-        * (long) Math.ceilDiv(problem.n(), tileN)
+    return scheduler(tileM, tileN).tiles(problem.m(), problem.n())
         * problem.batch().productsPerLaunch();
+  }
+
+  private static TileScheduler scheduler(int tileM, int tileN) {
+    return new TileScheduler(tileM, tileN, TileScheduler.Order.ROWS);
   }
 }

@@ -66,6 +66,9 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
     return Math.min(access / epilogue.out().bytes(), VECTOR_BYTES / epilogue.sum().bytes());
   }
 
+  /** The sums of a share that a thread adds. */
+  private record Share(List<Value> sums) {}
+
   /** For instance {@code share_sum_f32_bias_c16}. */
   @Override
   public String name() {
@@ -98,15 +101,16 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
         shares,
         WARPS * UNROLL,
         first -> {
-          var loaded = new ArrayList<List<Value>>();
+          var loaded = new ArrayList<Share>();
           for (int i = 0; i < UNROLL; i++) {
             var share = first.plus(i * WARPS);
-            loaded.add(
-                sums.row(share, count).loadWhere(inside.and(share.lt(shares)), elements, index));
+            var source = sums.row(share, count);
+            var there = inside.and(share.lt(shares));
+            loaded.add(new Share(source.loadWhere(there, elements, index)));
           }
           for (var share : loaded) {
             for (int i = 0; i < elements; i++) {
-              totals.get(i).add(share.get(i).widen());
+              totals.get(i).add(share.sums.get(i).widen());
             }
           }
         });

@@ -22,19 +22,22 @@ final class ElementwiseCases {
   private static final int[] WIDTHS = {1, 7, 16, 24, 100};
   private static final int[] QUICK_WIDTHS = {7, 24};
 
+  /** The shapes of two operands. */
+  private record Pair(Shape x, Shape y) {}
+
   /** Pairs that broadcast in every way: rows, columns, scalars, both, in the middle. */
-  private static final List<List<Shape>> PAIRS =
+  private static final List<Pair> PAIRS =
       List.of(
-          List.of(Shape.of(5, 7), Shape.of(7)),
-          List.of(Shape.of(5, 24), Shape.of(24)),
-          List.of(Shape.of(3, 1), Shape.of(1, 4)),
-          List.of(Shape.of(4, 1), Shape.of(4, 33)),
-          List.of(Shape.of(), Shape.of(1000)),
-          List.of(Shape.of(13), Shape.of(1)),
-          List.of(Shape.of(), Shape.of()),
-          List.of(Shape.of(2, 3, 8), Shape.of(3, 1)),
-          List.of(Shape.of(2, 1, 5, 1), Shape.of(3, 1, 6)),
-          List.of(Shape.of(2, 3, 4, 5), Shape.of(2, 1, 4, 1)));
+          new Pair(Shape.of(5, 7), Shape.of(7)),
+          new Pair(Shape.of(5, 24), Shape.of(24)),
+          new Pair(Shape.of(3, 1), Shape.of(1, 4)),
+          new Pair(Shape.of(4, 1), Shape.of(4, 33)),
+          new Pair(Shape.of(), Shape.of(1000)),
+          new Pair(Shape.of(13), Shape.of(1)),
+          new Pair(Shape.of(), Shape.of()),
+          new Pair(Shape.of(2, 3, 8), Shape.of(3, 1)),
+          new Pair(Shape.of(2, 1, 5, 1), Shape.of(3, 1, 6)),
+          new Pair(Shape.of(2, 3, 4, 5), Shape.of(2, 1, 4, 1)));
 
   private final ElementwiseOp op;
   private final Draw draw;
@@ -63,8 +66,8 @@ final class ElementwiseCases {
           cases.add(make(attributes, normal(dtype, Shape.of(3, 5, width)), Shape.of(width)));
         } else {
           for (var pair : quick ? PAIRS.subList(0, 3) : PAIRS) {
-            cases.add(make(attributes, normal(dtype, pair.getFirst()), pair.getLast()));
-            cases.add(make(attributes, normal(dtype, pair.getLast()), pair.getFirst()));
+            cases.add(make(attributes, normal(dtype, pair.x), pair.y));
+            cases.add(make(attributes, normal(dtype, pair.y), pair.x));
           }
           cases.add(make(attributes, normal(dtype, Shape.of(4099)), Shape.of(4099)));
         }

@@ -88,6 +88,29 @@ record ElementwiseVariant(
     return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
   }
 
+  /** How many elements further a step of a loop goes in each operand. */
+  private record Strides(List<Int> ofOperands) {
+
+    List<GlobalPointer> advance(List<GlobalPointer> rows, Int steps) {
+      var advanced = new ArrayList<GlobalPointer>();
+      for (int o = 0; o < rows.size(); o++) {
+        advanced.add(rows.get(o).row(steps, ofOperands.get(o)));
+      }
+      return advanced;
+    }
+  }
+
+  /** The elements of an operand for a vector of the result: one for each, or one for all. */
+  private record OperandVector(List<Value> elements) {
+
+    Value get(int i) {
+      return elements.get(elements.size() == 1 ? 0 : i);
+    }
+  }
+
+  /** What a vector of the result is computed from. */
+  private record Loaded(Predicate inside, Int at, List<OperandVector> operands) {}
+
   private final class Writer {
     private final KernelBuilder k;
     private final Elements elements;
@@ -97,8 +120,8 @@ record ElementwiseVariant(
     private final Int count;
     private final List<Int> counts = new ArrayList<>();
 
-    /** Of each loop but the innermost, the steps in each operand. */
-    private final List<List<Int>> strides = new ArrayList<>();
+    /** Those of each loop but the innermost. */
+    private final List<Strides> strides = new ArrayList<>();
 
     Writer(KernelBuilder k) {
       this.k = k;
@@ -117,7 +140,7 @@ record ElementwiseVariant(
         for (int o = 0; o < along.size(); o++) {
           here.add(k.integer("stride%d_%d".formatted(l, o)));
         }
-        strides.add(here);
+        strides.add(new Strides(here));
       }
     }
 
@@ -128,16 +151,14 @@ record ElementwiseVariant(
     void write() {
       var vectors = count.div(vector);
       var first = k.block().times(THREADS * DEPTH).plus(k.thread());
-      var inside = new ArrayList<Predicate>();
-      var loaded = new ArrayList<List<List<Value>>>();
+      var loaded = new ArrayList<Loaded>();
       for (int d = 0; d < DEPTH; d++) {
         var at = first.plus(d * THREADS);
-        inside.add(at.lt(vectors));
-        loaded.add(load(inside.get(d), at, vector));
+        var inside = at.lt(vectors);
+        loaded.add(new Loaded(inside, at, load(inside, at, vector)));
       }
-      for (int d = 0; d < DEPTH; d++) {
-        var at = first.plus(d * THREADS).times(vector);
-        y.storeWhere(inside.get(d), at, compute(loaded.get(d), vector));
+      for (var each : loaded) {
+        y.storeWhere(each.inside, each.at.times(vector), compute(each.operands, vector));
       }
       if (rank == 1 && vector > 1) {
         var left = vectors.times(vector).plus(k.block().times(THREADS)).plus(k.thread());
@@ -147,8 +168,8 @@ record ElementwiseVariant(
     }
 
     /** Of each operand what the vector of number {@code at} needs: its elements, or the one. */
-    private List<List<Value>> load(Predicate inside, Int at, int width) {
-      var rows = new ArrayList<>(operands);
+    private List<OperandVector> load(Predicate inside, Int at, int width) {
+      var rows = operands;
       var rest = at;
       var column = at;
       for (int l = rank - 1; l > 0; l--) {
@@ -157,37 +178,29 @@ record ElementwiseVariant(
         if (l == rank - 1) {
           column = step;
         } else {
-          advance(rows, l, step);
+          rows = strides.get(l).advance(rows, step);
         }
         rest = outer;
       }
       if (rank > 1) {
-        advance(rows, 0, rest);
+        rows = strides.getFirst().advance(rows, rest);
       }
-      var values = new ArrayList<List<Value>>();
+      var loaded = new ArrayList<OperandVector>();
       for (int o = 0; o < rows.size(); o++) {
-        values.add(
-            along.get(o)
-                ? rows.get(o).loadWhere(inside, width, column.times(width))
-                : rows.get(o).loadWhere(inside, 1, k.integer(0)));
+        loaded.add(
+            new OperandVector(
+                along.get(o)
+                    ? rows.get(o).loadWhere(inside, width, column.times(width))
+                    : rows.get(o).loadWhere(inside, 1, k.integer(0))));
       }
-      return values;
+      return loaded;
     }
 
-    private void advance(List<GlobalPointer> rows, int loop, Int steps) {
-      for (int o = 0; o < rows.size(); o++) {
-        rows.set(o, rows.get(o).row(steps, strides.get(loop).get(o)));
-      }
-    }
-
-    private List<Value> compute(List<List<Value>> loaded, int width) {
+    private List<Value> compute(List<OperandVector> loaded, int width) {
       var results = new ArrayList<Value>();
       for (int i = 0; i < width; i++) {
-        var numbers = new ArrayList<Value>();
-        for (var values : loaded) {
-          numbers.add(values.get(values.size() == 1 ? 0 : i));
-        }
-        results.add(compute(numbers));
+        int element = i;
+        results.add(compute(loaded.stream().map(operand -> operand.get(element)).toList()));
       }
       return results;
     }

@@ -52,13 +52,12 @@ public record Loops(List<Loop> loops) {
    * Loops over a result. Loops of one step go, and those that go on alike become one.
    *
    * @param operands how many there are
-   * @param counts the extents of the result
-   * @param strides for each extent, how much further a step is in each operand
+   * @param extents a loop for each extent of the result
    */
-  public static Loops of(int operands, List<Long> counts, List<List<Long>> strides) {
+  public static Loops of(int operands, List<Loop> extents) {
     var loops = new ArrayList<Loop>();
-    for (int i = counts.size() - 1; i >= 0; i--) {
-      var outer = new Loop(counts.get(i), strides.get(i));
+    for (var each : extents.reversed()) {
+      var outer = each;
       if (outer.count == 1) {
         continue;
       }
@@ -82,7 +81,7 @@ public record Loops(List<Loop> loops) {
    */
   static Loops broadcast(Shape shape, List<Shape> operands) {
     int rank = shape.rank();
-    var strides = new ArrayList<List<Long>>();
+    var loops = new ArrayList<Loop>();
     var steps = new long[operands.size()];
     Arrays.fill(steps, 1);
     for (int i = 1; i <= rank; i++) {
@@ -93,9 +92,9 @@ public record Loops(List<Loop> loops) {
         here.add(extent == 1 ? 0 : steps[o]);
         steps[o] *= extent;
       }
-      strides.add(here);
+      loops.add(new Loop(shape.extent(-i), here));
     }
-    return of(operands.size(), shape.extents(), strides.reversed());
+    return of(operands.size(), loops.reversed());
   }
 
   int rank() {

@@ -29,6 +29,9 @@ record GatherVariant(int access, DType index) implements Variant {
   /** Accesses of a thread, all under way at the same time. */
   static final int DEPTH = 4;
 
+  /** An access under way: where it goes in y, and zeros where the index is beyond the table. */
+  private record Access(Predicate inside, Int at, List<Value> words) {}
+
   @Override
   public String name() {
     return "gather_b%d_%s".formatted(8 * access, index.text());
@@ -52,8 +55,7 @@ record GatherVariant(int access, DType index) implements Variant {
 
     var count = rows.times(perRow);
     var first = k.block().times(THREADS * DEPTH).plus(k.thread());
-    var inside = new ArrayList<Predicate>();
-    var loaded = new ArrayList<List<Value>>();
+    var accesses = new ArrayList<Access>();
     for (int d = 0; d < DEPTH; d++) {
       var at = first.plus(d * THREADS);
       var row = at.div(perRow);
@@ -62,13 +64,11 @@ record GatherVariant(int access, DType index) implements Variant {
       var chosen = indices.loadWhere(here, row);
       var wide = chosen.wide();
       var known = here.and(wide.ge(k.wide(0))).and(wide.lt(tableRows.wide()));
-      inside.add(here);
-      // beyond the table are zeros
-      loaded.add(table.row(wide.narrow(), perRow.times(words)).loadWhere(known, words, column));
+      var source = table.row(wide.narrow(), perRow.times(words));
+      accesses.add(new Access(here, at, source.loadWhere(known, words, column)));
     }
-    for (int d = 0; d < DEPTH; d++) {
-      Int at = first.plus(d * THREADS).times(words);
-      y.storeWhere(inside.get(d), at, loaded.get(d));
+    for (var each : accesses) {
+      y.storeWhere(each.inside, each.at.times(words), each.words);
     }
   }
 }

@@ -87,7 +87,7 @@ public final class TransposeOp implements Op {
       stride *= x.extent(i);
     }
     return Loops.of(
-        1, shape(x, order).extents(), order.stream().map(i -> List.of(strides[i])).toList());
+        1, order.stream().map(i -> new Loop(x.extent(i), List.of(strides[i]))).toList());
   }
 
   @Override

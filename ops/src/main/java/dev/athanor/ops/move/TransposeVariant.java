@@ -103,6 +103,9 @@ record TransposeVariant(int bytes, int read, int write) implements Variant {
     /** A warp's part of a tile in one step: a row of the part for each element of a vector. */
     private record Place(Int row, Int column) {}
 
+    /** A vector of x, and where it goes in the tile. */
+    private record Loaded(Place place, List<Value> vector) {}
+
     /** Where this thread's vectors of a tile begin. */
     private List<Place> places(int vector) {
       int lanesAlong = BANKS / vector;
@@ -122,18 +125,18 @@ record TransposeVariant(int bytes, int read, int write) implements Variant {
     void write() {
       var slot = bytes == 8 ? Type.B64 : Type.B32;
       var tile = k.shared(slot, tile(), tile(), tile() + 1);
-      var loaded = new ArrayList<List<Value>>();
+      var loaded = new ArrayList<Loaded>();
       for (var place : places(read)) {
         var row = firstRow.plus(place.row);
         var column = firstColumn.plus(place.column);
-        loaded.add(x.row(row, pitchX).loadWhere(inside(row, rows, column, columns), read, column));
+        var source = x.row(row, pitchX);
+        var inside = inside(row, rows, column, columns);
+        loaded.add(new Loaded(place, source.loadWhere(inside, read, column)));
       }
-      int n = 0;
-      for (var place : places(read)) {
+      for (var each : loaded) {
         for (int i = 0; i < read; i++) {
-          tile.store(place.row, place.column.plus(i), word(loaded.get(n).get(i)));
+          tile.store(each.place.row, each.place.column.plus(i), word(each.vector.get(i)));
         }
-        n++;
       }
       k.barrier();
       for (var place : places(write)) {

@@ -131,27 +131,26 @@ public final class BlockFormat {
     return switch (dtype) {
       case Q4_0 -> {
         var quants = block.words(within, length, 2, length);
-        yield pair(first, nibbles(quants, 8), block.half(k.integer(0), 0), Optional.empty());
+        var low = bytes(map(quants, Quants::low), 8);
+        var high = bytes(map(quants, Quants::high), 8);
+        yield pair(first, low, high, block.half(k.integer(0), 0), Optional.empty());
       }
       case Q4_1 -> {
         var quants = block.words(within, length, 4, length);
         var least = block.half(k.integer(0), 2);
         var scale = block.half(k.integer(0), 0);
-        yield pair(first, nibbles(quants, 0), scale, Optional.of(offset(scale, least)));
+        var low = bytes(map(quants, Quants::low), 0);
+        var high = bytes(map(quants, Quants::high), 0);
+        yield pair(first, low, high, scale, Optional.of(offset(scale, least)));
       }
       case Q5_0 -> {
         var high = block.words(k.integer(0), 16, 2, 4).getFirst();
         var quants = block.words(within, length, 6, length);
-        var fifths = List.of(high.shr(within), high.shr(within.plus(16)));
-        var runs = new ArrayList<List<Real>>();
-        for (int run = 0; run < 2; run++) {
-          var words = new ArrayList<Int>();
-          for (int i = 0; i < quants.size(); i++) {
-            words.add(half(run).apply(quants.get(i)).or(spread(fifths.get(run).shr(4 * i))));
-          }
-          runs.add(Quants.bytes(k, words, 16));
-        }
-        yield pair(first, runs, block.half(k.integer(0), 0), Optional.empty());
+        var fifthsOfFirst = high.shr(within);
+        var fifthsOfSecond = high.shr(within.plus(16));
+        var firsts = Quants.bytes(k, fives(quants, 0, fifthsOfFirst), 16);
+        var seconds = Quants.bytes(k, fives(quants, 1, fifthsOfSecond), 16);
+        yield pair(first, firsts, seconds, block.half(k.integer(0), 0), Optional.empty());
       }
       case Q8_0 -> {
         var quants = block.words(within, length, 2, length);
@@ -166,22 +165,17 @@ public final class BlockFormat {
       }
       case Q4_K -> {
         var quants = block.words(group.times(32).plus(within), length, 16, length);
-        yield superRuns(
-            block, group, first, List.of(map(quants, Quants::low), map(quants, Quants::high)));
+        yield superRuns(block, group, first, map(quants, Quants::low), map(quants, Quants::high));
       }
       case Q5_K -> {
         var quants = block.words(group.times(32).plus(within), length, 48, length);
         var fifths = block.words(within, length, 16, length);
-        var runs = new ArrayList<List<Int>>();
-        for (int run = 0; run < 2; run++) {
-          var words = new ArrayList<Int>();
-          for (int i = 0; i < quants.size(); i++) {
-            var bit = fifths.get(i).shr(group.times(2).plus(run)).and(0x01010101).shl(4);
-            words.add(half(run).apply(quants.get(i)).or(bit));
-          }
-          runs.add(words);
-        }
-        yield superRuns(block, group, first, runs);
+        yield superRuns(
+            block,
+            group,
+            first,
+            fives(quants, 0, fifths, group.times(2)),
+            fives(quants, 1, fifths, group.times(2)));
       }
       case Q6_K -> {
         var sixteens = group.div(2);
@@ -230,8 +224,33 @@ public final class BlockFormat {
     return words.stream().map(each).toList();
   }
 
-  private List<List<Real>> nibbles(List<Int> words, double bias) {
-    return List.of(bytes(map(words, Quants::low), bias), bytes(map(words, Quants::high), bias));
+  /**
+   * Numbers of five bits, as bytes.
+   *
+   * @param quants words whose nibbles are the low four bits
+   * @param fifths the fifth bits of all words, one after the other
+   */
+  private static List<Int> fives(List<Int> quants, int run, Int fifths) {
+    var words = new ArrayList<Int>();
+    for (int i = 0; i < quants.size(); i++) {
+      words.add(half(run).apply(quants.get(i)).or(spread(fifths.shr(4 * i))));
+    }
+    return words;
+  }
+
+  /**
+   * Numbers of five bits, as bytes.
+   *
+   * @param quants words whose nibbles are the low four bits
+   * @param fifths of each word the bytes whose bit {@code at + run} is the fifth bit
+   */
+  private static List<Int> fives(List<Int> quants, int run, List<Int> fifths, Int at) {
+    var words = new ArrayList<Int>();
+    for (int i = 0; i < quants.size(); i++) {
+      var bit = fifths.get(i).shr(at.plus(run)).and(0x01010101).shl(4);
+      words.add(half(run).apply(quants.get(i)).or(bit));
+    }
+    return words;
   }
 
   private List<Real> bytes(List<Int> words, double bias) {
@@ -249,10 +268,10 @@ public final class BlockFormat {
     return bits.and(15).times(0x02040810).and(0x10101010);
   }
 
-  private List<Run> pair(Int first, List<List<Real>> quants, Real scale, Optional<Real> offset) {
+  private List<Run> pair(
+      Int first, List<Real> low, List<Real> high, Real scale, Optional<Real> offset) {
     return List.of(
-        new Run(first, quants.get(0), scale, offset),
-        new Run(first.plus(apart(dtype)), quants.get(1), scale, offset));
+        new Run(first, low, scale, offset), new Run(first.plus(apart(dtype)), high, scale, offset));
   }
 
   /**
@@ -260,7 +279,8 @@ public final class BlockFormat {
    * have six bits: those of the first four lie whole in bytes of their own, of the others in
    * nibbles of the third word and in what the first four leave free.
    */
-  private List<Run> superRuns(BlockBytes block, Int group, Int first, List<List<Int>> quants) {
+  private List<Run> superRuns(
+      BlockBytes block, Int group, Int first, List<Int> low, List<Int> high) {
     var head = block.words(k.integer(0), 16, 0, 16);
     var factors = head.get(0).value().as(Type.B32).halves(Type.F16);
     // of both sub-blocks the bytes of the scales, then those of the minima
@@ -279,7 +299,7 @@ public final class BlockFormat {
       runs.add(
           new Run(
               first.plus(run * apart(dtype)),
-              bytes(quants.get(run), 0),
+              bytes(run == 0 ? low : high, 0),
               scale,
               Optional.of(offset(scale, least))));
     }

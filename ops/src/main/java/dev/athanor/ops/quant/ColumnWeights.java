@@ -60,8 +60,8 @@ public final class ColumnWeights {
   }
 
   /**
-   * The quants of some rows from {@code row} on, each with {@code columns} columns from {@code
-   * column} on. Those of int4 count from 0.
+   * Decodes the quants of some rows from {@code row} on, each with {@code columns} columns from
+   * {@code column} on. Those of int4 count from 0.
    *
    * @param row a multiple of {@code count}
    * @param count of rows: 8 of GPTQ
@@ -69,44 +69,37 @@ public final class ColumnWeights {
    * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the
    *     last; weights of int4 must all be there
    */
-  public List<List<Real>> patch(Int row, int count, Int column, int columns, Int limit) {
-    return switch (format) {
+  public WeightPatch patch(Int row, int count, Int column, int columns, Int limit) {
+    var weights = new ArrayList<Real>();
+    switch (format) {
       case INT8 -> {
-        var rows = new ArrayList<List<Real>>();
         for (int i = 0; i < count; i++) {
           var source = words.row(row.plus(i), n);
-          rows.add(int8(source, column, columns, row.plus(i).lt(limit).and(column.lt(n))));
+          var inside = row.plus(i).lt(limit).and(column.lt(n));
+          weights.addAll(int8(source, column, columns, inside));
         }
-        yield rows;
       }
       case GPTQ -> {
         var source = words.row(row.div(Int4Layout.WORD), n);
-        var byColumn = new ArrayList<List<Real>>();
+        var byColumn = new ArrayList<Real>();
         for (int i = 0; i < columns; i += 4) {
           source
               .load(Math.min(4, columns), column.plus(i))
-              .forEach(word -> byColumn.add(Quants.nibbles(k, word.integer(), 0)));
+              .forEach(word -> byColumn.addAll(Quants.nibbles(k, word.integer(), 0)));
         }
-        var rows = new ArrayList<List<Real>>();
         for (int i = 0; i < ROWS; i++) {
-          int inWord = i;
-          rows.add(byColumn.stream().map(c -> c.get(inWord)).toList());
+          for (int c = 0; c < columns; c++) {
+            weights.add(byColumn.get(c * ROWS + i));
+          }
         }
-        yield rows;
       }
       case AWQ -> {
-        var rows = new ArrayList<List<Real>>();
         for (int i = 0; i < count; i++) {
-          var source = words.row(row.plus(i), n.div(Int4Layout.WORD));
-          rows.add(
-              columns(
-                  source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
-                      .map(word -> Quants.nibbles(k, word.integer(), 0))
-                      .toList()));
+          weights.addAll(awq(words.row(row.plus(i), n.div(Int4Layout.WORD)), column, columns, 0));
         }
-        yield rows;
       }
-    };
+    }
+    return new WeightPatch(columns, weights);
   }
 
   private List<Real> int8(GlobalPointer source, Int column, int columns, Predicate there) {
@@ -127,14 +120,17 @@ public final class ColumnWeights {
     return bytes;
   }
 
-  /** Puts the nibbles of words of AWQ in the order of the columns. */
-  private static List<Real> columns(List<List<Real>> words) {
+  /** Nibbles of AWQ in the order of the columns, each less {@code bias}. */
+  private List<Real> awq(GlobalPointer source, Int column, int columns, int bias) {
     var ordered = new ArrayList<Real>();
-    for (var word : words) {
-      for (int column = 0; column < Int4Layout.WORD; column++) {
-        ordered.add(word.get(Int4Layout.AWQ.nibbleOfColumn(column)));
-      }
-    }
+    source
+        .load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD))
+        .forEach(word -> {
+          var nibbles = Quants.nibbles(k, word.integer(), bias);
+          for (int i = 0; i < Int4Layout.WORD; i++) {
+            ordered.add(nibbles.get(Int4Layout.AWQ.nibbleOfColumn(i)));
+          }
+        });
     return ordered;
   }
 
@@ -148,10 +144,7 @@ public final class ColumnWeights {
     int bias = lessOne ? -1 : 0;
     var source = zeros.row(group, n.div(Int4Layout.WORD));
     if (format == Format.AWQ) {
-      return columns(
-          source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
-              .map(word -> Quants.nibbles(k, word.integer(), bias))
-              .toList());
+      return awq(source, column, columns, bias);
     }
     var points = new ArrayList<Real>();
     for (int first = 0; first < columns; first += Int4Layout.WORD) {

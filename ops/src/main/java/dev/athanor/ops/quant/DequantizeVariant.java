@@ -202,7 +202,7 @@ sealed interface DequantizeVariant extends Variant {
             for (int i = 0; i < ColumnWeights.ROWS; i++) {
               var values = new ArrayList<Real>();
               for (int c = 0; c < columns; c++) {
-                values.add(patch.get(i).get(c).minus(points.get(c)).times(factors.get(c)));
+                values.add(patch.get(i, c).minus(points.get(c)).times(factors.get(c)));
               }
               store(y.row(row.plus(i), n), column, values);
             }

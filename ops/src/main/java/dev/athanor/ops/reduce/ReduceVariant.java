@@ -159,6 +159,14 @@ record ReduceVariant(
       }
     }
 
+    /**
+     * A vector of elements, or the values of one state.
+     *
+     * @param inside whether there are these elements
+     * @param index of the first element along the reduced axis
+     */
+    private record Loaded(Predicate inside, Int index, List<Value> values) {}
+
     /** A state that changes. */
     private final class Accumulator {
       private final List<Supplier<Value>> values = new ArrayList<>();
@@ -223,25 +231,21 @@ record ReduceVariant(
           end,
           round(),
           at -> {
-            var places = new ArrayList<Int>();
-            var inside = new ArrayList<Predicate>();
-            var loaded = new ArrayList<List<Value>>();
+            var loaded = new ArrayList<Loaded>();
             for (int d = 0; d < depth(); d++) {
               var place = at.plus(d * layout.lanes * vector);
-              places.add(place);
-              inside.add(place.lt(end));
-              loaded.add(load(row, inside.get(d), place));
+              var inside = place.lt(end);
+              loaded.add(new Loaded(inside, place, load(row, inside, place)));
             }
-            for (int d = 0; d < depth(); d++) {
+            for (var each : loaded) {
               for (int i = 0; i < vector; i++) {
-                take(all, loaded.get(d), i, inside.get(d), places.get(d).plus(i));
+                take(all, each, i, each.index.plus(i));
               }
             }
           });
       return all.now();
     }
 
-    /** A vector of elements, or the values of one state. */
     private List<Value> load(List<GlobalPointer> at, Predicate inside, Int index) {
       return from
           ? at.stream().map(pointer -> pointer.loadWhere(inside, index)).toList()
@@ -249,13 +253,13 @@ record ReduceVariant(
     }
 
     /** Adds element {@code i} of what was loaded, or the state that was. */
-    private void take(Accumulator to, List<Value> loaded, int i, Predicate inside, Int index) {
+    private void take(Accumulator to, Loaded loaded, int i, Int index) {
       if (from) {
-        to.set(reduction.merge(to.now(), loaded));
+        to.set(reduction.merge(to.now(), loaded.values));
         return;
       }
-      var number = (Real) elements.widen(in, loaded.get(i));
-      var known = number.where(inside, number.constant(reduction.neutral()));
+      var number = (Real) elements.widen(in, loaded.values.get(i));
+      var known = number.where(loaded.inside, number.constant(reduction.neutral()));
       to.set(reduction.add(to.now(), known, index));
     }
 
@@ -318,17 +322,16 @@ record ReduceVariant(
           end,
           round(),
           at -> {
-            var inside = new ArrayList<Predicate>();
-            var loaded = new ArrayList<List<Value>>();
+            var loaded = new ArrayList<Loaded>();
             for (int d = 0; d < depth(); d++) {
               var row = at.plus(d * WARPS);
-              inside.add(row.lt(end).and(within));
+              var inside = row.lt(end).and(within);
               var places = rows.stream().map(matrix -> matrix.row(row, inner)).toList();
-              loaded.add(load(places, inside.get(d), column));
+              loaded.add(new Loaded(inside, row, load(places, inside, column)));
             }
-            for (int d = 0; d < depth(); d++) {
+            for (var each : loaded) {
               for (int i = 0; i < vector; i++) {
-                take(all.get(i), loaded.get(d), i, inside.get(d), at.plus(d * WARPS));
+                take(all.get(i), each, i, each.index);
               }
             }
           });

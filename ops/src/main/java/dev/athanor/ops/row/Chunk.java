@@ -10,14 +10,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where some elements of a row are that a thread computes together: in one or more runs of
- * consecutive ones.
+ * The elements of a row that a thread loads and stores together: one or more runs of consecutive
+ * elements. A row's length is a multiple of the run's, so a chunk is entirely inside the row or
+ * entirely outside.
  *
- * @param number of the chunk among those that the thread holds at once
- * @param group its number among those of the row
+ * @param number index of the chunk among those that the thread holds at once
+ * @param group index of the chunk in the row
  * @param inside whether the row has these elements
- * @param columns where the runs begin
- * @param run elements of a run, aligned to them all
+ * @param columns the first column of each run
+ * @param run number of elements of a run, a power of two; runs are aligned to their length
  */
 public record Chunk(
     KernelBuilder k, int number, Int group, Predicate inside, List<Int> columns, int run) {
@@ -28,16 +29,21 @@ public record Chunk(
     columns = List.copyOf(columns);
   }
 
+  /** Returns the number of elements. */
   public int elements() {
     return columns.size() * run;
   }
 
-  /** The column of element {@code i}. */
+  /** Returns the column of element {@code i}. */
   public Int column(int i) {
     return columns.get(i / run).plus(i % run);
   }
 
-  /** The elements of a tensor in these columns, zeros outside. */
+  /**
+   * Loads the elements of these columns as f32, zeros outside of the row.
+   *
+   * @param row the first element of the row, see {@link Row#of}
+   */
   public List<Real> load(GlobalPointer row) {
     return columns.stream()
         .flatMap(column -> values(row, column, run, inside).stream())
@@ -45,7 +51,7 @@ public record Chunk(
         .toList();
   }
 
-  /** Whether the elements of a tensor of bytes are not zero, in these columns. */
+  /** Loads bytes of these columns and returns whether they are not zero. */
   public List<Predicate> loadFlags(GlobalPointer row) {
     return columns.stream()
         .flatMap(column -> values(row, column, run, inside).stream())
@@ -53,7 +59,7 @@ public record Chunk(
         .toList();
   }
 
-  /** Consecutive elements of any tensor, zeros where the condition does not hold. */
+  /** Loads consecutive elements of any tensor, zeros where the condition does not hold. */
   public static List<Value> values(GlobalPointer from, Int column, int count, Predicate condition) {
     int atOnce = Math.min(count, MOST_BYTES / from.element().bytes());
     var values = new ArrayList<Value>();
@@ -63,7 +69,12 @@ public record Chunk(
     return values;
   }
 
-  /** Writes elements to these columns of a tensor, rounded to its type. */
+  /**
+   * Stores elements to these columns, rounded to the type of the tensor; nothing outside of the
+   * row.
+   *
+   * @param row the first element of the row, see {@link Row#of}
+   */
   public void store(GlobalPointer row, List<Real> elements) {
     var type = row.element();
     int atOnce = Math.min(run, MOST_BYTES / type.bytes());
@@ -73,12 +84,12 @@ public record Chunk(
     }
   }
 
-  /** The values inside, and another number in the place of those outside. */
+  /** Returns the values if the chunk is inside the row, else copies of another number. */
   public List<Real> orElse(double outside, List<Real> values) {
     return values.stream().map(v -> v.where(inside, v.constant(outside))).toList();
   }
 
-  /** This chunk where the condition holds, else one outside of the row. */
+  /** Returns this chunk where the condition holds, else one outside of the row. */
   public Chunk where(Predicate condition) {
     return new Chunk(k, number, group, inside.and(condition), columns, run);
   }

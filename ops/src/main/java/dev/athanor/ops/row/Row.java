@@ -16,8 +16,10 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * One row or a part of one, as a team of threads computes it. Beyond the last row nothing is read
- * or written.
+ * A row or a part of one, computed by a team of threads. A kernel reads it with {@link #read}, goes
+ * through the values as often as it needs to, and combines those of all threads with {@link #sum},
+ * {@link #max} or {@link #reduce}. The team of a row beyond the last one runs the same
+ * instructions, but reads and writes nothing.
  */
 public final class Row {
   private final KernelBuilder k;
@@ -25,10 +27,10 @@ public final class Row {
   private final Int count;
   private final Int begin;
 
-  /** The number of the row. */
+  /** The index of the row. */
   public final Int index;
 
-  /** The elements of the row. */
+  /** The number of elements of the row. */
   public final Int n;
 
   /**
@@ -44,7 +46,7 @@ public final class Row {
     this.begin = begin;
   }
 
-  /** Where the row begins in a tensor. */
+  /** Returns a pointer to the first element of this row in a tensor. */
   public GlobalPointer of(GlobalPointer tensor) {
     return tensor.row(index, n);
   }
@@ -58,16 +60,19 @@ public final class Row {
    */
   public record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
 
-  /** Elements as they follow each other. */
+  /** Returns the layout in which a group has consecutive elements, as one access moves them. */
   public Layout inOrder() {
     return new Layout(
         n.div(tile.access()), group -> List.of(group.times(tile.access())), tile.access());
   }
 
   /**
-   * The values that the threads hold of the row.
+   * Reads the row. A row that fits stays in registers; a longer one is read again for each pass
+   * over the values.
    *
-   * @param make reads them; in a tile that is not whole it is asked whenever they are gone through
+   * @param make loads the values of a chunk and may compute on them; elements beyond the row are
+   *     loaded as 0, so a reduction with another neutral element needs {@link Chunk#orElse}. It
+   *     runs once for each pass over a row that does not stay in registers
    */
   public Data read(Layout layout, Function<Chunk, List<Real>> make) {
     if (!tile.whole()) {
@@ -93,25 +98,52 @@ public final class Row {
     return new Chunk(k, number, group, inside, layout.columns.apply(group), layout.run);
   }
 
-  /** Combines values of all threads of the team, each by itself; all receive them. */
+  /**
+   * Combines values of all threads of the team, each value by itself. All threads of the block must
+   * call it; all receive the results.
+   *
+   * @param neutral the neutral element of {@code combine}
+   * @param combine an associative and commutative function
+   */
   public List<Real> reduce(List<Real> values, double neutral, BinaryOperator<Real> combine) {
     return tile.team() <= KernelBuilder.WARP
         ? values.stream().map(v -> k.reduceLanes(v, tile.team(), combine)).toList()
         : k.reduceBlock(values, tile.team(), neutral, combine);
   }
 
-  /** The sums of values of all threads. */
-  public List<Real> sum(Real... values) {
+  /** Returns the sums of several values over the threads of the team; see {@link #reduce}. */
+  public List<Real> sums(Real... values) {
     return reduce(List.of(values), 0, Real::plus);
   }
 
-  /** Values of a row, of which a thread has some. */
+  /** Returns the sum of a value over the threads of the team; see {@link #reduce}. */
+  public Real sum(Real value) {
+    return sums(value).getFirst();
+  }
+
+  /** Returns the maximum of a value over the threads of the team; see {@link #reduce}. */
+  public Real max(Real value) {
+    return reduce(List.of(value), Double.NEGATIVE_INFINITY, Real::max).getFirst();
+  }
+
+  /**
+   * Stores one number of this row at its index.
+   *
+   * @param results a tensor of one element for each row
+   * @param value the same in all threads of the team
+   */
+  public void storeResult(GlobalPointer results, Real value) {
+    var writes = k.thread().rem(tile.team()).eq(0).and(index.lt(count));
+    results.storeWhere(writes, index, value.to(results.element()));
+  }
+
+  /** The values of a row: each thread has some of them. */
   public sealed interface Data {
 
     /** Some values and where they belong. */
     record Held(Chunk chunk, List<Real> values) {}
 
-    /** Goes through the values of a thread. */
+    /** Runs {@code body} for each chunk of the thread. */
     void forEach(BiConsumer<Chunk, List<Real>> body);
 
     /**
@@ -145,10 +177,10 @@ public final class Row {
     /** Goes through those among the first elements of the row, {@link Row#atOnce} of them. */
     void forFirst(BiConsumer<Chunk, List<Real>> body);
 
-    /** Other values in the place of these. */
+    /** Returns the values that a function computes from those of each chunk. */
     Data map(BiFunction<Chunk, List<Real>, List<Real>> to);
 
-    /** These values, and behind those of each chunk the others of the same elements. */
+    /** Returns these values, followed in each chunk by the other values of the same elements. */
     Data and(Data others);
 
     private static List<Real> join(List<Real> first, List<Real> second) {
@@ -255,7 +287,7 @@ public final class Row {
     }
   }
 
-  /** A variable that starts at a number. */
+  /** Declares an f32 variable of the thread with an initial value. */
   public Real.Variable variable(double initial) {
     return k.variable(k.real(Type.F32, initial));
   }

@@ -14,9 +14,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** What the cases of all ops on rows are made of. */
+/** Shapes and inputs for the test cases of ops on rows. */
 public final class RowCases {
 
+  /** The dtypes of rows, in the order in which cases take them. */
   public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
 
   /**
@@ -45,12 +46,24 @@ public final class RowCases {
 
   private RowCases() {}
 
-  /** A problem that takes its turn with the dtypes. */
+  /** Makes a case of a given dtype and shape. */
   public interface Sized {
+    /**
+     * Makes the case.
+     *
+     * @param number index of the case, from 0
+     * @param rows number of rows
+     * @param n elements of a row
+     */
     Op.Case make(int number, DType dtype, int rows, int n);
   }
 
-  /** A case for each size. */
+  /**
+   * Returns cases of all row lengths that matter: for every team and alignment, and longer than
+   * registers hold. The dtypes take turns.
+   *
+   * @param quick a few of them instead of all
+   */
   public static List<Op.Case> sizes(boolean quick, Sized sized) {
     var cases = new ArrayList<Op.Case>();
     int number = 0;
@@ -61,46 +74,57 @@ public final class RowCases {
     return cases;
   }
 
-  /** What a case has, one thing after the other. */
+  /** Builds a case: its inputs, its attributes, then its tolerances. */
   public static final class Builder {
     private final Op op;
     private final Draw draw;
     private final Map<String, HostTensor> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
 
+    /** A case of an op, without inputs yet. */
     public Builder(Op op, RandomGenerator random) {
       this.op = op;
       this.draw = new Draw(random);
     }
 
+    /** Adds an input. */
     public Builder input(String name, HostTensor tensor) {
       inputs.put(name, tensor);
       return this;
     }
 
-    /** An input of normal numbers about a mean. */
+    /** Adds an input of normally distributed numbers. */
     public Builder normal(
         String name, double mean, double deviation, DType dtype, long... extents) {
       return input(name, draw.normal(mean, deviation, new TensorType(dtype, Shape.of(extents))));
     }
 
+    /** Adds an input of standard normal numbers. */
     public Builder normal(String name, DType dtype, long... extents) {
       return normal(name, 0, 1, dtype, extents);
     }
 
+    /** Adds an input of integers from {@code least} to {@code greatest}. */
     public Builder integers(String name, long least, long greatest, DType dtype, long... extents) {
       return input(name, draw.integers(least, greatest, new TensorType(dtype, Shape.of(extents))));
     }
 
+    /** Adds an input with NaN, infinities, zeros and extreme numbers among normal ones. */
     public Builder special(String name, DType dtype, long... extents) {
       return input(name, draw.special(dtype, extents));
     }
 
+    /** Sets an attribute; the others have their defaults. */
     public Builder attribute(String name, Object value) {
       attributes.put(name, value);
       return this;
     }
 
+    /**
+     * Returns the case.
+     *
+     * @param tolerances for each output
+     */
     public Op.Case within(Map<String, Tolerance> tolerances) {
       return new Op.Case(inputs, Attributes.of(op.description(), attributes), tolerances);
     }

@@ -8,13 +8,20 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 
 /**
- * A kernel that computes rows, each by itself. All arithmetic is in f32.
+ * A kernel that computes each row by itself, with arithmetic in f32.
  *
- * @param dtype of what has rows
- * @param weights dtype of what all rows share: gamma, beta, cosines and sines
+ * @param function the computation
+ * @param dtype of the tensors with rows: f32, f16 or bf16
+ * @param weights dtype of the tensors that all rows share, such as gamma and beta
+ * @param tile the threads that compute a row
  */
 public record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
     implements Variant {
+
+  /** A kernel of one dtype. */
+  public RowKernel(RowFunction function, DType dtype, RowTile tile) {
+    this(function, dtype, dtype, tile);
+  }
 
   @Override
   public String name() {
@@ -28,7 +35,7 @@ public record RowKernel(RowFunction function, DType dtype, DType weights, RowTil
     return KernelBuilder.build(
         name(),
         tile.threads(),
-        k -> function.write(k, this, new Rows(k, tile, k.integer("rows"), k.integer("n"))));
+        k -> function.write(k, this, new RowSchedule(k, tile, k.integer("rows"), k.integer("n"))));
   }
 
   /** Declares a parameter that points to an input with rows. */
@@ -53,7 +60,11 @@ public record RowKernel(RowFunction function, DType dtype, DType weights, RowTil
     return k.pointer(name, type(weights));
   }
 
-  /** The PTX type of the elements. */
+  /**
+   * Returns the PTX type of a dtype.
+   *
+   * @throws IllegalArgumentException if rows of this dtype are not supported
+   */
   public static Type type(DType dtype) {
     return switch (dtype) {
       case F32 -> Type.F32;

@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -21,12 +22,12 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /**
- * Chooses how rows are spread over threads.
+ * Chooses how many threads compute a row, by a cost model, and plans the launches.
  *
- * @param rows how many there are
- * @param groups of a row that a thread computes together
+ * @param rows number of rows
+ * @param groups number of groups of a row; a thread computes a group at once
  * @param access elements that one access moves
- * @param values f32 numbers that a thread holds of a group
+ * @param values f32 numbers that a thread keeps of a group
  */
 public record RowPlanner(long rows, long groups, int access, int values) {
 
@@ -55,11 +56,28 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   private static final int OTHER_REGISTERS = 32;
 
   /**
-   * What a plan does.
+   * The launches of a plan.
    *
-   * @param steps of which one has a {@link RowKernel}
+   * @param steps at least one of them launches a {@link RowKernel}
+   * @param workspaceBytes memory for intermediate results
    */
-  public record Launches(List<Step> steps, long workspaceBytes) {}
+  public record Launches(List<Step> steps, long workspaceBytes) {
+
+    /**
+     * Returns one launch with a team for each row, without workspace.
+     *
+     * @param slots the arguments after the number of rows and their length
+     */
+    public static Launches of(RowKernel kernel, RowShape shape, List<Slot> slots) {
+      return new Launches(List.of(step(kernel, shape, slots)), 0);
+    }
+  }
+
+  /** Plans a function that keeps an f32 number of each element of a row. */
+  public static RowPlanner of(RowShape shape) {
+    int access = shape.access(shape.n());
+    return new RowPlanner(shape.rows(), shape.n() / access, access, access);
+  }
 
   /**
    * Two launches, in both of which several blocks share each row. The first reduces each part of a
@@ -76,7 +94,13 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     }
   }
 
-  /** The plans, the cheapest first. */
+  /**
+   * Returns the plans, the cheapest first.
+   *
+   * @param op the op and its dtype, for error messages
+   * @param launches makes the launches of a tile
+   * @throws OpException.UnsupportedOnDevice if the device cannot run any of them
+   */
   public List<LaunchPlan> plans(
       String op,
       Capability capability,
@@ -134,13 +158,30 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         long blocks = Math.ceilDiv(rows, tile.rows());
         candidates.offer(
             name,
-            machine.microseconds(blocks, work, cost.bytes()),
+            microseconds(tile, cost.bytes() / rows, machine),
             "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
             made.steps,
             made.workspaceBytes);
       }
     }
     return candidates;
+  }
+
+  /**
+   * Returns the cheapest tile, for a launch that prepares the input of another one.
+   *
+   * @param bytes of a row, read and written
+   */
+  public RowTile cheapestTile(Capability device, double bytes) {
+    var machine = Machine.of(device);
+    return tiles().stream()
+        .min(Comparator.comparingDouble(tile -> microseconds(tile, bytes, machine)))
+        .orElseThrow();
+  }
+
+  private double microseconds(RowTile tile, double bytes, Machine machine) {
+    long blocks = Math.ceilDiv(rows, tile.rows());
+    return machine.microseconds(blocks, work(tile, bytes, machine), rows * bytes);
   }
 
   /**
@@ -219,9 +260,9 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /**
-   * A launch with a team for each row.
+   * Returns a launch with a team for each row.
    *
-   * @param slots what follows the number of rows and their length
+   * @param slots the arguments after the number of rows and their length
    */
   public static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
     return step(kernel, shape, blocks(kernel.tile(), shape), slots);

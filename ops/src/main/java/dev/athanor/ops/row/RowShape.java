@@ -11,13 +11,16 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A tensor as rows along its last dimension, and what other tensors must be beside it.
+ * An input tensor as a list of rows, and the checks of the tensors that come with it.
  *
- * @param n elements of a row
+ * @param name of the input
+ * @param tensor its type
+ * @param rows number of rows
+ * @param n number of elements of a row
  */
 public record RowShape(String name, TensorType tensor, int rows, int n) {
 
-  /** What rows may be made of. */
+  /** The dtypes of rows. */
   public static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
 
   private static final int MOST_BYTES = 16;
@@ -25,17 +28,27 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
   /** The most rows, and the most elements of one: an index goes a step beyond them. */
   private static final int MOST = Integer.MAX_VALUE - 0xFFFF;
 
-  /** The input of this name, which must be there. */
+  /** Returns the type of a required input. */
   public static TensorType input(Map<String, TensorType> inputs, String name) {
     return Objects.requireNonNull(inputs.get(name), name);
   }
 
-  /** The rows of an input. */
+  /**
+   * Returns the rows of an input along its last dimension.
+   *
+   * @throws OpException.ShapeMismatch if the input is a scalar
+   * @throws OpException.TooLarge if there are too many rows or elements of a row
+   */
   public static RowShape of(Map<String, TensorType> inputs, String name) {
     return of(inputs, name, 1);
   }
 
-  /** The rows of an input that are its last dimensions. */
+  /**
+   * Returns the rows of an input, each of which consists of its last dimensions.
+   *
+   * @throws OpException.ShapeMismatch if the input has fewer dimensions
+   * @throws OpException.TooLarge if there are too many rows or elements of a row
+   */
   public static RowShape of(Map<String, TensorType> inputs, String name, int dimensions) {
     var tensor = input(inputs, name);
     int rank = tensor.shape().rank();
@@ -56,30 +69,50 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
     return new RowShape(name, tensor, (int) rows, (int) n);
   }
 
+  /** Returns the rank of the input x. */
   public static int rank(Map<String, TensorType> inputs) {
     return input(inputs, "x").shape().rank();
   }
 
-  /** Of several rows those that have inputs of their own. */
+  /**
+   * Returns how runs of an op on rows of x share a launch, for {@link dev.athanor.ops.Op#rows}.
+   *
+   * @param own the inputs that have the rows of x; all rows share the others
+   */
   public static Optional<Rows> rows(Map<String, TensorType> inputs, Set<String> own) {
     return rank(inputs) < 2 ? Optional.empty() : Optional.of(new Rows(own));
   }
 
+  /** Returns the dtype of the rows. */
   public DType dtype() {
     return tensor.dtype();
   }
 
-  /** How many consecutive elements one access moves, of what has rows of a length. */
+  /**
+   * Returns how many elements one access moves, up to 16 bytes: a power of two that divides the
+   * length, so that every row is aligned to it.
+   *
+   * @param length of the rows
+   */
   public int access(int length) {
     return Math.min(Integer.lowestOneBit(length), MOST_BYTES / dtype().bytes());
   }
 
-  /** Checks that another input has the type of this one. */
+  /**
+   * Checks that another input has the dtype and shape of this one.
+   *
+   * @throws OpException with the types of both
+   */
   public void same(Map<String, TensorType> inputs, String other) {
     sameDType(inputs, other);
     sameShape(inputs, other);
   }
 
+  /**
+   * Checks that another input has the shape of this one.
+   *
+   * @throws OpException.ShapeMismatch with the shapes of both
+   */
   public void sameShape(Map<String, TensorType> inputs, String other) {
     var type = input(inputs, other);
     if (!type.shape().equals(tensor.shape())) {
@@ -100,7 +133,11 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
     }
   }
 
-  /** The dtype of an input that all rows share: that of the rows, or f32. */
+  /**
+   * Returns the dtype of an input that all rows share.
+   *
+   * @throws OpException.UnsupportedDType unless it is that of the rows or f32
+   */
   public DType shared(Map<String, TensorType> inputs, String other) {
     var type = input(inputs, other).dtype();
     if (type != dtype() && type != DType.F32) {
@@ -112,7 +149,12 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
     return type;
   }
 
-  /** The dtype of weights, one for each element of a row. */
+  /**
+   * Returns the dtype of weights, one for each element of a row.
+   *
+   * @throws OpException.ShapeMismatch if their shape is not [N]
+   * @throws OpException.UnsupportedDType unless their dtype is that of the rows or f32
+   */
   public DType weights(Map<String, TensorType> inputs, String other) {
     var type = input(inputs, other);
     if (!type.shape().equals(Shape.of(n))) {

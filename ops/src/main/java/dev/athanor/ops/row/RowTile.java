@@ -1,26 +1,27 @@
 package dev.athanor.ops.row;
 
 /**
- * How a row is spread over threads: its vectors are dealt to a team of threads in turns.
+ * The team of threads that computes a row, and how the row's vectors are distributed to them: in
+ * turn.
  *
- * @param team threads that compute a row together: a power of two within a warp, several teams to a
- *     block, or several warps, which are a block
- * @param access elements that one access moves, each row being aligned to them
+ * @param team number of threads: a power of two. Up to a warp, a block has several teams; larger
+ *     teams are a block each
+ * @param access elements of a vector, which one access moves; each row is aligned to them
  * @param vectors that a thread holds at once
- * @param whole whether the threads hold the whole row in registers, so that it is read once; else
- *     it is gone through in steps, and read again whenever it is gone through again
+ * @param whole whether the team keeps the whole row in registers and reads it once; else it reads
+ *     the row in steps, again for each pass
  */
 public record RowTile(int team, int access, int vectors, boolean whole) {
 
   /** Threads of a block whose teams are warps or parts of one. */
   private static final int LEAST_THREADS = 128;
 
-  /** The threads of a block. */
+  /** Returns the number of threads of a block. */
   int threads() {
     return Math.max(team, LEAST_THREADS);
   }
 
-  /** The rows that a block computes at once. */
+  /** Returns how many rows a block computes at once. */
   public int rows() {
     return threads() / team;
   }

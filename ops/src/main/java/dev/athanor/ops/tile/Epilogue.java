@@ -14,10 +14,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What becomes of a sum of products before it is stored: {@code c = activation(scale · sum +
- * bias)}, rounded once to the dtype of c. Every kernel of a matrix product ends with it.
+ * The usual epilogue: {@code c = activation(scale · sum + bias)}, rounded once to the dtype of c.
  *
- * @param bias the dtype of a number for each column, if one is added
+ * @param bias the dtype of the bias, one number for each column, if there is one
  * @param out the dtype of c
  */
 public record Epilogue(Scale scale, Optional<DType> bias, Activation activation, DType out) {
@@ -36,7 +35,11 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     ROWS_AND_COLUMNS
   }
 
-  /** The PTX type of a dtype. */
+  /**
+   * Returns the PTX type of a dtype.
+   *
+   * @throws IllegalArgumentException if matrices of this dtype are not multiplied
+   */
   public static Type type(DType dtype) {
     return switch (dtype) {
       case F64 -> Type.F64;
@@ -85,15 +88,6 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
       name.append('_').append(activation.text().replace('-', '_'));
     }
     return name.toString();
-  }
-
-  /**
-   * Whether finishing a sum takes many instructions, so that finishing many sums side by side would
-   * take more registers than there are.
-   */
-  boolean isLong() {
-    return scale == Scale.ROWS_AND_COLUMNS
-        || (activation != Activation.NONE && activation != Activation.RELU);
   }
 
   /** The arguments of the parameters that {@link #declare} declares. */
@@ -153,9 +147,17 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
       Optional<Real> factor,
       Optional<GlobalPointer> rows,
       Optional<GlobalPointer> columns,
-      Optional<GlobalPointer> bias) {
+      Optional<GlobalPointer> bias)
+      implements EpilogueFunction<Line> {
+
+    @Override
+    public boolean isLong() {
+      return epilogue.scale == Scale.ROWS_AND_COLUMNS
+          || (epilogue.activation != Activation.NONE && epilogue.activation != Activation.RELU);
+    }
 
     /** What is the same in all of a column; zeros where it is beyond the last of {@code n}. */
+    @Override
     public Line column(Int column, Int n) {
       return new Line(
           columns.map(p -> p.loadWhere(column.lt(n), column).widen()).or(() -> factor),
@@ -163,6 +165,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     }
 
     /** What is the same in all of a row; zeros where it is beyond the last of {@code m}. */
+    @Override
     public Line row(Int row, Int m) {
       return new Line(rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
     }
@@ -172,6 +175,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
      *
      * @param sum s32, or of the type {@link Epilogue#sum}
      */
+    @Override
     public Value finish(Value sum, Line row, Line column) {
       if (epilogue.out == DType.I32) {
         return sum;

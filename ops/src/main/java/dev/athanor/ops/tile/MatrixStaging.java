@@ -15,25 +15,19 @@ import java.util.function.Consumer;
  * rows are aligned to: in asynchronous copies of 4, 8 or 16, fewer through registers.
  *
  * @param first the first row or column of c that the block computes
- * @param limit how many c has
- * @param depth how long K is
- * @param access bytes moved at once: a power of two from the size of an element to 16
  * @param threads of the block, a power of two
  */
-public record MatrixStaging(
+record MatrixStaging(
     KernelBuilder k,
     SharedTile shared,
     Stage stage,
-    GlobalPointer matrix,
-    Int leadingDimension,
+    TensorMatmul.Source matrix,
     Int first,
-    Int limit,
-    Int depth,
-    int access,
     int threads)
-    implements Staging {
+    implements Producer {
 
-  public static final int LEAST_COPY = 4;
+  /** The fewest bytes that an asynchronous copy moves. */
+  static final int LEAST_COPY = 4;
 
   /**
    * What one thread moves at once.
@@ -48,13 +42,13 @@ public record MatrixStaging(
   private record Piece(Int row, Int column, GlobalPointer source, int index, Predicate inside) {}
 
   /** How many times a thread moves something to fill a stage. */
-  public static int pieces(Stage stage, int access, int threads) {
+  static int pieces(Stage stage, int access, int threads) {
     return Math.ceilDiv(stage.bytes(), access * threads);
   }
 
   @Override
   public Runnable fill(Int offset, Int from) {
-    return access < LEAST_COPY ? load(offset, from) : copy(offset, from);
+    return matrix.access() < LEAST_COPY ? load(offset, from) : copy(offset, from);
   }
 
   private Runnable copy(Int offset, Int from) {
@@ -66,13 +60,14 @@ public record MatrixStaging(
                 piece.inside,
                 piece.row,
                 piece.column,
-                access,
+                matrix.access(),
                 piece.source,
                 k.integer(piece.index)));
     return () -> {};
   }
 
   private Runnable load(Int offset, Int from) {
+    int access = matrix.access();
     var unit = access == stage.element().bytes() ? stage.element() : Type.B16;
     var to = stage.at(shared, offset, unit);
     int elements = access / stage.element().bytes();
@@ -89,7 +84,7 @@ public record MatrixStaging(
 
   /** Every piece of the stage, shared out to the threads. */
   private void each(Int from, Consumer<Piece> move) {
-    int pieces = stage.bytes() / access;
+    int pieces = stage.bytes() / matrix.access();
     if (pieces < threads) {
       k.when(k.thread().lt(pieces), () -> eachOfThread(from, pieces, move));
     } else {
@@ -103,18 +98,19 @@ public record MatrixStaging(
    * {@code from} changes from stage to stage: all else is added before it, and so outside the loop.
    */
   private void eachOfThread(Int from, int pieces, Consumer<Piece> move) {
-    int elements = access / stage.element().bytes();
+    int elements = matrix.access() / stage.element().bytes();
     int across = stage.columns() / elements;
+    var leadingDimension = matrix.leadingDimension();
     var row = k.thread().div(across);
     var column = k.thread().rem(across).times(elements);
     var place = stage.place(row);
     var ofBlock =
         stage.kIsRow()
-            ? matrix.row(row, leadingDimension).plus(first.plus(column).wide())
-            : matrix.row(first.plus(row), leadingDimension).plus(column.wide());
+            ? matrix.first().row(row, leadingDimension).plus(first.plus(column).wide())
+            : matrix.first().row(first.plus(row), leadingDimension).plus(column.wide());
     var source = stage.kIsRow() ? ofBlock.row(from, leadingDimension) : ofBlock.plus(from.wide());
-    var leftOfK = depth.minus(from);
-    var leftOfExtent = limit.minus(first);
+    var leftOfK = matrix.depth().minus(from);
+    var leftOfExtent = matrix.extent().minus(first);
     var rows = (stage.kIsRow() ? leftOfK : leftOfExtent).minus(row);
     var columns = (stage.kIsRow() ? leftOfExtent : leftOfK).minus(column);
     int at = 0;

@@ -4,28 +4,39 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Stages in shared memory, which are filled by asynchronous copies while earlier ones are read. All
- * threads of the block take part in every step.
+ * Stages in shared memory, which a producer fills while earlier ones are read. All threads of the
+ * block take part in every step.
  */
 final class Ring {
   private final KernelBuilder k;
-  private final int stages;
+  private final TensorTile tile;
   private final int stageBytes;
+  private final Producer producer;
   private final Int.Variable full;
   private final Int.Variable free;
 
-  /** Declares the ring's state, with the first {@link #ahead} stages under way. */
-  Ring(KernelBuilder k, int stages, int stageBytes) {
+  /**
+   * Fills all stages but one, and waits for the first.
+   *
+   * @param from the first of K
+   * @param producer fills a stage and commits its copies
+   */
+  Ring(KernelBuilder k, TileProduct product, Int from, Producer producer) {
     this.k = k;
-    this.stages = stages;
-    this.stageBytes = stageBytes;
+    tile = product.tile();
+    stageBytes = product.stageBytes();
+    this.producer = producer;
+    for (int stage = 0; stage < ahead(); stage++) {
+      producer.fill(k.integer(stage * stageBytes), from.plus(stage * tile.k())).run();
+    }
     full = k.variable(k.integer(0));
-    free = k.variable(k.integer(ahead(stages) * stageBytes));
+    free = k.variable(k.integer(ahead() * stageBytes));
+    await();
   }
 
   /** Returns how many stages are filled before the first is read. */
-  static int ahead(int stages) {
-    return stages - 1;
+  private int ahead() {
+    return tile.stages() - 1;
   }
 
   /** Returns the offset of the stage that is read. */
@@ -33,23 +44,28 @@ final class Ring {
     return full;
   }
 
-  /** Returns the offset of the stage that may be filled: every warp has read it. */
-  Int free() {
-    return free;
+  /**
+   * Starts to fill the free stage, which every warp has read.
+   *
+   * @param current the first of K in the stage that is read
+   * @return see {@link Producer#fill}
+   */
+  Runnable fill(Int current) {
+    return producer.fill(free, current.plus(ahead() * tile.k()));
   }
 
   /** Releases the stage that was read, and makes the next one full once it has arrived. */
   void advance(Runnable beforeWaiting) {
     free.set(full);
     var next = full.plus(stageBytes);
-    full.set(k.integer(0).where(next.eq(k.integer(stages * stageBytes)), next));
+    full.set(k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next));
     beforeWaiting.run();
     await();
   }
 
   /** Waits until the oldest stage under way has arrived for all threads. */
-  void await() {
-    k.awaitCopies(ahead(stages) - 1);
+  private void await() {
+    k.awaitCopies(ahead() - 1);
     k.barrier();
   }
 }

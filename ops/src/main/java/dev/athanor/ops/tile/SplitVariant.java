@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -25,10 +26,12 @@ import java.util.stream.Stream;
  *
  * @param tile of the first step
  * @param sum the type of the sums: f32 or s32
+ * @param interleaving how rows and columns of the sums are numbered
+ * @param epilogue what the sums of all shares become
  * @param accessC bytes of c that may be written at once
  */
 public record SplitVariant(
-    TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
+    TensorTile tile, Type sum, Interleaving interleaving, Epilogue epilogue, int accessC)
     implements Variant {
 
   private static final int WARPS = 4;
@@ -86,7 +89,7 @@ public record SplitVariant(
   @Override
   public String name() {
     return "matmul_sum_%s_%s%s%s_c%d"
-        .formatted(sum.word(), tile, order.name(), epilogue.name(), accessC);
+        .formatted(sum.word(), tile, interleaving.text(), epilogue.name(), accessC);
   }
 
   /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
@@ -126,10 +129,8 @@ public record SplitVariant(
         block.lt(blocks),
         () -> {
           var within = warp.rem(perTile);
-          var totals = new ArrayList<List<Total>>();
-          for (int part = 0; part < across; part++) {
-            totals.add(Stream.generate(() -> Total.of(k, sum)).limit(REGISTERS).toList());
-          }
+          var totals =
+              Stream.generate(() -> Total.of(k, sum)).limit((long) across * REGISTERS).toList();
           var at = within.times(across * KernelBuilder.WARP).plus(k.lane()).times(REGISTERS);
           k.loop(
               k.integer(0),
@@ -142,32 +143,28 @@ public record SplitVariant(
                 for (int part = 0; part < across; part++) {
                   var more = from.load(REGISTERS, at.plus(part * KernelBuilder.WARP * REGISTERS));
                   for (int i = 0; i < REGISTERS; i++) {
-                    totals.get(part).get(i).add.accept(more.get(i));
+                    totals.get(part * REGISTERS + i).add.accept(more.get(i));
                   }
                 }
               });
-          var place = Place.of(k, block, tile, m, n);
+          var place = TileScheduler.of(tile).tile(k, block, m, n);
           // as the warps of the first step were numbered, and their rows
           int rows = tile.warpM() / Stage.GROUP;
           var ofTile = within.div(rows);
           int warpsAcross = tile.n() / tile.warpN();
           var row = ofTile.div(warpsAcross).times(tile.warpM()).plus(within.rem(rows).times(16));
           var column = ofTile.rem(warpsAcross).times(tile.warpN());
-          new SumStore(
-                  k,
-                  shared,
-                  k.warp().times(SumStore.bytes(tile.warpN(), out)),
-                  tile.warpN(),
-                  out,
-                  order,
-                  accessC)
+          SumStore.ofWarp(k, shared, tile.warpN(), out, interleaving)
               .store(
-                  totals.stream()
-                      .map(t -> new MatrixFragment(t.stream().map(Total::now).toList()))
+                  IntStream.range(0, across)
+                      .mapToObj(
+                          part -> totals.subList(part * REGISTERS, (part + 1) * REGISTERS).stream())
+                      .map(part -> new MatrixFragment(part.map(Total::now).toList()))
                       .toList(),
                   place.row().plus(row),
                   place.column().plus(column),
-                  new SumStore.Target(firstC.matrix(place.product(), strideC), m, n),
+                  new TensorMatmul.Destination(
+                      firstC.matrix(place.matrix(), strideC), m, n, accessC),
                   applied);
         });
   }

@@ -1,6 +1,5 @@
 package dev.athanor.ops.tile;
 
-import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
@@ -21,45 +20,30 @@ import java.util.function.Consumer;
  * @param shared of which the warp takes {@link #bytes} from {@code offset} on
  * @param columns that the warp has, a multiple of 16
  * @param out the type of c
- * @param order how rows and columns of the sums are numbered
- * @param access bytes written at once: a power of two from the size of an element to 16
+ * @param interleaving how rows and columns of the sums are numbered
  */
-public record SumStore(
+record SumStore(
     KernelBuilder k,
     SharedTile shared,
     Int offset,
     int columns,
     Type out,
-    Order order,
-    int access) {
+    Interleaving interleaving) {
 
   private static final int ROWS = 16;
 
   /** More pieces are written in a loop: unrolled, the addresses of all of them would spill. */
   private static final int MOST_UNROLLED = 8;
 
-  /**
-   * Which rows and columns two fragments of eight have.
-   *
-   * @param interleavedRows as {@link Stage#interleaved} of a
-   * @param interleavedColumns as {@link Stage#interleaved} of b
-   */
-  public record Order(boolean interleavedRows, boolean interleavedColumns) {
-    public static Order of(Stage a, Stage b) {
-      return new Order(a.interleaved(), b.interleaved());
-    }
-
-    /** The part of a kernel's name that says this. */
-    String name() {
-      return (interleavedRows ? "_ir" : "") + (interleavedColumns ? "_ic" : "");
-    }
+  /** Returns the store of a warp, in the shared memory that is its own. */
+  static SumStore ofWarp(
+      KernelBuilder k, SharedTile shared, int columns, Type out, Interleaving interleaving) {
+    var offset = k.warp().times(bytes(columns, out));
+    return new SumStore(k, shared, offset, columns, out, interleaving);
   }
 
-  /** The matrix that is written. */
-  public record Target(GlobalPointer c, Int m, Int n) {}
-
-  /** The shared memory that a warp needs. */
-  public static int bytes(int columns, Type out) {
+  /** Returns the shared memory of a warp in bytes. */
+  static int bytes(int columns, Type out) {
     return ROWS * columns * out.bytes();
   }
 
@@ -70,31 +54,35 @@ public record SumStore(
    * @param row the first of them in c
    * @param column the first of the columns in c
    */
-  void store(
-      List<MatrixFragment> sums, Int row, Int column, Target target, Epilogue.Applied epilogue) {
+  <L> void store(
+      List<MatrixFragment> sums,
+      Int row,
+      Int column,
+      TensorMatmul.Destination to,
+      EpilogueFunction<L> epilogue) {
     var lane = k.lane();
-    int neighbours = order.interleavedColumns ? 4 : 2;
+    int neighbours = interleaving.columns() ? 4 : 2;
     // the lanes that share a row write 4 times so many neighbours at once
     var swizzle = Swizzle.of(columns * out.bytes(), 4 * neighbours * out.bytes());
     var tile = shared.at(offset, out, ROWS, columns, swizzle);
-    var rows = new ArrayList<Epilogue.Line>();
+    var rows = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
-      rows.add(epilogue.row(row.plus(place(lane.div(4).plus(8 * half))), target.m));
+      rows.add(epilogue.row(row.plus(place(lane.div(4).plus(8 * half))), to.m()));
     }
     for (int first = 0; first < columns; first += 4 * neighbours) {
       int part = first;
       var own = lane.rem(4).times(neighbours).plus(first);
       Runnable finish =
           () -> {
-            var lines = new ArrayList<Epilogue.Line>();
+            var lines = new ArrayList<L>();
             for (int i = 0; i < neighbours; i++) {
-              lines.add(epilogue.column(column.plus(own).plus(i), target.n));
+              lines.add(epilogue.column(column.plus(own).plus(i), to.n()));
             }
             for (int half = 0; half < 2; half++) {
               var values = new ArrayList<Value>();
               for (int i = 0; i < neighbours; i++) {
                 var sum =
-                    order.interleavedColumns
+                    interleaving.columns()
                         ? sums.get(part / 8 + i % 2).get(2 * half + i / 2)
                         : sums.get(part / 8).get(2 * half + i);
                 values.add(epilogue.finish(sum, rows.get(half), lines.get(i)));
@@ -102,11 +90,11 @@ public record SumStore(
               tile.store(lane.div(4).plus(8 * half), own, values);
             }
           };
-      if (epilogue.epilogue().isLong()) {
+      if (epilogue.isLong()) {
         // A branch, or the compiler finishes all columns side by side, and registers spill.
         var zeros = Collections.nCopies(neighbours, k.real(Type.F32, 0).to(out));
         k.when(
-            column.plus(first).lt(target.n),
+            column.plus(first).lt(to.n()),
             finish,
             () -> {
               tile.store(lane.div(4), own, zeros);
@@ -117,11 +105,12 @@ public record SumStore(
       }
     }
     k.warpBarrier();
-    write(swizzle, row, column, target);
+    write(swizzle, row, column, to);
     k.warpBarrier();
   }
 
-  private void write(Swizzle swizzle, Int row, Int column, Target target) {
+  private void write(Swizzle swizzle, Int row, Int column, TensorMatmul.Destination to) {
+    int access = to.access();
     var unit = access < 4 ? out : Type.B32;
     int scale = unit.bytes() / out.bytes();
     var words = shared.at(offset, unit, ROWS, columns / scale, swizzle);
@@ -132,13 +121,12 @@ public record SumStore(
           var from = index.div(across);
           var within = index.rem(across).times(elements);
           var values = words.load(access / unit.bytes(), from, within.div(scale));
-          var to = row.plus(place(from));
+          var inRow = row.plus(place(from));
           var inColumn = column.plus(within);
-          target
-              .c
-              .row(to, target.n)
+          to.c()
+              .row(inRow, to.n())
               .as(unit)
-              .storeWhere(to.lt(target.m).and(inColumn.lt(target.n)), inColumn.div(scale), values);
+              .storeWhere(inRow.lt(to.m()).and(inColumn.lt(to.n())), inColumn.div(scale), values);
         };
     int pieces = Math.ceilDiv(ROWS * across, KernelBuilder.WARP);
     if (pieces > MOST_UNROLLED) {
@@ -153,6 +141,6 @@ public record SumStore(
 
   /** The row of c, from the first of the 16 on, of a row of the sums. */
   private Int place(Int row) {
-    return order.interleavedRows ? row.rem(8).times(2).plus(row.div(8)) : row;
+    return interleaving.rows() ? row.rem(8).times(2).plus(row.div(8)) : row;
   }
 }

@@ -1,16 +1,18 @@
 package dev.athanor.ops.tile;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
-import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.TileScheduler.Tile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * The loop over K of a product on tensor cores. Stages of a and b lie in a ring in shared memory
@@ -26,94 +28,108 @@ import java.util.Optional;
  * would need twice the registers.) Where groups of b have {@linkplain GroupScales scales}, their
  * sums are multiplied with them as they are promoted.
  *
- * @param shared of which the ring takes the first {@link #ringBytes}
- * @param a the rows of the tile
- * @param b the columns of the tile
- * @param factors what elements become before they are multiplied
+ * @param shared the dynamic shared memory of the block: {@link TileProduct#sharedBytes}
  */
-public record TensorMatmul(
-    KernelBuilder k,
-    SharedTile shared,
-    TensorTile tile,
-    Mma mma,
-    Stage a,
-    Stage b,
-    Factors factors) {
+public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct product) {
 
-  /** A product of factors without splitting. */
-  public TensorMatmul(
-      KernelBuilder k, SharedTile shared, TensorTile tile, Mma mma, Stage a, Stage b) {
-    this(k, shared, tile, mma, a, b, Factors.PLAIN);
-  }
+  /**
+   * A matrix that is multiplied, in global memory.
+   *
+   * @param first its first element
+   * @param leadingDimension elements from one row, as it is stored, to the next
+   * @param extent rows of a, or columns of b
+   * @param depth K
+   * @param access bytes that a copy may move at once, see {@link Operand#access}
+   */
+  public record Source(
+      GlobalPointer first, Int leadingDimension, Int extent, Int depth, int access) {}
 
-  public static int ringBytes(TensorTile tile, Stage a, Stage b) {
-    return tile.stages() * (a.bytes() + b.bytes());
-  }
+  /**
+   * The matrix that is written.
+   *
+   * @param c its first element; rows are {@code n} elements apart
+   * @param m number of rows
+   * @param n number of columns
+   * @param access bytes that may be written at once, see {@link Operand#access}
+   */
+  public record Destination(GlobalPointer c, Int m, Int n, int access) {}
 
-  /** The first row of the tile that this warp computes. */
+  /** Returns the first row that this warp computes, within the tile. */
   public Int warpRow() {
+    var tile = product.tile();
     return k.warp().div(tile.n() / tile.warpN()).times(tile.warpM());
   }
 
-  /** The first column of the tile that this warp computes. */
+  /** Returns the first column that this warp computes, within the tile. */
   public Int warpColumn() {
+    var tile = product.tile();
     return k.warp().rem(tile.n() / tile.warpN()).times(tile.warpN());
   }
 
   /**
-   * Multiplies. When this ends no copy is under way, and once all threads have come to a barrier
-   * shared memory is free.
+   * Returns a producer that copies stages of a, zeros beyond its ends.
    *
-   * @param from the first of K
-   * @param to behind the last of K
+   * @param row the first row of the tile in c
+   */
+  public Producer producerA(Source matrix, Int row) {
+    return new MatrixStaging(k, shared, product.a(), matrix, row, product.tile().threads());
+  }
+
+  /**
+   * Returns a producer that copies stages of b, zeros beyond its ends.
+   *
+   * @param column the first column of the tile in c
+   */
+  public Producer producerB(Source matrix, Int column) {
+    return new MatrixStaging(k, shared, product.b(), matrix, column, product.tile().threads());
+  }
+
+  /** Multiplies the rows and columns of a tile over all of K. */
+  public WarpSums multiply(Source a, Source b, Tile place) {
+    return multiply(
+        producerA(a, place.row()), producerB(b, place.column()), KRange.all(k, a.depth()));
+  }
+
+  /**
+   * Multiplies a part of K. When this ends no copy is under way, and once all threads have come to
+   * a barrier shared memory is free.
+   *
    * @return the sums of the warp
    */
-  public WarpSums multiply(Staging stagingA, Staging stagingB, Int from, Int to) {
-    return multiply(stagingA, stagingB, Optional.empty(), from, to);
+  public WarpSums multiply(Producer producerA, Producer producerB, KRange range) {
+    return multiply(producerA, producerB, Optional.empty(), range);
   }
 
   /**
    * Multiplies, and applies the scales of groups of b to sums.
    *
-   * @see #multiply(Staging, Staging, Int, Int)
+   * @see #multiply(Producer, Producer, KRange)
    */
   public WarpSums multiply(
-      Staging stagingA, Staging stagingB, Optional<GroupScales> scales, Int from, Int to) {
-    int promoted = scales.map(GroupScales::depth).orElse(factors == Factors.SPLIT ? tile.k() : 0);
-    var product = WarpProduct.of(k, mma, factors, a, b);
-    var sums = new WarpSums(k, tile, mma);
-    int stageBytes = a.bytes() + b.bytes();
-    int ahead = Ring.ahead(tile.stages());
-    for (int stage = 0; stage < ahead; stage++) {
-      fill(stagingA, stagingB, k.integer(stage * stageBytes), from.plus(stage * tile.k())).run();
-    }
-    var ring = new Ring(k, tile.stages(), stageBytes);
-    ring.await();
+      Producer producerA, Producer producerB, Optional<GroupScales> scales, KRange range) {
+    var tile = product.tile();
+    var ofWarp = WarpProduct.of(k, product);
+    var sums = new WarpSums(k, tile, product.mma());
+    var parts = new PartialSums(k, product, sums, promoted(scales), at -> load(scales, at));
+    var ring = new Ring(k, product, range.from(), both(producerA, producerB));
     var first = fragments(ring.full(), 0).variables(k);
     k.loop(
-        from,
-        to,
+        range.from(),
+        range.to(),
         tile.k(),
         depth -> {
-          var rest = fill(stagingA, stagingB, ring.free(), depth.plus(ahead * tile.k()));
+          var rest = ring.fill(depth);
           var now = first;
-          var part = sums;
-          List<Value> scalesOfPart = List.of();
-          for (int step = 0; step < tile.k(); step += product.depth()) {
-            int end = step + product.depth();
-            if (promoted > 0 && step % promoted == 0) {
-              part = new WarpSums(k, tile, mma);
-              scalesOfPart = load(scales, depth.plus(step));
-            }
+          for (int step = 0; step < tile.k(); step += ofWarp.depth()) {
+            int end = step + ofWarp.depth();
+            var part = parts.begin(depth, step);
             if (end == tile.k()) {
               ring.advance(rest);
             }
             var next = fragments(ring.full(), end % tile.k());
-            product.multiply(now, part);
+            ofWarp.multiply(now, part);
+            parts.end(end);
             now = next;
-            if (promoted > 0 && end % promoted == 0) {
-              sums.add(part, scalesOfPart);
-            }
           }
           first.set(now);
         });
@@ -122,44 +138,61 @@ public record TensorMatmul(
   }
 
   /**
-   * Writes what {@link #multiply} gave, when shared memory is free.
+   * Finishes the sums and stores them. All threads of the block must call it.
    *
-   * @param row the first of the tile in c
-   * @param column the first of the tile in c
+   * @param epilogue makes the epilogue when the sums are complete, so that what it loads takes no
+   *     registers before
    */
-  public void store(
-      SumStore store,
-      WarpSums sums,
-      Int row,
-      Int column,
-      SumStore.Target target,
-      Epilogue.Applied epilogue) {
+  public <L> void store(
+      WarpSums sums, Tile place, Destination to, Supplier<? extends EpilogueFunction<L>> epilogue) {
+    // the ring's memory is used again
+    k.barrier();
+    var tile = product.tile();
+    var store = SumStore.ofWarp(k, shared, tile.warpN(), to.c().element(), product.interleaving());
+    var function = epilogue.get();
     for (int first = 0; first < tile.warpM(); first += Stage.GROUP) {
       store.store(
           sums.slab(first),
-          row.plus(warpRow()).plus(first),
-          column.plus(warpColumn()),
-          target,
-          epilogue);
+          place.row().plus(warpRow()).plus(first),
+          place.column().plus(warpColumn()),
+          to,
+          function);
     }
+  }
+
+  /** Finishes the sums of a tile and stores them. All threads of the block must call it. */
+  public <L> void store(WarpSums sums, Tile place, Destination to, EpilogueFunction<L> epilogue) {
+    store(sums, place, to, () -> epilogue);
   }
 
   private List<Value> load(Optional<GroupScales> scales, Int depth) {
     return scales.map(each -> each.load(warpColumn(), depth)).orElse(List.of());
   }
 
-  private Runnable fill(Staging stagingA, Staging stagingB, Int offset, Int depth) {
-    var restOfA = stagingA.fill(offset, depth);
-    var restOfB = stagingB.fill(offset.plus(a.bytes()), depth);
-    k.commitCopies();
-    return () -> {
-      restOfA.run();
-      restOfB.run();
+  /** How much of K is summed apart from the rest; 0 if nothing is. */
+  private int promoted(Optional<GroupScales> scales) {
+    int ofSplit = product.factors() == Factors.SPLIT ? product.tile().k() : 0;
+    return scales.map(GroupScales::depth).orElse(ofSplit);
+  }
+
+  /** Fills a stage of a and b, and commits the copies. */
+  private Producer both(Producer producerA, Producer producerB) {
+    return (offset, depth) -> {
+      var restOfA = producerA.fill(offset, depth);
+      var restOfB = producerB.fill(offset.plus(product.a().bytes()), depth);
+      k.commitCopies();
+      return () -> {
+        restOfA.run();
+        restOfB.run();
+      };
     };
   }
 
   /** Reads the fragments of one step of the stage at {@code offset}. */
   private WarpFragments fragments(Int offset, int depth) {
+    var a = product.a();
+    var b = product.b();
+    var tile = product.tile();
     var stageA = a.at(shared, offset);
     var stageB = b.at(shared, offset.plus(a.bytes()));
     var rows = new ArrayList<MatrixFragment>();
@@ -178,7 +211,7 @@ public record TensorMatmul(
 
   /** What is multiplied, or is split before. */
   private MatrixFragment factors(MatrixFragment elements) {
-    return mma.a() == Type.TF32 && factors == Factors.PLAIN
+    return product.mma().a() == Type.TF32 && product.factors() == Factors.PLAIN
         ? elements.map(element -> ((Real) element).to(Type.TF32))
         : elements;
   }

@@ -17,11 +17,12 @@ sealed interface WarpProduct {
 
   void multiply(WarpFragments fragments, WarpSums sums);
 
-  static WarpProduct of(KernelBuilder k, Mma mma, Factors factors, Stage a, Stage b) {
-    return switch (factors) {
+  static WarpProduct of(KernelBuilder k, TileProduct product) {
+    var mma = product.mma();
+    return switch (product.factors()) {
       case PLAIN -> new Plain(k, mma);
       case SPLIT -> new Split(k, mma);
-      case WIDENED -> new Widened(k, mma, a.element(), b.element());
+      case WIDENED -> new Widened(k, mma, product.a().element(), product.b().element());
     };
   }
 

@@ -1,22 +1,19 @@
 package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.closeTo;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
+import static org.hamcrest.Matchers.hasItems;
+import static org.hamcrest.Matchers.startsWith;
 
 import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.specification.RequestSpecification;
 import java.io.IOException;
-import java.io.StringWriter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.jar.JarEntry;
-import java.util.jar.JarOutputStream;
-import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.test.context.SpringBootTest;
@@ -24,48 +21,20 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 
-/** An op from a jar that was built apart is called as if it were one of ours. */
+/** Ops of a jar that was built apart are called like those of the library. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "athanor.tuning.cache=none.json"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class PluginTest {
 
-  private static final Path SOURCES = Path.of("src/test/plugin");
-  private static final String SERVICE = "META-INF/services/dev.athanor.ops.OpProvider";
-
   @TempDir private static Path folder;
   @LocalServerPort private int port;
 
   @DynamicPropertySource
   static void plugins(DynamicPropertyRegistry properties) throws IOException {
-    var classes = Files.createDirectories(folder.resolve("classes"));
-    var compiler = ToolProvider.getSystemJavaCompiler();
-    var said = new StringWriter();
-    boolean compiled =
-        compiler
-            .getTask(
-                said,
-                null,
-                null,
-                List.of("-d", classes.toString(), "-proc:none"),
-                null,
-                compiler
-                    .getStandardFileManager(null, null, StandardCharsets.UTF_8)
-                    .getJavaFileObjects(SOURCES.resolve("com/example/Clamp.java")))
-            .call();
-    assertThat(compiled).as(said.toString()).isTrue();
-    var plugins = Files.createDirectories(folder.resolve("plugins"));
-    try (var jar = new JarOutputStream(Files.newOutputStream(plugins.resolve("clamp-1.0.jar")));
-        var files = Files.walk(classes)) {
-      for (var file : files.filter(Files::isRegularFile).toList()) {
-        jar.putNextEntry(new JarEntry(classes.relativize(file).toString()));
-        Files.copy(file, jar);
-      }
-      jar.putNextEntry(new JarEntry(SERVICE));
-      jar.write("com.example.Clamp$Provider\n".getBytes(StandardCharsets.UTF_8));
-    }
-    properties.add("athanor.plugins", plugins::toString);
+    ExamplePlugin.pack(folder);
+    properties.add("athanor.plugins", folder::toString);
   }
 
   private RequestSpecification given() {
@@ -74,7 +43,7 @@ class PluginTest {
   }
 
   @Test
-  void itRuns() {
+  void anOpOnElementsRuns() {
     given()
         .contentType("application/json")
         .body(
@@ -90,19 +59,52 @@ class PluginTest {
   }
 
   @Test
-  void itIsDescribedAmongOurs() {
+  void anOpOnRowsRuns() {
+    given()
+        .contentType("application/json")
+        .body(
+            """
+            {"inputs": {"x": {"dtype": "f32", "shape": [2, 3], "data": [5, 5, 5, 0, 0, "-Infinity"]}}}
+            """)
+        .post("/ops/log-softmax")
+        .then()
+        .statusCode(200)
+        .body("kernel", startsWith("log_softmax_f32_"))
+        .body("outputs.y.data[0]", closeTo(-Math.log(3), 1e-6))
+        .body("outputs.y.data[3]", closeTo(-Math.log(2), 1e-6))
+        .body("outputs.y.data[5]", equalTo("-Infinity"));
+  }
+
+  @Test
+  void anOpOnTilesRuns() {
+    given()
+        .contentType("application/json")
+        .body(
+            """
+            {"inputs": {"a": {"dtype": "f16", "shape": [2, 2], "data": [0, 0, 3, 4]},
+                        "b": {"dtype": "f16", "shape": [3, 2], "data": [0, 0, 3, 4, -1, 1]}}}
+            """)
+        .post("/ops/squared-distances")
+        .then()
+        .statusCode(200)
+        .body("kernel", startsWith("squared_distances_f16_"))
+        .body("outputs.c.data", equalTo(List.of(0f, 25f, 2f, 25f, 0f, 25f)));
+  }
+
+  @Test
+  void theyAreDescribedAmongOthers() {
     given()
         .get("/ops")
         .then()
         .statusCode(200)
-        .body("ops.name", hasItem("clamp"))
+        .body("ops.name", hasItems("clamp", "log-softmax", "squared-distances"))
         .body("ops.name", hasItem("matmul"));
     assertThat(given().get("/openapi.yaml").asString())
         .contains("/ops/clamp:", "y = min(max(x, low), high)");
   }
 
   @Test
-  void itsRefusalsAreAnswered() {
+  void refusalsAreAnswered() {
     given()
         .contentType("application/json")
         .body(

@@ -146,11 +146,9 @@ final class BackwardKernel {
   }
 
   private void writeQueries() {
-    var tiles = queries.plus(tile.rows() - 1).div(tile.rows());
-    var head = k.block().div(tiles);
-    var index = k.block().minus(head.times(tiles));
-    var firstRow =
-        (variant.score().causal() ? tiles.minus(index).plus(-1) : index).times(tile.rows());
+    var own = tile.scheduler(variant.score().causal()).tile(k, queries);
+    var head = own.matrix();
+    var firstRow = own.row();
     var batch = head.div(heads);
     var sharedHead = batch.times(heads.div(group)).plus(head.minus(batch.times(heads)).div(group));
     var keyRows = matrix(keysOfAll, sharedHead, keys, d);
@@ -164,9 +162,9 @@ final class BackwardKernel {
     var left = engine.keep(rows, variant.d(), MOST_KEPT);
     var leftV = engine.keep(rowsV, variant.dv(), MOST_KEPT);
     var sums = engine.sums(variant.d());
-    var own = new ArrayList<Query>();
+    var ofRows = new ArrayList<Query>();
     for (int r = 0; r < sums.rows(); r++) {
-      own.add(query(head, firstRow.plus(sums.row(r))));
+      ofRows.add(query(head, firstRow.plus(sums.row(r))));
     }
 
     var visible = score.keysOf(score.position(firstRow));
@@ -178,7 +176,7 @@ final class BackwardKernel {
         new Source(keyRows, valueRows, keys),
         left,
         leftV,
-        (key, weights) -> (r, c) -> own.get(r),
+        (key, weights) -> (r, c) -> ofRows.get(r),
         (key, weights, slopes, stage) ->
             add(
                 score.ragged(visible, lastVisible, key, tile.columns()),

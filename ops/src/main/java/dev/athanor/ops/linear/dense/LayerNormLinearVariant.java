@@ -14,12 +14,15 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
-import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
-import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileProduct;
+import dev.athanor.ops.tile.TileScheduler;
+import dev.athanor.ops.tile.TileScheduler.Order;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -47,10 +50,7 @@ sealed interface LayerNormLinearVariant extends Variant {
     final Int depth;
     final Real epsilon;
 
-    /** The first row and column of the block's tile. */
-    final Int row;
-
-    final Int column;
+    final TileScheduler.Tile tile;
 
     /** Of each row of the tile the mean, and 1 over the standard deviation. */
     final SharedTile statistics;
@@ -69,8 +69,7 @@ sealed interface LayerNormLinearVariant extends Variant {
       n = k.integer("n");
       depth = k.integer("k");
       epsilon = k.real("epsilon", Type.F32);
-      row = k.blockY().times(tileM);
-      column = k.block().times(tileN);
+      tile = new TileScheduler(tileM, tileN, Order.ROWS).tileOfGrid(k);
       statistics = k.shared(Type.F32, 2, tileM, tileM);
       k.loop(k.warp(), k.integer(tileM), warps, this::findStatistics);
       k.barrier();
@@ -89,7 +88,7 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     /** A row of x, the last one where there are no more. */
     private GlobalPointer source(Int inTile) {
-      return x.row(row.plus(inTile).min(m.plus(-1)), depth);
+      return x.row(tile.row().plus(inTile).min(m.plus(-1)), depth);
     }
 
     private void findStatistics(Int inTile) {
@@ -148,14 +147,18 @@ sealed interface LayerNormLinearVariant extends Variant {
   record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, boolean bias)
       implements LayerNormLinearVariant {
 
-    private Stage stage(int extent) {
-      return new Stage(Epilogue.type(dtype), false, extent, tile.k());
+    private TileProduct product() {
+      var type = Epilogue.type(dtype);
+      return new TileProduct(
+          tile,
+          new Stage(type, false, tile.m(), tile.k()),
+          new Stage(type, false, tile.n(), tile.k()),
+          dtype == DType.F16 ? Mma.F16 : Mma.BF16,
+          Factors.PLAIN);
     }
 
     int sharedBytes() {
-      return Math.max(
-          TensorMatmul.ringBytes(tile, stage(tile.m()), stage(tile.n())),
-          tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(dtype)));
+      return product().sharedBytes(dtype);
     }
 
     @Override
@@ -171,43 +174,15 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     private void write(KernelBuilder k) {
       var problem = new Parameters(k, dtype, tile.m(), tile.n(), tile.warps());
-      var shared = k.dynamicShared();
-      var type = Epilogue.type(dtype);
-      var a = stage(tile.m());
-      var b = stage(tile.n());
-      var mma = dtype == DType.F16 ? Mma.F16 : Mma.BF16;
-      var product = new TensorMatmul(k, shared, tile, mma, a, b);
-      Staging rows = (offset, depth) -> normalise(k, a.at(shared, offset), problem, depth);
-      var weights =
-          new MatrixStaging(
-              k,
-              shared,
-              b,
-              problem.w,
-              problem.depth,
-              problem.column,
-              problem.n,
-              problem.depth,
-              accessW,
-              tile.threads());
-      var sums = product.multiply(rows, weights, k.integer(0), problem.depth);
-      k.barrier();
-      var store =
-          new SumStore(
-              k,
-              shared,
-              k.warp().times(SumStore.bytes(tile.warpN(), type)),
-              tile.warpN(),
-              type,
-              SumStore.Order.of(a, b),
-              accessY);
-      product.store(
-          store,
-          sums,
-          problem.row,
-          problem.column,
-          new SumStore.Target(problem.y, problem.m, problem.n),
-          problem.epilogue(bias));
+      var product = product().in(k);
+      var a = product.product().a();
+      Producer rows =
+          (offset, depth) -> normalise(k, a.at(product.shared(), offset), problem, depth);
+      var w = new TensorMatmul.Source(problem.w, problem.depth, problem.n, problem.depth, accessW);
+      var columns = product.producerB(w, problem.tile.column());
+      var sums = product.multiply(rows, columns, KRange.all(k, problem.depth));
+      var y = new TensorMatmul.Destination(problem.y, problem.m, problem.n, accessY);
+      product.store(sums, problem.tile, y, () -> problem.epilogue(bias));
     }
 
     private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
@@ -269,7 +244,7 @@ sealed interface LayerNormLinearVariant extends Variant {
             for (int i = 0; i < ROWS; i++) {
               var row = down.plus(i);
               a.store(across, row, problem.load(inK, 1, row, at).getFirst());
-              var column = problem.column.plus(row).min(problem.n.plus(-1));
+              var column = problem.tile.column().plus(row).min(problem.n.plus(-1));
               b.store(across, row, problem.w.row(column, problem.depth).loadWhere(inK, at));
             }
             k.barrier();
@@ -281,12 +256,12 @@ sealed interface LayerNormLinearVariant extends Variant {
             }
             k.barrier();
           });
-      var column = problem.column.plus(across);
+      var column = problem.tile.column().plus(across);
       var inside = column.lt(problem.n);
       var epilogue = problem.epilogue(bias);
       var ofColumn = epilogue.column(column, problem.n);
       for (int i = 0; i < ROWS; i++) {
-        var row = problem.row.plus(down).plus(i);
+        var row = problem.tile.row().plus(down).plus(i);
         problem
             .y
             .row(row, problem.n)

@@ -1,23 +1,18 @@
 package dev.athanor.ops.linear.dense;
 
-import dev.athanor.engine.author.GlobalPointer;
-import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Mma;
-import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
-import dev.athanor.ops.tile.MatrixStaging;
+import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.Operand;
-import dev.athanor.ops.tile.Place;
 import dev.athanor.ops.tile.SplitVariant;
-import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileProduct;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
@@ -38,30 +33,8 @@ record TensorVariant(
     int accessC)
     implements Variant {
 
-  /** A is stored by rows of K unless it is transposed. */
-  Stage stageA() {
-    return new Stage(a.type(), a.transposed(), tile.m(), tile.k());
-  }
-
-  Stage stageB() {
-    return new Stage(b.type(), !b.transposed(), tile.n(), tile.k());
-  }
-
-  Mma mma() {
-    return Operand.mma(a, b, factors);
-  }
-
-  SumStore.Order order() {
-    return SumStore.Order.of(stageA(), stageB());
-  }
-
-  /** The dynamic shared memory of a block. */
-  int sharedBytes() {
-    int ring = TensorMatmul.ringBytes(tile, stageA(), stageB());
-    return epilogue
-        .map(e ->
-            Math.max(ring, tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(e.out()))))
-        .orElse(ring);
+  TileProduct product() {
+    return TileProduct.of(tile, a, b, factors);
   }
 
   /** For instance {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
@@ -87,10 +60,10 @@ record TensorVariant(
   }
 
   private void write(KernelBuilder k) {
-    var mma = mma();
     var firstA = k.input("a", a.type());
     var firstB = k.input("b", b.type());
-    var firstC = k.pointer("c", epilogue.map(e -> Epilogue.type(e.out())).orElse(mma.sum()));
+    var firstC =
+        k.pointer("c", epilogue.map(e -> Epilogue.type(e.out())).orElse(product().mma().sum()));
     var m = k.integer("m");
     var n = k.integer("n");
     var depth = k.integer("k");
@@ -98,56 +71,20 @@ record TensorVariant(
     var ldb = k.integer("ldb");
     var batch = new BatchParameters(k);
 
-    var place = Place.of(k, k.block(), tile, m, n);
-    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.product());
-    var shared = k.dynamicShared();
-    var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB(), factors);
-    var stagingA = staging(k, shared, stageA(), a, matrices.a(), lda, place.row(), m, depth);
-    var stagingB = staging(k, shared, stageB(), b, matrices.b(), ldb, place.column(), n, depth);
+    var place = TileScheduler.of(tile).tile(k, k.block(), m, n);
+    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.matrix());
+    var product = product().in(k);
+    var left = new TensorMatmul.Source(matrices.a(), lda, m, depth, a.access());
+    var right = new TensorMatmul.Source(matrices.b(), ldb, n, depth, b.access());
     if (epilogue.isEmpty()) {
-      var share = k.integer("depth");
-      var from = k.blockY().times(share);
-      var to = from.plus(share).min(depth);
-      SplitVariant.keep(k, firstC, tile, product.multiply(stagingA, stagingB, from, to));
+      var rows = product.producerA(left, place.row());
+      var columns = product.producerB(right, place.column());
+      var share = KRange.ofBlock(k, k.integer("depth"), depth);
+      SplitVariant.keep(k, firstC, tile, product.multiply(rows, columns, share));
       return;
     }
     var applied = epilogue.get().declare(k);
-    var sums = product.multiply(stagingA, stagingB, k.integer(0), depth);
-    k.barrier();
-    var out = Epilogue.type(epilogue.get().out());
-    var target = new SumStore.Target(matrices.c(), m, n);
-    var store =
-        new SumStore(
-            k,
-            shared,
-            k.warp().times(SumStore.bytes(tile.warpN(), out)),
-            tile.warpN(),
-            out,
-            order(),
-            accessC);
-    product.store(store, sums, place.row(), place.column(), target, applied);
-  }
-
-  private MatrixStaging staging(
-      KernelBuilder k,
-      SharedTile shared,
-      Stage stage,
-      Operand operand,
-      GlobalPointer matrix,
-      Int leadingDimension,
-      Int first,
-      Int limit,
-      Int depth) {
-    return new MatrixStaging(
-        k,
-        shared,
-        stage,
-        matrix,
-        leadingDimension,
-        first,
-        limit,
-        depth,
-        operand.access(),
-        tile.threads());
+    var sums = product.multiply(left, right, place);
+    product.store(sums, place, new TensorMatmul.Destination(matrices.c(), m, n, accessC), applied);
   }
 }

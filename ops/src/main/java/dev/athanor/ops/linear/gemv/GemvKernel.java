@@ -10,6 +10,8 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -37,9 +39,7 @@ final class GemvKernel {
   private final Int first;
 
   /** The part of K that is the block's. */
-  private final Int from;
-
-  private final Int to;
+  private final KRange range;
 
   GemvKernel(KernelBuilder k, GemvVariant variant) {
     this.k = k;
@@ -59,16 +59,21 @@ final class GemvKernel {
     columnStep = k.integer("columnStep");
     epilogue = product.epilogue().declare(k);
 
-    var blocks = outputs.plus(variant.outputs() - 1).div(variant.outputs());
-    var number = k.block().div(blocks);
-    first = k.block().minus(number.times(blocks)).times(variant.outputs());
-    var own = batch.of(new BatchParameters.Matrices(firstMatrix, firstX, firstY), number);
+    var tile = TileScheduler.ofRows(variant.outputs(), TileScheduler.Order.ROWS).tile(k, outputs);
+    first = tile.row();
+    var own = batch.of(new BatchParameters.Matrices(firstMatrix, firstX, firstY), tile.matrix());
     matrix = own.a();
     x = own.b();
     y = own.c().matrix(k.blockY(), strideSplit);
-    from = k.blockY().times(chunk);
-    to = from.plus(chunk).min(depth);
+    range = KRange.ofBlock(k, chunk, depth);
   }
+
+  /**
+   * A vector of the matrix, and what it is multiplied by.
+   *
+   * @param ofX an element for each of the matrix, or one for all
+   */
+  private record Factors(List<Value> ofMatrix, List<Value> ofX) {}
 
   void write() {
     if (product.transposeA()) {
@@ -86,21 +91,23 @@ final class GemvKernel {
     var source = matrix.row(row.min(outputs.plus(-1)), ld);
     var sums = zeros(GemvVariant.UNROLL);
     k.loop(
-        from,
-        to,
+        range.from(),
+        range.to(),
         variant.step(),
         at -> {
-          var factors = new ArrayList<List<Value>>();
-          var others = new ArrayList<List<Value>>();
+          var loaded = new ArrayList<Factors>();
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             var index = at.plus(lane.times(elements)).plus(i * variant.lanes() * elements);
-            var inside = index.lt(to);
-            factors.add(source.loadWhere(inside, elements, index));
-            others.add(x.loadWhere(inside, elements, index));
+            var inside = index.lt(range.to());
+            loaded.add(
+                new Factors(
+                    source.loadWhere(inside, elements, index),
+                    x.loadWhere(inside, elements, index)));
           }
-          for (int i = 0; i < GemvVariant.UNROLL; i++) {
+          for (int i = 0; i < loaded.size(); i++) {
+            var factors = loaded.get(i);
             for (int e = 0; e < elements; e++) {
-              sums.get(i).addProduct(factors.get(i).get(e).widen(), others.get(i).get(e).widen());
+              sums.get(i).addProduct(factors.ofMatrix.get(e).widen(), factors.ofX.get(e).widen());
             }
           }
         });
@@ -121,22 +128,23 @@ final class GemvKernel {
     var column = first.plus(k.lane().times(elements));
     var sums = zeros(elements);
     k.loop(
-        from,
-        to,
+        range.from(),
+        range.to(),
         variant.step(),
         at -> {
-          var factors = new ArrayList<List<Value>>();
-          var others = new ArrayList<Value>();
+          var loaded = new ArrayList<Factors>();
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             var row = at.plus(k.warp()).plus(i * warps);
-            var inside = row.lt(to).and(column.lt(outputs));
-            factors.add(matrix.row(row, ld).loadWhere(inside, elements, column));
-            others.add(x.loadWhere(inside, row));
+            var inside = row.lt(range.to()).and(column.lt(outputs));
+            loaded.add(
+                new Factors(
+                    matrix.row(row, ld).loadWhere(inside, elements, column),
+                    x.loadWhere(inside, 1, row)));
           }
-          for (int i = 0; i < GemvVariant.UNROLL; i++) {
-            var other = others.get(i).widen();
+          for (var factors : loaded) {
+            var ofX = factors.ofX.getFirst().widen();
             for (int e = 0; e < elements; e++) {
-              sums.get(e).addProduct(factors.get(i).get(e).widen(), other);
+              sums.get(e).addProduct(factors.ofMatrix.get(e).widen(), ofX);
             }
           }
         });

@@ -3,18 +3,21 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.quant.WeightPatch;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
- * Products of few rows with {@link ColumnWeights}: eight lanes take neighbouring columns, and the
- * lanes and warps of a block share K in patches of eight rows of the weights. What they find is
+ * Products of few rows with int8 {@link ColumnWeights}: eight lanes take neighbouring columns, and
+ * the lanes and warps of a block share K in patches of eight rows of the weights. What they find is
  * added in shared memory, in the same order always.
  *
  * @param rows of the left matrix that a block multiplies
@@ -34,10 +37,8 @@ record ColumnGemv(
   /** How many threads share K. */
   static final int WAYS = THREADS / ACROSS;
 
-  /** How many columns a lane takes best. */
-  static int columns(ColumnWeights.Format format) {
-    return format == ColumnWeights.Format.AWQ ? 8 : 4;
-  }
+  /** The most columns that a lane takes. */
+  static final int COLUMNS = 4;
 
   @Override
   public String name() {
@@ -72,14 +73,15 @@ record ColumnGemv(
     var inTile = k.thread().rem(ACROSS).times(columns);
     var column = firstColumn.plus(inTile);
     var firstRow = k.blockY().times(rows);
-    var sums = new ArrayList<List<Real.Variable>>();
-    for (int r = 0; r < rows; r++) {
-      var ofRow = new ArrayList<Real.Variable>();
-      for (int c = 0; c < columns; c++) {
-        ofRow.add(k.variable(k.real(Type.F32, 0)));
-      }
-      sums.add(ofRow);
-    }
+    var sums =
+        new RegisterTile(
+            k,
+            new RegisterTile.Layout(
+                firstRow,
+                IntStream.range(0, rows).boxed().toList(),
+                inTile,
+                IntStream.range(0, columns).boxed().toList(),
+                ACROSS));
     k.when(
         column.lt(problem.n),
         () ->
@@ -90,13 +92,13 @@ record ColumnGemv(
                 depth -> {
                   var patch =
                       weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
-                  multiply(k, problem, weights, depth, column, firstRow, patch, sums);
+                  multiply(problem, depth, firstRow, patch, sums);
                 }));
 
     var parts = k.shared(Type.F32, WAYS, tile(), tile() + 4);
     for (int r = 0; r < rows; r++) {
       for (int c = 0; c < columns; c += 4) {
-        parts.store(way, inTile.plus(c), sums.get(r).subList(c, Math.min(columns, c + 4)));
+        parts.store(way, inTile.plus(c), sums.get(r, c, Math.min(columns - c, 4)));
       }
       k.barrier();
       store(k, problem, parts, firstColumn, firstRow.plus(r));
@@ -105,46 +107,16 @@ record ColumnGemv(
   }
 
   private void multiply(
-      KernelBuilder k,
-      ProjectionParameters problem,
-      ColumnWeights weights,
-      Int depth,
-      Int column,
-      Int firstRow,
-      List<List<Real>> patch,
-      List<List<Real.Variable>> sums) {
-    boolean grouped = packing.format() != ColumnWeights.Format.INT8;
-    var group = depth.shr(problem.groupShift);
-    var centred = new ArrayList<List<Real>>();
-    if (grouped) {
-      var points =
-          packing.zeros()
-              ? weights.zeros(problem.zeros, packing.lessOne(), group, column, columns)
-              : weights.middles(columns);
-      for (var row : patch) {
-        var values = new ArrayList<Real>();
-        for (int c = 0; c < columns; c++) {
-          values.add(row.get(c).minus(points.get(c)));
-        }
-        centred.add(values);
-      }
-    } else {
-      centred.addAll(patch);
-    }
-    var scales = grouped ? weights.scales(problem.scales, group, column, columns) : List.<Real>of();
+      ProjectionParameters problem, Int depth, Int firstRow, WeightPatch patch, RegisterTile sums) {
     for (int r = 0; r < rows; r++) {
       var x = left(problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
       for (int c = 0; c < columns; c++) {
-        var sum = sums.get(r).get(c);
-        Real dot = grouped ? k.real(Type.F32, 0) : sum;
+        var sum = sums.get(r, c);
+        Real dot = sum;
         for (int i = 0; i < x.size(); i++) {
-          dot = x.get(i).fma(centred.get(i).get(c), dot);
+          dot = x.get(i).fma(patch.get(i, c), dot);
         }
-        if (grouped) {
-          sum.addProduct(dot, scales.get(c));
-        } else {
-          sum.set(dot);
-        }
+        sum.set(dot);
       }
     }
   }

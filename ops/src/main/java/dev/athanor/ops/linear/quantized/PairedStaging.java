@@ -8,8 +8,8 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.PairedNibbles;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -35,7 +35,7 @@ record PairedStaging(
     boolean scaled,
     int words,
     int threads)
-    implements Staging {
+    implements Producer {
 
   /** The words of a chunk of eight weights. */
   private static final int CHUNK = PairedNibbles.PAIRS;

@@ -89,6 +89,10 @@ final class ProjectionCases {
       all.add(2, Int4Layout.GPTQ, new int[] {17, 13, 40, 32}, "");
       all.add(3, Int4Layout.GPTQ, new int[] {2, 34, 40, 32}, "");
       all.addSpecial(17, 13, 40);
+      // blocks of a GEMV share K, and the last share is shorter
+      all.add(0, Int4Layout.K_PACKED, new int[] {1, 40, 8320, 128}, "");
+      all.add(0, Int4Layout.GPTQ, new int[] {1, 40, 8320, 64}, "less-one");
+      all.add(1, Int4Layout.AWQ, new int[] {3, 72, 4480, 128}, "plain");
     }
     return all.cases;
   }

@@ -96,10 +96,10 @@ final class ProjectionPlanner {
     }
     var planner = new ProjectionPlanner(op, problem, weightBytes, device);
     if (planner.candidates.runs(Target.SM_80, op)) {
-      if (problem.packing() instanceof Packing.AlongN along) {
-        planner.offerColumns(along);
-      } else {
-        planner.offerRows();
+      switch (problem.packing()) {
+        case Packing.Block block -> planner.offerRows(block);
+        case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
+        default -> Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
       }
       boolean blocksAsSingles =
           problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
@@ -114,30 +114,48 @@ final class ProjectionPlanner {
     return Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
   }
 
-  private void offerRows() {
-    int length = RowWeights.longestRun(problem.packing(), problem.k());
-    boolean wide =
-        !(problem.packing() instanceof Packing.Block(var format))
-            || BlockFormat.alignment(format) == 16;
+  private void offerInt4(Int4GemvPlan plan) {
+    int rows = plan.variant().rows();
+    offer(
+        plan.variant().name(),
+        plan.microseconds(machine, bytes()),
+        "weights are decoded for %d rows at once".formatted(rows),
+        plan.blocks(),
+        plan::whole,
+        0);
+    plan.shares(machine, bytes())
+        .ifPresent(shares ->
+            offer(
+                plan.variant().split().name() + shares.count(),
+                plan.microseconds(machine, bytes(), shares),
+                "K in %d shares, and weights are decoded for %d rows at once"
+                    .formatted(shares.count(), rows),
+                plan.blocks(),
+                () -> plan.split(shares),
+                plan.workspaceBytes(shares)));
+  }
+
+  private void offerRows(Packing.Block packing) {
+    int length = BlockFormat.longestRun(packing.format());
+    boolean wide = BlockFormat.alignment(packing.format()) == 16;
     for (boolean split : List.of(false, true)) {
       if (wide && split) {
-        offerRows(length, 1, true, 0);
+        offerRows(packing, length, 1, true, 0);
       } else if (wide) {
         // more would take more registers for the sums of several rows than there are
         for (int columns : rows() > 2 ? List.of(2) : List.of(4, 2)) {
-          offerRows(length, columns, false, 0);
+          offerRows(packing, length, columns, false, 0);
         }
       }
-      if (problem.packing() instanceof Packing.Block) {
-        offerRows(length, split ? 1 : 2, split, STAGES);
-      }
+      offerRows(packing, length, split ? 1 : 2, split, STAGES);
     }
   }
 
-  private void offerRows(int length, int columns, boolean split, int stages) {
+  private void offerRows(
+      Packing.Block packing, int length, int columns, boolean split, int stages) {
     var variant =
         new RowGemv(
-            problem.packing(),
+            packing,
             problem.in(),
             problem.out(),
             length,
@@ -169,7 +187,7 @@ final class ProjectionPlanner {
             problem.in(),
             problem.out(),
             rows(),
-            along.format().columns(problem.alignment(), ColumnGemv.columns(along.format())),
+            Math.min(ColumnGemv.COLUMNS, problem.alignment()),
             problem.k() % ColumnWeights.ROWS == 0,
             problem.projections().size());
     double steps = Math.ceil((double) problem.k() / (ColumnWeights.ROWS * ColumnGemv.WAYS));
@@ -300,7 +318,7 @@ final class ProjectionPlanner {
         new SplitVariant(
             tile,
             Type.F32,
-            whole.order(),
+            whole.product().interleaving(),
             ProjectionParameters.epilogue(packing, problem.out()),
             whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, tiles * shares.count());

@@ -12,12 +12,14 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.Run;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with {@link RowWeights}: the lanes of a warp share the parts of a column's
- * weights, decode them in registers and multiply them with each row, in f32. Weights are read once
- * for all rows, and the left matrix once for all columns of a block, by {@link StagedRows}.
+ * Products of few rows with weights in blocks, see {@link RowWeights}: the lanes of a warp share
+ * the parts of a column's weights, decode them in registers and multiply them with each row, in
+ * f32. Weights are read once for all rows, and the left matrix once for all columns of a block, by
+ * {@link StagedRows}.
  *
  * @param length of a run that a lane decodes
  * @param rows of the left matrix that a block multiplies
@@ -29,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param products how many there are
  */
 record RowGemv(
-    Packing packing,
+    Packing.Block packing,
     DType in,
     DType out,
     int length,
@@ -86,13 +88,16 @@ record RowGemv(
   }
 
   private int stepBytes() {
-    return RowWeights.bytes(((Packing.Block) packing).format(), KernelBuilder.WARP, length);
+    return RowWeights.bytes(packing.format(), KernelBuilder.WARP, length);
   }
 
   @Override
   public Kernel build() {
     return KernelBuilder.build(name(), threads(), k -> new Body(k, this).write());
   }
+
+  /** The weights of a column that a lane decodes in a step. */
+  private record Part(List<Run> runs) {}
 
   /** Where a lane finds what it multiplies with a run of a part. */
   private interface Left {
@@ -113,7 +118,9 @@ record RowGemv(
     private final Int firstRow;
     private final Int firstColumn;
     private final Int steps;
-    private final List<List<Real.Variable>> sums = new ArrayList<>();
+
+    /** Column by column, one for each row. */
+    private final List<Real.Variable> sums;
 
     Body(KernelBuilder k, RowGemv variant) {
       this.k = k;
@@ -135,13 +142,10 @@ record RowGemv(
       this.firstColumn = variant.split ? ofBlock : ofBlock.plus(k.warp().times(variant.columns));
       // a step is a part for each lane
       this.steps = weights.parts().plus(KernelBuilder.WARP - 1).div(KernelBuilder.WARP);
-      for (int c = 0; c < variant.columns; c++) {
-        var ofColumn = new ArrayList<Real.Variable>();
-        for (int r = 0; r < variant.rows; r++) {
-          ofColumn.add(k.variable(k.real(Type.F32, 0)));
-        }
-        sums.add(ofColumn);
-      }
+      this.sums =
+          Stream.generate(() -> k.variable(k.real(Type.F32, 0)))
+              .limit((long) variant.columns * variant.rows)
+              .toList();
     }
 
     void write() {
@@ -223,7 +227,7 @@ record RowGemv(
       }
 
       private Wide rowBytes() {
-        var format = ((Packing.Block) variant.packing).format();
+        var format = variant.packing.format();
         return problem.depth.div(format.blockElements()).wide().times(format.bytes());
       }
 
@@ -280,10 +284,11 @@ record RowGemv(
       k.when(
           part.lt(weights.parts()),
           () -> {
-            var decoded = new ArrayList<List<Run>>();
+            var decoded = new ArrayList<Part>();
             for (int c = 0; c < variant.columns; c++) {
               decoded.add(
-                  ring != null ? ring.decode(c, step, part) : weights.decode(column(c), part));
+                  new Part(
+                      ring != null ? ring.decode(c, step, part) : weights.decode(column(c), part)));
             }
             multiply(decoded, left);
           });
@@ -293,15 +298,15 @@ record RowGemv(
     }
 
     /** Adds the products of the same part of each column with each row. */
-    private void multiply(List<List<Run>> parts, Left left) {
-      for (int run = 0; run < parts.getFirst().size(); run++) {
-        var first = parts.getFirst().get(run);
+    private void multiply(List<Part> parts, Left left) {
+      for (int run = 0; run < parts.getFirst().runs.size(); run++) {
+        var first = parts.getFirst().runs.get(run);
         for (int r = 0; r < variant.rows; r++) {
           var x = left.run(r, run, first);
           var total = first.offset().isPresent() ? left.total(r, run, x) : null;
           for (int c = 0; c < variant.columns; c++) {
-            var weight = parts.get(c).get(run);
-            var sum = sums.get(c).get(r);
+            var weight = parts.get(c).runs.get(run);
+            var sum = sums.get(c * variant.rows + r);
             sum.addProduct(dot(weight.quants(), x), weight.scale());
             if (total != null) {
               sum.addProduct(total, weight.offset().orElseThrow());
@@ -355,12 +360,10 @@ record RowGemv(
     }
 
     private void store() {
-      var flat = new ArrayList<Real>();
-      sums.forEach(flat::addAll);
       var totals =
           variant.split
-              ? k.reduceBlock(flat, variant.threads(), 0, Real::plus)
-              : flat.stream().map(s -> k.reduceLanes(s, KernelBuilder.WARP, Real::plus)).toList();
+              ? k.reduceBlock(List.copyOf(sums), variant.threads(), 0, Real::plus)
+              : sums.stream().map(s -> k.reduceLanes(s, KernelBuilder.WARP, Real::plus)).toList();
       var own = variant.split ? k.thread() : k.lane();
       var epilogue = problem.epilogue();
       for (int c = 0; c < variant.columns; c++) {

@@ -3,21 +3,15 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.SharedTile;
-import dev.athanor.engine.author.Value;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.BlockBytes;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.Int4Layout;
-import dev.athanor.ops.quant.Quants;
 import dev.athanor.ops.quant.Run;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * Weights of which a thread decodes some along K at once, a part of a column: blocks of GGML, and
- * int4 whose words go along K.
- */
+/** Blocks of GGML, of which a thread decodes some weights along K at once: a part of a column. */
 final class RowWeights {
 
   private final KernelBuilder k;
@@ -29,7 +23,7 @@ final class RowWeights {
   /**
    * Describes the weights of a block's product.
    *
-   * @param length of a run, see {@link #longestRun}
+   * @param length of a run, see {@link BlockFormat#longestRun}
    * @param raised see {@link BlockFormat}
    */
   RowWeights(
@@ -42,13 +36,6 @@ final class RowWeights {
         packing instanceof Packing.Block(var dtype)
             ? Optional.of(new BlockFormat(k, dtype, raised))
             : Optional.empty();
-  }
-
-  /** The longest run of a part that rows of {@code depth} weights are whole numbers of. */
-  static int longestRun(Packing packing, int depth) {
-    return packing instanceof Packing.Block(var dtype)
-        ? BlockFormat.longestRun(dtype)
-        : Math.min(32, Integer.lowestOneBit(depth));
   }
 
   /** Of how many weights along K whole parts are consecutive ones. */
@@ -130,24 +117,7 @@ final class RowWeights {
         var bytes = BlockBytes.global(k, start, BlockFormat.alignment(dtype));
         yield inRow(dtype, block, decoder().decode(bytes, part.rem(perBlock), length));
       }
-      case Packing.AlongK _ -> {
-        var first = part.times(length);
-        var words = problem.weights.row(row, problem.depth.div(Int4Layout.WORD));
-        var group = first.shr(problem.groupShift);
-        var scale = problem.scales.row(group, problem.n).load(row).widen();
-        var runs = new ArrayList<Run>();
-        int i = 0;
-        for (Value word : words.load(length / Int4Layout.WORD, first.div(Int4Layout.WORD))) {
-          runs.add(
-              new Run(
-                  first.plus(i++ * Int4Layout.WORD),
-                  Quants.signedNibbles(k, word.integer()),
-                  scale,
-                  Optional.empty()));
-        }
-        yield runs;
-      }
-      case Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
+      case Packing.AlongK _, Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
     };
   }
 

@@ -3,22 +3,20 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
-import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
-import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.GroupScales;
-import dev.athanor.ops.tile.MatrixStaging;
-import dev.athanor.ops.tile.Place;
+import dev.athanor.ops.tile.KRange;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.SplitVariant;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
-import dev.athanor.ops.tile.SumStore;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TileProduct;
+import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
@@ -85,23 +83,17 @@ record TensorProjection(
     return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
   }
 
-  private Stage stageA() {
-    return new Stage(staged(in), false, tile.m(), tile.k());
-  }
-
-  private Stage stageB() {
-    return new Stage(staged(in), WeightStaging.kIsRow(packing), tile.n(), tile.k());
-  }
-
-  SumStore.Order order() {
-    return SumStore.Order.of(stageA(), stageB());
+  TileProduct product() {
+    return new TileProduct(
+        tile,
+        new Stage(staged(in), false, tile.m(), tile.k()),
+        new Stage(staged(in), WeightStaging.kIsRow(packing), tile.n(), tile.k()),
+        mma(in),
+        factors(in));
   }
 
   int sharedBytes() {
-    int ring = TensorMatmul.ringBytes(tile, stageA(), stageB());
-    return split
-        ? ring
-        : Math.max(ring, tile.warps() * SumStore.bytes(tile.warpN(), Problems.type(out)));
+    return split ? product().sharedBytes() : product().sharedBytes(out);
   }
 
   /** The first of two steps, whose blocks share K. */
@@ -131,65 +123,37 @@ record TensorProjection(
   }
 
   private void write(KernelBuilder k) {
-    var problem =
-        new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
-    var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
-    var shared = k.dynamicShared();
-    var product = new TensorMatmul(k, shared, tile, mma(in), stageA(), stageB(), factors(in));
-    var weights = weights(k, shared, problem, place.column());
-    var rows =
-        new MatrixStaging(
-            k,
-            shared,
-            stageA(),
-            problem.a,
-            problem.depth,
-            place.row(),
-            problem.m,
-            problem.depth,
-            accessA,
-            tile.threads());
+    var scheduler = TileScheduler.of(tile);
+    var problem = new ProjectionParameters(k, packing, in, out, products, scheduler::tiles);
+    var place = scheduler.tile(k, problem.tile, problem.m, problem.n);
+    var product = product().in(k);
+    var weights = weights(k, product, problem, place.column());
+    var a = new TensorMatmul.Source(problem.a, problem.depth, problem.m, problem.depth, accessA);
+    var rows = product.producerA(a, place.row());
     var scales = scales(k, problem, place.column());
     if (split) {
-      var share = k.integer("depth");
-      var from = k.blockY().times(share);
-      var to = from.plus(share).min(problem.depth);
-      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, scales, from, to));
+      var share = KRange.ofBlock(k, k.integer("depth"), problem.depth);
+      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, scales, share));
       return;
     }
-    var sums = product.multiply(rows, weights, scales, k.integer(0), problem.depth);
-    k.barrier();
-    var type = Problems.type(out);
-    var store =
-        new SumStore(
-            k,
-            shared,
-            k.warp().times(SumStore.bytes(tile.warpN(), type)),
-            tile.warpN(),
-            type,
-            order(),
-            accessC);
-    product.store(
-        store,
-        sums,
-        place.row(),
-        place.column(),
-        new SumStore.Target(problem.c, problem.m, problem.n),
-        problem.epilogue());
+    var sums = product.multiply(rows, weights, scales, KRange.all(k, problem.depth));
+    var c = new TensorMatmul.Destination(problem.c, problem.m, problem.n, accessC);
+    product.store(sums, place, c, problem::epilogue);
   }
 
-  private Staging weights(
-      KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int column) {
+  private Producer weights(
+      KernelBuilder k, TensorMatmul product, ProjectionParameters problem, Int column) {
+    var shared = product.shared();
+    var stage = product.product().b();
     if (PairedStaging.decodes(packing)) {
-      int words =
-          PairedStaging.words(packing, stageB(), tile.threads(), accessWeights == LEAST_GROUP);
+      int words = PairedStaging.words(packing, stage, tile.threads(), accessWeights == LEAST_GROUP);
       return new PairedStaging(
-          k, shared, stageB(), problem, column, packing, group == 0, words, tile.threads());
+          k, shared, stage, problem, column, packing, group == 0, words, tile.threads());
     }
     return new WeightStaging(
         k,
         shared,
-        stageB(),
+        stage,
         problem,
         column,
         packing,

@@ -7,8 +7,9 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.quant.WeightPatch;
+import dev.athanor.ops.tile.Producer;
 import dev.athanor.ops.tile.Stage;
-import dev.athanor.ops.tile.Staging;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -17,7 +18,7 @@ import java.util.List;
  * PairedStaging} does it for four-bit weights. Behind the ends of the weights a stage gets some of
  * them again, which are multiplied with zeros or not stored; int8 has zeros there.
  */
-final class WeightStaging implements Staging {
+final class WeightStaging implements Producer {
 
   /** Neighbours that are written at once. */
   private static final int CHUNK = 8;
@@ -74,7 +75,7 @@ final class WeightStaging implements Staging {
       var row = k.thread().div(stage.extent() / CHUNK).times(rowsOfPiece);
       var values = patch(depth.plus(row), rowsOfPiece, firstColumn.plus(column));
       for (int i = 0; i < rowsOfPiece; i++) {
-        var chunk = round(values.get(i));
+        var chunk = round(values.row(i));
         int within = i;
         stores.add(() -> store(to, row.plus(within), column, chunk));
       }
@@ -118,19 +119,13 @@ final class WeightStaging implements Staging {
   }
 
   /** Some rows of K of eight columns. */
-  private List<List<Real>> patch(Int row, int count, Int column) {
+  private WeightPatch patch(Int row, int count, Int column) {
     var weights = new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
-    var patch = new ArrayList<List<Real>>();
-    for (int i = 0; i < count; i++) {
-      patch.add(new ArrayList<>());
-    }
+    var parts = new ArrayList<WeightPatch>();
     for (int c = 0; c < CHUNK; c += access) {
-      var part = weights.patch(row, count, column.plus(c), access, problem.depth);
-      for (int i = 0; i < count; i++) {
-        patch.get(i).addAll(part.get(i));
-      }
+      parts.add(weights.patch(row, count, column.plus(c), access, problem.depth));
     }
-    return patch;
+    return WeightPatch.beside(parts, count);
   }
 
   private List<Value> round(List<Real> values) {

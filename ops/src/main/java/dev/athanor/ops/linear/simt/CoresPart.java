@@ -2,7 +2,6 @@ package dev.athanor.ops.linear.simt;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.ops.linear.ProductParameters;
@@ -31,25 +30,20 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
     };
   }
 
-  /** Adds the product of a stage, whose tiles have K as the row, to the sums. */
-  abstract void multiply(SharedTile a, SharedTile b);
+  /**
+   * Adds the product of a stage to the sums: the outer products of a's columns and b's rows. Both
+   * tiles have K as the row.
+   */
+  abstract void addOuterProducts(SharedTile a, SharedTile b);
 
   /** Writes the sums to c. */
   abstract void store();
-
-  final List<Real.Variable> zeros(int count) {
-    var sums = new ArrayList<Real.Variable>();
-    for (int i = 0; i < count; i++) {
-      sums.add(k.variable(k.real(variant.product().sumType(), 0)));
-    }
-    return sums;
-  }
 
   /** What is the same in all of a column, for so many columns of the tile from one on. */
   final List<Epilogue.Line> columns(Int inColumn, int count) {
     var columns = new ArrayList<Epilogue.Line>();
     for (int i = 0; i < count; i++) {
-      columns.add(problem.epilogue.column(problem.column.plus(inColumn).plus(i), problem.n));
+      columns.add(problem.epilogue.column(problem.tile.column().plus(inColumn).plus(i), problem.n));
     }
     return columns;
   }
@@ -61,13 +55,14 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
    * @param inColumn the column of the first in the tile
    * @param columns what {@link #columns} gave for them
    */
-  final void store(Int inRow, Int inColumn, List<Real.Variable> sums, List<Epilogue.Line> columns) {
+  final void store(
+      Int inRow, Int inColumn, List<? extends Value> sums, List<Epilogue.Line> columns) {
     int count =
         Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
-    var row = problem.row.plus(inRow);
+    var row = problem.tile.row().plus(inRow);
     var line = problem.epilogue.row(row, problem.m);
     for (int i = 0; i < sums.size(); i += count) {
-      var column = problem.column.plus(inColumn).plus(i);
+      var column = problem.tile.column().plus(inColumn).plus(i);
       var inside = row.lt(problem.m).and(column.lt(problem.n));
       var results = new ArrayList<Value>();
       for (int j = i; j < i + count; j++) {

@@ -4,9 +4,11 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.Product;
+import dev.athanor.ops.linear.ProductParameters;
 
 /**
- * A product of f32 or f64, tile by tile.
+ * A product of f32 or f64, tile by tile. Tiles of a and b lie in shared memory; a thread keeps its
+ * part of c in registers, and adds to it the outer products of a column of a and a row of b.
  *
  * @param accessA bytes of a that a load moves, as the alignment of its rows allows: an element to
  *     16
@@ -26,6 +28,25 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
 
   @Override
   public Kernel build() {
-    return KernelBuilder.build(name(), tile.threads(), k -> new CoresMatmul(k, this).write());
+    return KernelBuilder.build(name(), tile.threads(), this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var problem = new ProductParameters(k, product, tile.m(), tile.n());
+    var a = OperandTile.ofA(k, this, problem);
+    var b = OperandTile.ofB(k, this, problem);
+    var shared = DoubleBuffer.shared(k, a, b);
+    var sums = CoresPart.of(k, this, problem);
+    var stages = new DoubleBuffer(k, shared, a, b, problem.range.from());
+    k.loop(
+        problem.range.from(),
+        problem.range.to(),
+        tile.k(),
+        depth -> {
+          var next = stages.load(depth.plus(tile.k()));
+          sums.addOuterProducts(stages.a(), stages.b());
+          next.run();
+        });
+    sums.store();
   }
 }

@@ -2,13 +2,13 @@ package dev.athanor.ops.linear.simt;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
-import dev.athanor.engine.author.Value;
 import dev.athanor.ops.linear.ProductParameters;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Sums of f64 by tensor cores: a warp multiplies 8x4 of a and 4x8 of b at once. A lane has element
@@ -24,16 +24,14 @@ final class DoubleMma extends CoresPart {
   private final Int column;
 
   /** Those of each 8x8 part of c: two neighbours of row lane / 4. */
-  private final List<List<Real.Variable>> sums = new ArrayList<>();
+  private final List<MatrixFragment> sums;
 
   DoubleMma(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
     super(k, variant, problem);
     int across = tile.n() / tile.partN();
     row = k.warp().div(across).times(tile.partM()).plus(k.lane().div(4));
     column = k.warp().rem(across).times(tile.partN());
-    for (int i = 0; i < down() * across(); i++) {
-      sums.add(zeros(SHAPE.registersSum()));
-    }
+    sums = Stream.generate(() -> k.accumulator(SHAPE)).limit((long) down() * across()).toList();
   }
 
   private int down() {
@@ -45,23 +43,20 @@ final class DoubleMma extends CoresPart {
   }
 
   @Override
-  void multiply(SharedTile a, SharedTile b) {
+  void addOuterProducts(SharedTile a, SharedTile b) {
     for (int depth = 0; depth < tile.k(); depth += SHAPE.k()) {
       var ofLane = k.lane().rem(4).plus(depth);
-      var rows = new ArrayList<Value>();
+      var rows = new ArrayList<MatrixFragment>();
       for (int i = 0; i < down(); i++) {
-        rows.add(a.load(ofLane, row.plus(i * SHAPE.m())));
+        rows.add(MatrixFragment.of(a.load(ofLane, row.plus(i * SHAPE.m()))));
       }
-      var columns = new ArrayList<Value>();
+      var columns = new ArrayList<MatrixFragment>();
       for (int i = 0; i < across(); i++) {
-        columns.add(b.load(ofLane, column.plus(k.lane().div(4)).plus(i * SHAPE.n())));
+        var inTile = column.plus(k.lane().div(4)).plus(i * SHAPE.n());
+        columns.add(MatrixFragment.of(b.load(ofLane, inTile)));
       }
       for (int i = 0; i < sums.size(); i++) {
-        k.mma(
-            SHAPE,
-            List.of(rows.get(i / across())),
-            List.of(columns.get(i % across())),
-            sums.get(i));
+        k.mma(SHAPE, rows.get(i / across()), columns.get(i % across()), sums.get(i));
       }
     }
   }
@@ -72,7 +67,8 @@ final class DoubleMma extends CoresPart {
       var inColumn = column.plus(k.lane().rem(4).times(2)).plus(x * SHAPE.n());
       var columns = columns(inColumn, SHAPE.registersSum());
       for (int y = 0; y < down(); y++) {
-        store(row.plus(y * SHAPE.m()), inColumn, sums.get(y * across() + x), columns);
+        var ofLane = sums.get(y * across() + x).registers();
+        store(row.plus(y * SHAPE.m()), inColumn, ofLane, columns);
       }
     }
   }

@@ -30,15 +30,15 @@ record NaiveVariant(Product product) implements Variant {
 
   private void write(KernelBuilder k) {
     var problem = new ProductParameters(k, product, TILE_M, TILE_N);
-    var row = problem.row.plus(k.warp());
-    var column = problem.column.plus(k.lane());
+    var row = problem.tile.row().plus(k.warp());
+    var column = problem.tile.column().plus(k.lane());
     k.when(
         row.lt(problem.m).and(column.lt(problem.n)),
         () -> {
           var sum = k.variable(k.real(product.sumType(), 0));
           k.loop(
-              problem.from,
-              problem.to,
+              problem.range.from(),
+              problem.range.to(),
               1,
               i -> {
                 var a =

@@ -117,7 +117,7 @@ public enum Norm {
     var count = real(row.n);
     if (this == RMS) {
       values.forEach((_, v) -> v.forEach(each -> squares.addProduct(each, each)));
-      var mean = row.sum(squares).getFirst().over(count);
+      var mean = row.sum(squares).over(count);
       var zero = mean.constant(0);
       return new Statistics(this, zero, mean.plus(epsilon).rsqrt(), zero);
     }
@@ -126,7 +126,7 @@ public enum Norm {
     // the sum of the differences tells: a constant row becomes exact zeros, however large.
     var begin = row.variable(0);
     values.forFirst((_, v) -> v.forEach(begin::add));
-    var origin = row.sum(begin).getFirst().over(real(row.atOnce()));
+    var origin = row.sum(begin).over(real(row.atOnce()));
     var differences = row.variable(0);
     values.forEach((chunk, v) -> {
       for (var each : chunk.orElse(0, v.stream().map(x -> x.minus(origin)).toList())) {
@@ -134,7 +134,7 @@ public enum Norm {
         squares.addProduct(each, each);
       }
     });
-    var sums = row.sum(differences, squares);
+    var sums = row.sums(differences, squares);
     var rest = sums.get(0).over(count);
     var variance = sums.get(1).over(count).minus(rest.times(rest));
     // a NaN stays one, which max would hide

@@ -8,8 +8,8 @@ import dev.athanor.ops.row.Chunk;
 import dev.athanor.ops.row.Row;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
+import dev.athanor.ops.row.RowSchedule;
 import dev.athanor.ops.row.RowTile;
-import dev.athanor.ops.row.Rows;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -28,7 +28,7 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
   }
 
   @Override
-  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+  public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var grads = kernel.input(k, "grad");
     var xs = kernel.input(k, "x");
     var gamma = kernel.weights(k, "gamma");
@@ -61,7 +61,7 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
         }
       });
       var count = row.n.real(Type.F32);
-      var sums = norm.shifts() ? row.sum(sumOfGh, sumOfG) : row.sum(sumOfGh);
+      var sums = norm.shifts() ? row.sums(sumOfGh, sumOfG) : row.sums(sumOfGh);
       var means = sums.stream().map(sum -> sum.over(count)).toList();
       both.forEach((chunk, v) -> {
         var gammas = chunk.load(gamma);
@@ -95,29 +95,33 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
    */
   private static final class TeamSums {
     private final RowTile tile;
-    private final Rows rows;
+    private final RowSchedule rows;
     private final GlobalPointer sums;
-    private final List<List<Real.Variable>> registers = new ArrayList<>();
+
+    /** The sums of each chunk of the thread, one after the other. */
+    private final List<Real.Variable> registers = new ArrayList<>();
+
     private final Row row;
 
-    TeamSums(KernelBuilder k, RowTile tile, Rows rows, GlobalPointer sums) {
+    TeamSums(KernelBuilder k, RowTile tile, RowSchedule rows, GlobalPointer sums) {
       this.tile = tile;
       this.rows = rows;
       this.sums = sums;
       row = rows.row();
-      for (int i = 0; tile.whole() && i < tile.vectors(); i++) {
-        var chunk = new ArrayList<Real.Variable>();
-        for (int j = 0; j < tile.access(); j++) {
-          chunk.add(k.variable(k.real(Type.F32, 0)));
-        }
-        registers.add(chunk);
+      for (int i = 0; tile.whole() && i < tile.vectors() * tile.access(); i++) {
+        registers.add(k.variable(k.real(Type.F32, 0)));
       }
+    }
+
+    private List<Real.Variable> registers(Chunk chunk) {
+      int first = chunk.number() * tile.access();
+      return registers.subList(first, first + tile.access());
     }
 
     void add(Row of, Chunk chunk, List<Real> values) {
       if (tile.whole()) {
         for (int i = 0; i < values.size(); i++) {
-          registers.get(chunk.number()).get(i).add(values.get(i));
+          registers(chunk).get(i).add(values.get(i));
         }
         return;
       }
@@ -132,7 +136,7 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
     void store() {
       if (tile.whole()) {
         row.read(row.inOrder(), chunk -> List.of())
-            .forEach((chunk, _) -> chunk.store(sums, List.copyOf(registers.get(chunk.number()))));
+            .forEach((chunk, _) -> chunk.store(sums, List.copyOf(registers(chunk))));
       }
     }
   }

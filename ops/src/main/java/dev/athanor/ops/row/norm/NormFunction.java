@@ -5,7 +5,7 @@ import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
-import dev.athanor.ops.row.Rows;
+import dev.athanor.ops.row.RowSchedule;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -45,7 +45,7 @@ public record NormFunction(Norm norm, Residual residual) implements RowFunction 
   }
 
   @Override
-  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+  public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.row();
     var x = row.of(kernel.input(k, "x"));
     var other = row.of(kernel.input(k, "residual"));

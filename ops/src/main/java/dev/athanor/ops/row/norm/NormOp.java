@@ -107,28 +107,23 @@ public final class NormOp implements Op {
     if (order == Residual.PRE) {
       outputs.put("sum", x.tensor());
     }
-    int access = x.access(x.n());
     var function = new NormFunction(norm, order);
-    return new RowPlanner(x.rows(), x.n() / access, access, access)
+    // a kernel never reads or writes the tensors that it does not have
+    var slots =
+        List.of(
+            Slot.input("x"),
+            Slot.input(residual ? "residual" : "x"),
+            Slot.input("gamma"),
+            Slot.input(norm.shifts() ? "beta" : "gamma"),
+            Slot.output("y"),
+            Slot.output(order == Residual.PRE ? "sum" : "y"),
+            Slot.of((float) attributes.number("epsilon")));
+    return RowPlanner.of(x)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
-            tile -> {
-              var step =
-                  RowPlanner.step(
-                      new RowKernel(function, x.dtype(), weights, tile),
-                      x,
-                      // what a kernel does not have it never reads or writes
-                      List.of(
-                          Slot.input("x"),
-                          Slot.input(residual ? "residual" : "x"),
-                          Slot.input("gamma"),
-                          Slot.input(norm.shifts() ? "beta" : "gamma"),
-                          Slot.output("y"),
-                          Slot.output(order == Residual.PRE ? "sum" : "y"),
-                          Slot.of((float) attributes.number("epsilon"))));
-              return new RowPlanner.Launches(List.of(step), 0);
-            },
+            tile ->
+                RowPlanner.Launches.of(new RowKernel(function, x.dtype(), weights, tile), x, slots),
             outputs,
             Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }

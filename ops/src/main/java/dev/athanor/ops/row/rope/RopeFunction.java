@@ -11,7 +11,7 @@ import dev.athanor.ops.row.Chunk;
 import dev.athanor.ops.row.Row;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
-import dev.athanor.ops.row.Rows;
+import dev.athanor.ops.row.RowSchedule;
 import dev.athanor.ops.row.norm.Norm;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,7 +50,7 @@ public record RopeFunction(
   }
 
   @Override
-  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+  public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.row();
     var x = row.of(kernel.tensor(k, "x"));
     var weight = kernel.weights(k, "weight");

@@ -61,10 +61,10 @@ record Logits(Row row, Real scale, Row.Data values) {
   Sum sum() {
     var found = new ArrayList<Real>();
     values.forEach((_, v) -> found.addAll(v));
-    var most = most(found.stream().reduce(Real::max).orElseThrow());
+    var most = row.max(found.stream().reduce(Real::max).orElseThrow());
     var total = row.variable(0);
     powers(finite(most)).forEach((_, v) -> v.forEach(total::add));
-    return new Sum(most, row.sum(total).getFirst());
+    return new Sum(most, row.sum(total));
   }
 
   /** The sum of values that are read in steps. */
@@ -72,10 +72,6 @@ record Logits(Row row, Real scale, Row.Data values) {
     var running = new Running();
     values.forEach((_, v) -> running.add(v));
     return running.ofTeam();
-  }
-
-  private Real most(Real own) {
-    return row.reduce(List.of(own), Double.NEGATIVE_INFINITY, Real::max).getFirst();
   }
 
   /** The powers relative to a number. */
@@ -121,8 +117,8 @@ record Logits(Row row, Real scale, Row.Data values) {
 
     /** The sum over the threads of the team, which all of them receive. */
     Sum ofTeam() {
-      var all = most(most);
-      return new Sum(all, row.sum(total.times(power(most, finite(all)))).getFirst());
+      var all = row.max(most);
+      return new Sum(all, row.sum(total.times(power(most, finite(all)))));
     }
   }
 }

@@ -6,7 +6,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
-import dev.athanor.ops.row.Rows;
+import dev.athanor.ops.row.RowSchedule;
 import java.util.List;
 
 /**
@@ -27,7 +27,7 @@ record PartialSumFunction(boolean causal) implements RowFunction {
   }
 
   @Override
-  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+  public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.part();
     var x = row.of(kernel.input(k, "x"));
     var partials = k.pointer("partials", Type.F32);

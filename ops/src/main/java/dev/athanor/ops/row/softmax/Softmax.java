@@ -16,11 +16,9 @@ import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowPlanner;
 import dev.athanor.ops.row.RowShape;
-import dev.athanor.ops.row.RowTile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -106,7 +104,6 @@ public final class Softmax implements Op {
       x.sameShape(inputs, "mask");
     }
     boolean causal = attributes.flag("causal");
-    int access = x.access(x.n());
     var outputs = Map.of("y", x.tensor());
     var scale = Slot.of((float) (attributes.number("scale") / Math.log(2)));
     var slots =
@@ -118,33 +115,27 @@ public final class Softmax implements Op {
             scale,
             Slot.of((float) kept(probability)),
             Slot.of(queries));
-    return new RowPlanner(x.rows(), x.n() / access, access, access)
+    return RowPlanner.of(x)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile ->
-                new RowPlanner.Launches(
-                    List.of(
-                        RowPlanner.step(
-                            kernel(new SoftmaxFunction(causal, dropout), x, tile), x, slots)),
-                    0),
+                RowPlanner.Launches.of(
+                    new RowKernel(new SoftmaxFunction(causal, dropout), x.dtype(), tile), x, slots),
             split -> {
               var partials = new Slot.Workspace(0);
               var ofParts = List.of(Slot.input("x"), partials, scale, Slot.of(queries));
               var ofRows = new ArrayList<>(slots);
               ofRows.add(partials);
-              var first = kernel(new PartialSumFunction(causal), x, split.tile());
-              var second = kernel(new SplitSoftmaxFunction(causal, dropout), x, split.tile());
+              var first = new RowKernel(new PartialSumFunction(causal), x.dtype(), split.tile());
+              var second =
+                  new RowKernel(new SplitSoftmaxFunction(causal, dropout), x.dtype(), split.tile());
               return new RowPlanner.Launches(
                   List.of(split.step(first, x, ofParts), split.step(second, x, ofRows)),
                   (long) x.rows() * split.parts() * PartialSumFunction.NUMBERS * Float.BYTES);
             },
             outputs,
             Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
-  }
-
-  private static RowKernel kernel(RowFunction function, RowShape x, RowTile tile) {
-    return new RowKernel(function, x.dtype(), x.dtype(), tile);
   }
 
   /** The factor of elements that dropout keeps. */

@@ -4,7 +4,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
-import dev.athanor.ops.row.Rows;
+import dev.athanor.ops.row.RowSchedule;
 
 /**
  * Softmax. The kernel's parameters are {@code rows, n, x, mask, y, scale, keep, queries}: the scale
@@ -21,7 +21,7 @@ public record SoftmaxFunction(boolean causal, boolean dropout) implements RowFun
   }
 
   @Override
-  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+  public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.row();
     var x = row.of(kernel.input(k, "x"));
     var result = Probabilities.of(k, kernel, row, dropout);

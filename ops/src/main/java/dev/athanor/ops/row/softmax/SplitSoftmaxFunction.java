@@ -5,7 +5,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
-import dev.athanor.ops.row.Rows;
+import dev.athanor.ops.row.RowSchedule;
 
 /**
  * The second launch of a softmax that has several blocks to a row: each block combines the partial
@@ -24,7 +24,7 @@ record SplitSoftmaxFunction(boolean causal, boolean dropout) implements RowFunct
   }
 
   @Override
-  public void write(KernelBuilder k, RowKernel kernel, Rows rows) {
+  public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.part();
     var x = row.of(kernel.tensor(k, "x"));
     var result = Probabilities.of(k, kernel, row, dropout);

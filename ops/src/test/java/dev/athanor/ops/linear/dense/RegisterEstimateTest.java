@@ -6,6 +6,8 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.LedgerEntry;
 import dev.athanor.ops.Production;
+import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.tile.TilePlanner;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -51,10 +53,10 @@ class RegisterEstimateTest {
         var terms = line.split(" +");
         var variant = variants.get(terms[1]);
         if (variant != null) {
+          var planner = new TilePlanner(1, 1, 1, 1, variant.a(), variant.b(), TestDevices.H200);
+          int estimate = planner.registers(variant.product());
           registers(terms)
-              .forEach((target, truth) ->
-                  rows.add(
-                      new Row(terms[1], target, TensorPlanner.registers(variant, target), truth)));
+              .forEach((target, truth) -> rows.add(new Row(terms[1], target, estimate, truth)));
         }
       }
     }

@@ -130,17 +130,6 @@ class QuantProfileTest {
     assertThat(staged).isPositive();
   }
 
-  @Test
-  void rowsOfFourBitWeightsAreReadOnceToo() {
-    var types =
-        Map.of(
-            "a", TensorType.of(DType.F16, 1, K),
-            "packed", TensorType.of(DType.U32, 64, K / 8),
-            "scales", TensorType.of(DType.F16, K / 128, 64));
-    var profiles = profiles(new MatmulInt4(), Map.of(), types, "gemv_int4_f16_f16_l32_m1_n4");
-    rowsAreStaged(profiles.getFirst(), K * 2);
-  }
-
   private static void rowsAreStaged(Profile profile, int bytesOfRows) {
     var loads = rows(profile, "ld.global", StagedRows.class);
     assertThat(sectors(loads)).isEqualTo(profile.grid().count() * bytesOfRows / 32);
@@ -158,31 +147,39 @@ class QuantProfileTest {
         .seconds();
   }
 
+  /**
+   * A block copies its words, the rows of a and the scales in whole sectors, once each. Lanes read
+   * them without bank conflicts.
+   */
   @ParameterizedTest
-  @CsvSource({"k-packed, RowWeights", "gptq, ColumnWeights", "awq, ColumnWeights"})
-  void wordsAreReadInWholeSectors(String layout, String source) {
+  @CsvSource({
+    "k-packed, 1, 128",
+    "k-packed, 4, 128",
+    "k-packed, 8, 64",
+    "k-packed, 4, 32",
+    "gptq, 1, 128",
+    "gptq, 8, 64",
+    "awq, 1, 128",
+    "awq, 4, 32"
+  })
+  void fourBitWeightsAreCopiedInWholeSectors(String layout, int m, int group) {
     var packed =
         switch (layout) {
           case "k-packed" -> TensorType.of(DType.U32, 64, K / 8);
           case "gptq" -> TensorType.of(DType.U32, K / 8, 64);
           default -> TensorType.of(DType.U32, K, 8);
         };
-    var types =
-        Map.of(
-            "a", TensorType.of(DType.F16, 1, K),
-            "packed", packed,
-            "scales", TensorType.of(DType.F16, K / 128, 64));
-    for (var profile : profiles(new MatmulInt4(), Map.of("layout", layout), types, "gemv")) {
-      var loads =
-          profile.rows().stream()
-              .filter(row -> row.executed() > 0)
-              .filter(row -> row.instruction().opcode().matches("ld\\.global\\.nc\\.(v4\\.)?u32"))
-              .filter(row -> row.instruction().source().toString().startsWith(source))
-              .toList();
-      assertThat(sectors(loads)).as(profile.kernel()).isEqualTo(packed.bytes() / 32);
-      for (var row : loads) {
+    var scales = TensorType.of(DType.F16, K / group, 64);
+    var types = Map.of("a", TensorType.of(DType.F16, m, K), "packed", packed, "scales", scales);
+    var attributes = Map.of("layout", layout, "groupSize", group);
+    for (var profile : profiles(new MatmulInt4(), attributes, types, "gemv")) {
+      var copies = rows(profile, "cp.async.cg");
+      long bytes = packed.bytes() + scales.bytes() + profile.grid().count() * m * K * 2;
+      assertThat(sectors(copies)).as(profile.kernel()).isEqualTo(bytes / 32);
+      for (var row : copies) {
         assertThat(row.global().sectors()).isEqualTo(row.global().ideal());
       }
+      hasNoConflicts(rows(profile, "ld.shared", Int4Fragments.class));
     }
   }
 

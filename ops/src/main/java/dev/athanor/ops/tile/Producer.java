@@ -3,10 +3,10 @@ package dev.athanor.ops.tile;
 import dev.athanor.engine.author.Int;
 
 /**
- * How stages of an operand get from global to shared memory: copied as they are, or through
- * registers, where they can be converted, dequantised or turned on the way.
+ * Brings stages of an operand from global to shared memory: by asynchronous copies, or through
+ * registers, where elements can be converted, dequantized or transposed on the way.
  */
-public interface Staging {
+public interface Producer {
 
   /**
    * Starts to bring a stage. Asynchronous copies are issued, for which the caller commits and

@@ -5,8 +5,13 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.SpecialRegister;
 import java.util.function.Consumer;
 
-/** The rows of a kernel's tensors, and which of them the teams of a block compute. */
-public final class Rows {
+/**
+ * Assigns the rows of a kernel's tensors to teams of threads. The grid decides which method a
+ * {@link RowFunction} calls: {@link #row} where the grid has a team for each row ({@link
+ * RowPlanner#step}), {@link #forEach} where it has fewer, {@link #part} where several blocks share
+ * a row.
+ */
+public final class RowSchedule {
   private final KernelBuilder k;
   private final RowTile tile;
   private final Int count;
@@ -14,19 +19,19 @@ public final class Rows {
   /** The elements of a row. */
   public final Int n;
 
-  Rows(KernelBuilder k, RowTile tile, Int count, Int n) {
+  RowSchedule(KernelBuilder k, RowTile tile, Int count, Int n) {
     this.k = k;
     this.tile = tile;
     this.count = count;
     this.n = n;
   }
 
-  /** The number of this thread's team in the grid. */
+  /** Returns the index of this thread's team in the grid. */
   public Int team() {
     return k.block().times(tile.rows()).plus(k.thread().div(tile.team()));
   }
 
-  /** The row of this thread's team, in a grid that has a team for each row. */
+  /** Returns the row of this thread's team, in a grid that has a team for each row. */
   public Row row() {
     return row(team());
   }
@@ -38,6 +43,8 @@ public final class Rows {
   /**
    * Returns the part of a row that this block computes, in a grid of {@code parts × rows} blocks.
    * {@link Row#read} reads the part, which is as much as a block of a whole tile holds.
+   *
+   * @throws IllegalStateException if the tile does not keep the whole part of one row in registers
    */
   public Row part() {
     if (!tile.whole() || tile.rows() != 1) {

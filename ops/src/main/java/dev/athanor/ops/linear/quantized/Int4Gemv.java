@@ -1,0 +1,281 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Products of few rows with four-bit weights. Every warp copies words of the same columns to shared
+ * memory, the next steps while it multiplies one, and so hides the latency of DRAM. It decodes them
+ * to fragments of tensor cores, which multiply up to eight rows at the cost of one. The warps of a
+ * block share K and add their sums in shared memory, always in the same order.
+ *
+ * @param rows of the left matrix that a block multiplies, a power of two up to 8
+ * @param columns of a block: 32 or 64, of AWQ 64
+ * @param group how much of K has the same scales, a power of two from 32 to {@link Int4Slot#DEPTH}
+ * @param alignK the number of k-packed weights along K is a multiple of it: 8, 16 or 32
+ * @param alignN the number of columns is a multiple of it: a power of two up to 32
+ * @param products how many there are
+ * @param share whether the blocks of the grid's third dimension share K. Then {@code c} has the
+ *     sums of each, and a parameter {@code depth} how much of K each takes
+ */
+record Int4Gemv(
+    Packing packing,
+    DType in,
+    DType out,
+    int rows,
+    int columns,
+    int group,
+    int alignK,
+    int alignN,
+    int products,
+    boolean share)
+    implements Variant {
+
+  /** The largest {@link #alignK} and {@link #alignN} that make a difference. */
+  static final int MOST_ALIGNMENT = 32;
+
+  /** Columns of all warps of a block together. */
+  private static final int COLUMNS_OF_WARPS = 256;
+
+  private static final int MOST_STAGES = 4;
+
+  /** A block can have 99 KB on all GPUs since sm_80. */
+  private static final int SHARED_BYTES = 98 * 1024;
+
+  @Override
+  public String name() {
+    return "gemv_%s_%s_%s_m%d_n%d_g%d_s%d%s_c%d%s"
+        .formatted(
+            packing.text(),
+            in.text(),
+            out.text(),
+            rows,
+            columns,
+            group,
+            stages(),
+            packing instanceof Packing.AlongK ? "_k" + alignK : "",
+            alignN,
+            share ? "_split" : products > 1 ? "_p" + products : "");
+  }
+
+  private int warps() {
+    return COLUMNS_OF_WARPS / columns;
+  }
+
+  int threads() {
+    return warps() * KernelBuilder.WARP;
+  }
+
+  /** Steps of a warp in shared memory, one of which it multiplies. */
+  int stages() {
+    return Math.min(MOST_STAGES, SHARED_BYTES / (warps() * slot().bytes()));
+  }
+
+  private Int4Slot slot() {
+    return new Int4Slot(packing, columns, rows, group);
+  }
+
+  /** The bytes of weights that a block has requested and not yet multiplied, at least. */
+  int bytesInFlight() {
+    return warps() * (stages() - 1) * slot().weightBytes();
+  }
+
+  /** The dynamic shared memory of a block. */
+  int sharedBytes() {
+    return warps() * stages() * slot().bytes();
+  }
+
+  /** The kernel that computes shares of K. */
+  Int4Gemv split() {
+    return new Int4Gemv(
+        packing, in, DType.F32, rows, columns, group, alignK, alignN, products, true);
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), threads(), k -> new Body(k, this).write());
+  }
+
+  private static final class Body {
+    private final KernelBuilder k;
+    private final Int4Gemv variant;
+    private final ProjectionParameters problem;
+    private final Mma mma;
+    private final Int4Slot slot;
+    private final SharedTile shared;
+    private final Int4Fragments fragments;
+    private final Int firstRow;
+    private final Int firstColumn;
+    private final List<MatrixFragment> sums = new ArrayList<>();
+
+    Body(KernelBuilder k, Int4Gemv variant) {
+      this.k = k;
+      this.variant = variant;
+      int columns = variant.columns;
+      problem =
+          new ProjectionParameters(
+              k,
+              variant.packing,
+              variant.in,
+              variant.out,
+              variant.products,
+              (m, n) -> n.plus(columns - 1).div(columns));
+      mma = variant.in == DType.BF16 ? Mma.BF16 : Mma.F16;
+      slot = variant.slot();
+      shared = k.dynamicShared();
+      fragments = new Int4Fragments(k, shared, slot, mma.a());
+      firstRow = k.blockY().times(variant.rows);
+      firstColumn = problem.tile.times(columns);
+      for (int i = 0; i < columns; i += mma.m()) {
+        sums.add(k.accumulator(mma));
+      }
+    }
+
+    void write() {
+      Int first = k.integer(0);
+      var limit = problem.depth;
+      if (variant.share) {
+        var depth = k.integer("depth");
+        first = k.blockZ().times(depth);
+        limit = first.plus(depth).min(problem.depth);
+      }
+      var copies =
+          new Int4Copies(
+              k,
+              shared,
+              slot,
+              problem,
+              firstRow,
+              firstColumn,
+              limit,
+              variant.alignK,
+              variant.alignN);
+      int ahead = variant.stages() - 1;
+      int ringBytes = variant.stages() * slot.bytes();
+      var own = k.warp().times(ringBytes);
+      var step = first.div(Int4Slot.DEPTH).plus(k.warp());
+      for (int i = 0; i < ahead; i++) {
+        copies.fill(own.plus(i * slot.bytes()), step.plus(i * variant.warps()));
+      }
+      var full = k.variable(own);
+      var free = k.variable(own.plus(ahead * slot.bytes()));
+      k.loop(
+          step,
+          limit.plus(Int4Slot.DEPTH - 1).div(Int4Slot.DEPTH),
+          variant.warps(),
+          each -> {
+            k.awaitCopies(ahead - 1);
+            // the copies of all lanes are done, and all have read the slot that is filled next
+            k.warpBarrier();
+            copies.fill(free, each.plus(ahead * variant.warps()));
+            multiply(full);
+            free.set(full);
+            var next = full.plus(slot.bytes());
+            full.set(own.where(next.eq(own.plus(ringBytes)), next));
+          });
+      k.awaitCopies(0);
+      k.barrier();
+      store();
+    }
+
+    /** Multiplies a step. */
+    private void multiply(Int begin) {
+      int wordsOfGroup = variant.group / Int4Slot.DEPTH_OF_LANES;
+      for (int group = 0; group < slot.groups(); group++) {
+        var zeros = fragments.zeros(begin, group);
+        var ofGroup = new ArrayList<MatrixFragment>();
+        sums.forEach(_ -> ofGroup.add(k.accumulator(mma)));
+        int from = group * wordsOfGroup;
+        for (int word = from; word < from + wordsOfGroup; word += slot.wordsAtOnce()) {
+          var words = fragments.words(begin, word);
+          for (int i = 0; i < words.size(); i++) {
+            multiply(
+                fragments.left(begin, word + i), fragments.weights(words.get(i), zeros), ofGroup);
+          }
+        }
+        add(ofGroup, fragments.scales(begin, group));
+      }
+    }
+
+    private void multiply(
+        List<Value> left, List<MatrixFragment> weights, List<MatrixFragment> products) {
+      for (int half = 0; half < 2; half++) {
+        var b = new MatrixFragment(left.subList(2 * half, 2 * half + 2));
+        for (int i = 0; i < products.size(); i++) {
+          k.mma(mma, weights.get(i).part(4 * half, 4 * half + 4), b, products.get(i));
+        }
+      }
+    }
+
+    /** The rows of a lane's sums: two, but of one row only one is needed. */
+    private int rowsOfLane() {
+      return Math.min(2, variant.rows);
+    }
+
+    /** Adds the products of a group, scaled. */
+    private void add(List<MatrixFragment> products, List<Real> scales) {
+      for (int i = 0; i < products.size(); i++) {
+        for (int half = 0; half < 2; half++) {
+          for (int row = 0; row < rowsOfLane(); row++) {
+            var sum = (Real.Variable) sums.get(i).get(2 * half + row);
+            sum.addProduct((Real) products.get(i).get(2 * half + row), scales.get(2 * i + half));
+          }
+        }
+      }
+    }
+
+    /** Adds the sums of the warps and stores them. */
+    private void store() {
+      int columns = variant.columns;
+      var parts =
+          shared.at(k.integer(0), Type.F32, variant.warps() * variant.rows, columns, columns);
+      for (int row = 0; row < rowsOfLane(); row++) {
+        var ofLane = k.lane().rem(4).times(2).plus(row);
+        for (int c = 0; c < fragments.columns(); c++) {
+          parts.storeWhere(
+              ofLane.lt(variant.rows),
+              k.warp().times(variant.rows).plus(ofLane),
+              fragments.column(c),
+              sums.get(c / 2).get(c % 2 * 2 + row));
+        }
+      }
+      k.barrier();
+      var epilogue = problem.epilogue();
+      var target =
+          variant.share
+              ? problem.c.matrix(k.blockZ(), problem.m.wide().times(problem.n))
+              : problem.c;
+      k.loop(
+          k.thread(),
+          k.integer(variant.rows * columns),
+          variant.threads(),
+          index -> {
+            var ofBlock = index.div(columns);
+            var row = firstRow.plus(ofBlock);
+            var column = firstColumn.plus(index.rem(columns));
+            var sum = parts.load(ofBlock, index.rem(columns)).widen();
+            for (int warp = 1; warp < variant.warps(); warp++) {
+              var other = ofBlock.plus(warp * variant.rows);
+              sum = sum.plus(parts.load(other, index.rem(columns)).widen());
+            }
+            var value =
+                epilogue.finish(
+                    sum, epilogue.row(row, problem.m), epilogue.column(column, problem.n));
+            target
+                .row(row, problem.n)
+                .storeWhere(row.lt(problem.m).and(column.lt(problem.n)), column, value);
+          });
+    }
+  }
+}

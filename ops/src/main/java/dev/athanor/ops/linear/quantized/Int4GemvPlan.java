@@ -1,0 +1,164 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.cost.BlockWork;
+import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.linear.ShareSumVariant;
+import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.tile.Shares;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The launches of an {@link Int4Gemv} for a problem, whole or with K in shares.
+ *
+ * @param problem with four-bit weights
+ * @param columns of a block
+ * @param weightBytes bytes of all weights
+ */
+record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, Capability device) {
+
+  /** The most rows of the left matrix of a block. */
+  private static final int MOST_ROWS = 8;
+
+  /** Machine instructions for a weight, see the ledger of first choices. */
+  private static final double INSTRUCTIONS = 2;
+
+  /** Registers of a thread, see the ledger of first choices. */
+  private static final int REGISTERS = 96;
+
+  /**
+   * The plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill
+   * a GPU with fewer columns. Rows of AWQ with 32 columns would be less than a sector, and for
+   * several rows of the left matrix narrow blocks would have too little shared memory.
+   */
+  static List<Int4GemvPlan> of(ProjectionProblem problem, double weightBytes, Capability device) {
+    boolean narrow =
+        problem.m() <= 2
+            && !(problem.packing() instanceof Packing.AlongN along
+                && along.format() == ColumnWeights.Format.AWQ);
+    return (narrow ? List.of(64, 32) : List.of(64))
+        .stream().map(n -> new Int4GemvPlan(problem, n, weightBytes, device)).toList();
+  }
+
+  /** The kernel that computes all of K. */
+  Int4Gemv variant() {
+    return new Int4Gemv(
+        problem.packing(),
+        problem.in(),
+        problem.out(),
+        Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
+        columns,
+        Math.min(Int4Slot.DEPTH, 1 << Math.min(problem.groupShift(), 30)),
+        Math.min(Int4Gemv.MOST_ALIGNMENT, Integer.lowestOneBit(problem.k())),
+        Math.min(Int4Gemv.MOST_ALIGNMENT, problem.alignment()),
+        problem.projections().size(),
+        false);
+  }
+
+  /** Blocks of the grid's first dimension. */
+  long blocks() {
+    return problem.blocks(columns);
+  }
+
+  /** Blocks of the grid's second dimension, which take some rows each. */
+  private int groups() {
+    return Math.ceilDiv(problem.m(), variant().rows());
+  }
+
+  /** How much of K the warps of a block take in a step of each. */
+  private int depthOfRound() {
+    return Int4Slot.DEPTH * variant().threads() / KernelBuilder.WARP;
+  }
+
+  /**
+   * The cheapest way in which blocks share K where there are fewer of them than multiprocessors,
+   * with a step of each warp as a stage. One launch of several products computes each whole.
+   *
+   * @param bytes that the first launch reads from memory
+   */
+  Optional<Shares> shares(Machine machine, double bytes) {
+    return problem.projections().size() > 1
+        ? Optional.empty()
+        : Shares.cheapest(
+            Math.ceilDiv(problem.k(), depthOfRound()),
+            blocks() * groups(),
+            device,
+            shares -> microseconds(machine, bytes, shares));
+  }
+
+  /** The time of the launch that computes all of K. */
+  double microseconds(Machine machine, double bytes) {
+    return machine.microseconds(blocks() * groups(), work(machine, problem.k()), bytes);
+  }
+
+  /** The time of the launches that compute shares of K and add their sums. */
+  double microseconds(Machine machine, double bytes, Shares shares) {
+    var work = work(machine, shares.stages() * depthOfRound());
+    double results = (double) problem.m() * problem.columns() * problem.out().bytes();
+    return machine.microseconds(blocks() * groups() * shares.count(), work, bytes)
+        + machine.sum(
+            workspaceBytes(shares), results, ShareSumVariant.rounds(shares.count()));
+  }
+
+  /** The work of a block that multiplies so much of K. */
+  private BlockWork work(Machine machine, int depth) {
+    var variant = variant();
+    double weights = (double) columns * depth;
+    double rows = (double) variant.rows() * depth * problem.in().bytes();
+    return new BlockWork(
+        variant.threads(),
+        REGISTERS,
+        variant.sharedBytes(),
+        machine.issueCycles(weights * INSTRUCTIONS / KernelBuilder.WARP),
+        Machine.BARRIER_CYCLES,
+        weightBytes * weights / ((double) problem.columns() * problem.k()) + rows,
+        variant.bytesInFlight());
+  }
+
+  /** The launch that computes all of K. */
+  List<Step> whole() {
+    return List.of(step(variant(), 1, problem.slots(Slot::output)));
+  }
+
+  /** The launches that compute shares of K and add their sums. */
+  List<Step> split(Shares shares) {
+    var projection = problem.projections().getFirst();
+    var sums = new Slot.Workspace(0);
+    var slots = problem.slots(_ -> sums);
+    slots.add(Slot.of(shares.stages() * depthOfRound()));
+    var second =
+        ShareSumVariant.of(
+            ProjectionParameters.epilogue(problem.packing(), problem.out()), projection.n());
+    return List.of(
+        step(variant().split(), shares.count(), slots),
+        second.step(
+            sums,
+            Slot.output(projection.output()),
+            problem.m() * projection.n(),
+            projection.n(),
+            shares.count(),
+            1));
+  }
+
+  /** The memory for the sums of shares. */
+  long workspaceBytes(Shares shares) {
+    return ShareSumVariant.workspaceBytes(
+        ProjectionParameters.epilogue(problem.packing(), problem.out()),
+        (long) problem.m() * problem.projections().getFirst().n(),
+        shares.count());
+  }
+
+  private Step step(Int4Gemv variant, int shares, List<Slot> slots) {
+    return new Step(
+        variant,
+        new Dim3((int) blocks(), groups(), shares),
+        variant.threads(),
+        variant.sharedBytes(),
+        slots);
+  }
+}

@@ -1,0 +1,149 @@
+package dev.athanor.ops.linear.quantized;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.layout.Swizzle;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.quant.Int4Layout;
+
+/**
+ * The layout of a step of {@link Int4Gemv} in shared memory: the words of {@link #DEPTH} rows of K
+ * as they are in global memory, the same part of each row of the left matrix, and the scales and
+ * zero points of its groups. Padding and swizzles keep reads free of bank conflicts.
+ *
+ * @param columns of the weights
+ * @param rows of the left matrix
+ * @param group how much of K has the same scales, at most {@link #DEPTH}
+ */
+record Int4Slot(Packing packing, int columns, int rows, int group) {
+
+  /** The depth of a step. */
+  static final int DEPTH = 128;
+
+  /** The depth of one word of each lane that has the same columns. */
+  static final int DEPTH_OF_LANES = 4 * Int4Layout.WORD;
+
+  /** Words of a column in a step. */
+  static final int WORDS = DEPTH / Int4Layout.WORD;
+
+  /** Bytes between rows of words, so that four of them that are read at once are apart. */
+  private static final int PADDING = 32;
+
+  private static final int ROW_BYTES = DEPTH * 2;
+  private static final int CHUNK = 16;
+
+  /** Bytes of the weights in a step. */
+  int weightBytes() {
+    return columns * DEPTH / 2;
+  }
+
+  /** Neighboring words along K that a lane reads at once. */
+  int wordsAtOnce() {
+    return kPacked() ? Math.min(4, group / DEPTH_OF_LANES) : 1;
+  }
+
+  /** Groups in a step. */
+  int groups() {
+    return DEPTH / group;
+  }
+
+  boolean zeros() {
+    return packing instanceof Packing.AlongN along && along.zeros();
+  }
+
+  boolean kPacked() {
+    return packing instanceof Packing.AlongK;
+  }
+
+  boolean awq() {
+    return packing instanceof Packing.AlongN along && along.format() == ColumnWeights.Format.AWQ;
+  }
+
+  private int paddedWeightBytes() {
+    return kPacked() ? weightBytes() : weightBytes() + WORDS * PADDING;
+  }
+
+  /** Bytes from a row of the left matrix to the next: two rows that are read at once are apart. */
+  private int rowPitch() {
+    return ROW_BYTES
+        + switch (wordsAtOnce()) {
+          case 4 -> 2 * CHUNK;
+          case 2 -> CHUNK;
+          default -> 4 * CHUNK;
+        };
+  }
+
+  /** The byte of {@link #left} where a byte of a row goes: lanes far apart get a gap in between. */
+  Int leftColumn(Int inRow) {
+    return wordsAtOnce() == 4 ? inRow.plus(inRow.div(8 * CHUNK).times(CHUNK)) : inRow;
+  }
+
+  private int scalesAt() {
+    return paddedWeightBytes() + rows * rowPitch();
+  }
+
+  private int zerosAt() {
+    return scalesAt() + groups() * columns * 2;
+  }
+
+  /** The size. */
+  int bytes() {
+    int end = zerosAt() + (zeros() ? groups() * columns / 2 : 0);
+    return Math.ceilDiv(end, CHUNK) * CHUNK;
+  }
+
+  /**
+   * The words of a slot: {@code [columns, words along K]} of k-packed weights, {@code [words along
+   * K, columns]} of GPTQ, and of AWQ {@code [K/8, 8 rows of columns/8 words]}.
+   *
+   * @param element U32, or U8 as the target of copies
+   */
+  SharedTile weights(SharedTile shared, Int slot, Type element) {
+    int words = 4 / element.bytes();
+    if (kPacked()) {
+      return shared.at(
+          slot, element, columns, WORDS * words, Swizzle.of(WORDS * 4, CHUNK * wordsAtOnce()));
+    }
+    return shared.at(
+        slot, element, WORDS, columns * words, (columns * 4 + PADDING) / element.bytes());
+  }
+
+  /** The part of the left matrix. */
+  SharedTile left(SharedTile shared, Int slot, Type element) {
+    return shared.at(
+        slot.plus(paddedWeightBytes()),
+        element,
+        rows,
+        rowPitch() / element.bytes(),
+        rowPitch() / element.bytes());
+  }
+
+  /** The scales, a row for each group. */
+  SharedTile scales(SharedTile shared, Int slot, Type element) {
+    int bytes = columns * 2;
+    return shared.at(
+        slot.plus(scalesAt()), element, groups(), bytes / element.bytes(), bytes / element.bytes());
+  }
+
+  /** The zero points, a row for each group. */
+  SharedTile zeros(SharedTile shared, Int slot, Type element) {
+    int bytes = columns / 2;
+    return shared.at(
+        slot.plus(zerosAt()), element, groups(), bytes / element.bytes(), bytes / element.bytes());
+  }
+
+  /**
+   * The row of {@link #weights} and the column in bytes where a byte of a row in global memory
+   * goes.
+   *
+   * @param row of the step in global memory: a column of k-packed weights, else a row of words
+   */
+  Target target(Int row, Int inRow) {
+    return awq()
+        ? new Target(row.div(8), row.rem(8).times(columns / 2).plus(inRow))
+        : new Target(row, inRow);
+  }
+
+  record Target(Int row, Int column) {}
+}

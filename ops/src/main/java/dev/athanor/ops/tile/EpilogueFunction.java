@@ -1,0 +1,46 @@
+package dev.athanor.ops.tile;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.Value;
+
+/**
+ * The epilogue of a kernel: computes an element of c from the sum of its products, and from numbers
+ * that all elements of its row or of its column share. {@link Epilogue} has the usual ones.
+ *
+ * @param <L> the numbers of a row or of a column
+ */
+public interface EpilogueFunction<L> {
+
+  /**
+   * Loads the numbers of a row.
+   *
+   * @param row may be {@code m} or beyond, where nothing may be read and the result does not matter
+   * @param m number of rows of c
+   */
+  L row(Int row, Int m);
+
+  /**
+   * Loads the numbers of a column.
+   *
+   * @param column may be {@code n} or beyond, where nothing may be read and the result does not
+   *     matter
+   * @param n number of columns of c
+   */
+  L column(Int column, Int n);
+
+  /**
+   * Returns the element of c.
+   *
+   * @param sum f32, or s32 for products of bytes
+   * @return a value of the type of c
+   */
+  Value finish(Value sum, L row, L column);
+
+  /**
+   * Returns whether {@link #finish} takes many instructions, so that finishing many sums side by
+   * side would spill registers. Transcendental functions do.
+   */
+  default boolean isLong() {
+    return false;
+  }
+}

@@ -1,0 +1,250 @@
+package dev.athanor.ops.tile;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.cost.BlockWork;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * Chooses tiles for products {@code c[m, n] = a·b} on tensor cores with {@code mma.sync}, which
+ * every GPU from sm_80 on has, and estimates their time. A block computes a tile of c.
+ *
+ * @param k the extent that is summed over
+ * @param products number of products that a launch computes
+ * @param device that computes them
+ */
+public record TilePlanner(
+    int m, int n, int k, long products, Operand a, Operand b, Capability device) {
+
+  /** The shape of a tile, with its depth in bytes: as many chunks a row for every dtype. */
+  private record TileShape(int m, int n, int depthBytes, int warpM, int warpN, int stages) {
+
+    TensorTile tile(DType dtype) {
+      return new TensorTile(m, n, depthBytes / dtype.bytes(), warpM, warpN, stages);
+    }
+  }
+
+  private static final List<TileShape> SHAPES =
+      List.of(
+          new TileShape(128, 256, 64, 64, 64, 4),
+          new TileShape(128, 128, 128, 64, 32, 3),
+          new TileShape(128, 128, 64, 64, 32, 3),
+          new TileShape(128, 64, 64, 64, 32, 4),
+          new TileShape(64, 128, 64, 32, 64, 4),
+          new TileShape(64, 64, 64, 32, 32, 3),
+          new TileShape(32, 64, 64, 16, 32, 4),
+          new TileShape(16, 128, 128, 16, 32, 4));
+
+  /** Elements of the smallest tiles, which compute whatever is smaller. */
+  private static final int SMALL = 2048;
+
+  /** How many times a larger tile may be as large as what it computes. */
+  private static final int WASTE = 4;
+
+  /** Registers of a thread for what all kernels have: addresses, sizes, places in the ring. */
+  private static final int OTHER_REGISTERS = 48;
+
+  /**
+   * Registers of a thread for products that are promoted. ptxas computes all products of a stage
+   * before it adds the first, so they need registers beside those of the sums: more than these, and
+   * some spill.
+   */
+  private static final int PROMOTED_REGISTERS = 128;
+
+  /** Instructions for each {@code mma} where bytes become f16 first. */
+  private static final double WIDENED_INSTRUCTIONS = 3.5;
+
+  /** Instructions of an element that moves through registers. */
+  private static final double ELEMENT_INSTRUCTIONS = 6;
+
+  /**
+   * Returns the products of all tiles that suit the matrices and the device, and refuses the others
+   * with a reason.
+   *
+   * @param name returns the name of the kernel that computes a tile
+   */
+  public List<TileProduct> tiles(Candidates candidates, Function<TileProduct, String> name) {
+    var suitable = new ArrayList<TileProduct>();
+    for (var shape : SHAPES) {
+      var product = TileProduct.of(shape.tile(a.dtype()), a, b, factors());
+      var kernel = name.apply(product);
+      if (candidates.runs(isFp8() ? Target.SM_89 : Target.SM_80, kernel)) {
+        refusal(product)
+            .ifPresentOrElse(
+                reason -> candidates.refuse(kernel, reason), () -> suitable.add(product));
+      }
+    }
+    return suitable;
+  }
+
+  private Factors factors() {
+    var target = device.target();
+    boolean multipliesFp8 = target.sm() == 89 || target.sm() >= 120;
+    return isFp8() && !multipliesFp8 ? Factors.WIDENED : Factors.PLAIN;
+  }
+
+  private boolean isFp8() {
+    return a.dtype() == DType.E4M3 || a.dtype() == DType.E5M2;
+  }
+
+  private Optional<String> refusal(TileProduct product) {
+    var tile = product.tile();
+    long area = (long) tile.m() * tile.n();
+    if (area > SMALL && area > WASTE * upTo16(m) * upTo16(n)) {
+      return Optional.of("smaller tiles leave less of a block idle");
+    }
+    var mma = product.mma();
+    if (mma.hasReducedAccumulatorPrecision()
+        && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
+      return Optional.of(
+          "its registers would not suffice for sums of fp8 that leave the tensor cores every %d of K"
+              .formatted(mma.k()));
+    }
+    int registers = registers(product);
+    if (registers > Machine.MOST_REGISTERS) {
+      return Optional.of(
+          "with rows aligned to %d bytes it takes about %d registers a thread on %s, and %d are the most"
+              .formatted(access(), registers, device.target(), Machine.MOST_REGISTERS));
+    }
+    if (blocks(tile) > Integer.MAX_VALUE) {
+      return Optional.of("it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks(tile)));
+    }
+    return Optional.empty();
+  }
+
+  private static long upTo16(int extent) {
+    return Math.ceilDiv(extent, 16) * 16L;
+  }
+
+  private int access() {
+    return Math.min(a.access(), b.access());
+  }
+
+  /**
+   * Estimates the registers that a thread needs without spilling: its sums, the fragments of a step
+   * and of the next, those of single bytes once more, and two for each piece that it moves. A long
+   * epilogue may need more.
+   */
+  public int registers(TileProduct product) {
+    var tile = product.tile();
+    int pieces =
+        MatrixStaging.pieces(product.a(), a.access(), tile.threads())
+            + MatrixStaging.pieces(product.b(), b.access(), tile.threads());
+    int sums = tile.warpM() * tile.warpN() / 32;
+    int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
+    int held = 2;
+    int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
+    if (isFp8() && access() < MatrixStaging.LEAST_COPY) {
+      held++; // single bytes that no asynchronous copy can bring
+    }
+    return sums + held * fragments + widened + 2 * pieces + OTHER_REGISTERS;
+  }
+
+  /** Returns the number of blocks that compute all products. */
+  public long blocks(TensorTile tile) {
+    return TileScheduler.of(tile).tiles(m, n) * products;
+  }
+
+  /**
+   * Returns the launch of a kernel whose blocks compute all of K and store c.
+   *
+   * @param out the dtype of c
+   * @param slots the arguments of all parameters
+   */
+  public Step step(Variant kernel, TileProduct product, DType out, List<Slot> slots) {
+    var tile = product.tile();
+    var grid = Dim3.of(Math.toIntExact(blocks(tile)));
+    return new Step(kernel, grid, tile.threads(), product.sharedBytes(out), slots);
+  }
+
+  /** Returns the number of stages of K. */
+  public int stages(TensorTile tile) {
+    return Math.ceilDiv(k, tile.k());
+  }
+
+  /**
+   * Returns the work of a block.
+   *
+   * @param stages of K that it multiplies
+   * @param out the dtype that it writes
+   */
+  public BlockWork work(TileProduct product, int stages, DType out) {
+    var machine = Machine.of(device);
+    var tile = product.tile();
+    var mma = product.mma();
+    double multiplyAdds = (double) tile.m() * tile.n() * tile.k();
+    double products = multiplyAdds / (mma.m() * mma.n() * mma.k());
+    boolean widened = product.factors() == Factors.WIDENED;
+    double instructions =
+        products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS)
+            + tile.warps() * (copies(product.a(), a, tile) + copies(product.b(), b, tile));
+    double fragments =
+        (double) tile.warps() * (tile.warpM() + tile.warpN()) * tile.k() * a.dtype().bytes();
+    double stored = stored(product.a(), a, tile) + stored(product.b(), b, tile);
+    double busy =
+        Math.max(
+            machine.tensorCycles(multiplyAdds, mma.a()),
+            Math.max(
+                machine.issueCycles(instructions), machine.sharedCycles(stored + fragments)));
+    double written = (double) tile.m() * tile.n() * out.bytes();
+    // rows and columns that the matrices do not have are not read
+    double stageRead =
+        (double) tile.k()
+            * (Math.min(tile.m(), m) * a.dtype().bytes()
+                + Math.min(tile.n(), n) * b.dtype().bytes());
+    boolean copied = access() >= MatrixStaging.LEAST_COPY;
+    return new BlockWork(
+        tile.threads(),
+        Math.min(Machine.MOST_REGISTERS, registers(product)),
+        product.sharedBytes(out),
+        stages * busy + machine.sharedCycles(written),
+        stages * Machine.BARRIER_CYCLES,
+        stages * stageRead + written,
+        // copies fill the ring ahead, registers have one stage
+        copied ? (tile.stages() - 1) * stageRead : stageRead);
+  }
+
+  /** The instructions of a warp that bring a stage of an operand. */
+  private static double copies(Stage stage, Operand operand, TensorTile tile) {
+    return MatrixStaging.pieces(stage, operand.access(), tile.threads())
+        * (operand.access() < MatrixStaging.LEAST_COPY
+            ? ELEMENT_INSTRUCTIONS
+            : Machine.COPY_INSTRUCTIONS);
+  }
+
+  /**
+   * The bytes of shared memory that could be written while a stage of an operand is brought: those
+   * of the stage, or a whole wavefront for each load and store of elements of a warp.
+   */
+  private static double stored(Stage stage, Operand operand, TensorTile tile) {
+    if (operand.access() >= MatrixStaging.LEAST_COPY) {
+      return stage.bytes();
+    }
+    int pieces = MatrixStaging.pieces(stage, operand.access(), tile.threads());
+    return 2 * Machine.WAVEFRONT * pieces * tile.warps();
+  }
+
+  /**
+   * Estimates the time of a launch whose blocks compute all of K.
+   *
+   * @param out the dtype of c
+   */
+  public double microseconds(TileProduct product, DType out) {
+    double bytes =
+        (double) products
+            * (((double) m * a.dtype().bytes() + (double) n * b.dtype().bytes()) * k
+                + (double) m * n * out.bytes());
+    var work = work(product, stages(product.tile()), out);
+    return Machine.of(device).microseconds(blocks(product.tile()), work, bytes);
+  }
+}

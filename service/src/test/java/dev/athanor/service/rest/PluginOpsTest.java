@@ -1,0 +1,172 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.check.Check;
+import dev.athanor.ops.check.Verification;
+import dev.athanor.ops.profile.OpProfile;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The ops of the example plugin keep the rules that the library's own keep. */
+class PluginOpsTest {
+
+  private static final List<Target> TARGETS = List.of(Target.SM_80, Target.SM_89, Target.SM_90);
+  private static final List<String> NAMES = List.of("clamp", "log-softmax", "squared-distances");
+  private static final Capability DEVICE = OpProfile.capability(Gpu.H200);
+
+  @TempDir private static Path folder;
+  private static List<Op> ops = List.of();
+
+  @BeforeAll
+  static void load() throws IOException {
+    ops = ExamplePlugin.ops(ExamplePlugin.pack(folder));
+  }
+
+  private static Op op(String name) {
+    return ops.stream()
+        .filter(op -> op.description().name().equals(name))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Test
+  void thePluginHasTheOps() {
+    assertThat(ops).extracting(op -> op.description().name()).containsExactlyElementsOf(NAMES);
+  }
+
+  static Stream<Arguments> runs() {
+    return NAMES.stream()
+        .flatMap(name ->
+            Stream.of(
+                Arguments.of(name, AsyncTiming.LAZY, Target.SM_90, false),
+                Arguments.of(name, AsyncTiming.EAGER, Target.SM_80, true),
+                Arguments.of(name, AsyncTiming.REORDERED, Target.SM_89, true)));
+  }
+
+  /** Every kernel computes every case as float64 does, and the sanitizer finds nothing. */
+  @ParameterizedTest
+  @MethodSource("runs")
+  void everyVariantIsRight(String name, AsyncTiming timing, Target target, boolean quick) {
+    var options =
+        EmulatorOptions.DEFAULT
+            .withAsyncTiming(timing)
+            .withTarget(target)
+            .withSanitize(Sanitize.FULL);
+    var checks = new ArrayList<Check>();
+    try (var device = new EmulatedDevice(options)) {
+      var verification = new Verification(device, List.of(op(name)), quick, 1, OptionalInt.empty());
+      assertThat(verification.run(checks::add)).isEqualTo(verification.size());
+      assertThat(verification.skipped()).isEmpty();
+    }
+    assertThat(checks).isNotEmpty();
+    assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
+  }
+
+  static List<String> names() {
+    return NAMES;
+  }
+
+  @ParameterizedTest
+  @MethodSource("names")
+  void kernelsAssembleWithoutSpills(String name) {
+    var assembler = Assembler.best().orElseThrow();
+    var kernels = kernels(op(name));
+    assertThat(kernels).isNotEmpty();
+    kernels.parallelStream()
+        .forEach(variant -> {
+          var kernel = variant.build();
+          for (var target : TARGETS) {
+            var usage = assembler.assemble(Module.of(kernel).toString(), target).of(kernel.name());
+            assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes())
+                .as("bytes spilled by %s for %s", kernel.name(), target)
+                .isZero();
+          }
+        });
+  }
+
+  /**
+   * The kernels that the cases of an op lead to, each once; different ones have different names.
+   */
+  private static List<Variant> kernels(Op op) {
+    var kernels = new TreeMap<String, Variant>();
+    for (var each : op.cases(new SplittableRandom(1), false)) {
+      for (var plan : op.plans(HostTensor.types(each.inputs()), each.attributes(), DEVICE)) {
+        for (var step : ((LaunchPlan) plan).steps()) {
+          var known = kernels.putIfAbsent(step.variant().name(), step.variant());
+          assertThat(known == null || known.equals(step.variant())).isTrue();
+        }
+      }
+    }
+    return List.copyOf(kernels.values());
+  }
+
+  @Test
+  void casesOfSquaredDistancesReachEveryTileAndEveryAlignment() {
+    var names = kernels(op("squared-distances")).stream().map(Variant::name).toList();
+    assertThat(names.stream().map(name -> name.replaceFirst(".*f16_(\\d+x\\d+x\\d+x\\d+).*", "$1")))
+        .contains(
+            "128x256x32x4",
+            "128x128x64x3",
+            "128x128x32x3",
+            "128x64x32x4",
+            "64x128x32x4",
+            "64x64x32x3",
+            "32x64x32x4",
+            "16x128x64x4");
+    for (var part : List.of("_a2_", "_a4_", "_a8_", "_a16_", "_c4", "_c8", "_c16")) {
+      assertThat(names).as(part).anyMatch(name -> name.contains(part));
+    }
+  }
+
+  @Test
+  void squaredDistancesRefusesWhatDoesNotFit() {
+    var op = op("squared-distances");
+    var none = Attributes.of(op.description(), Map.of());
+    assertThatThrownBy(() ->
+            op.plans(
+                Map.of("a", TensorType.of(DType.F16, 4, 8), "b", TensorType.of(DType.F16, 4, 9)),
+                none,
+                DEVICE))
+        .isInstanceOf(OpException.ShapeMismatch.class)
+        .hasMessage("a has shape [4, 8] and b [4, 9]; they must be [M, K] and [N, K]");
+    assertThatThrownBy(() ->
+            op.plans(
+                Map.of("a", TensorType.of(DType.F16, 4, 8), "b", TensorType.of(DType.BF16, 4, 8)),
+                none,
+                DEVICE))
+        .isInstanceOf(OpException.UnsupportedDType.class)
+        .hasMessage("a is f16 but b is bf16; they must be the same");
+  }
+}

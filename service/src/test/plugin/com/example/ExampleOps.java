@@ -1,0 +1,13 @@
+package com.example;
+
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpProvider;
+import java.util.List;
+
+/** The ops of this plugin. Its jar names the class in META-INF/services. */
+public final class ExampleOps implements OpProvider {
+  @Override
+  public List<Op> ops() {
+    return List.of(new Clamp(), new LogSoftmax(), new SquaredDistances());
+  }
+}
