@@ -279,11 +279,7 @@ final class TensorPlanner {
    * @param written dtype of what it writes
    */
   private static BlockWork work(
-      MatmulProblem problem,
-      TensorVariant variant,
-      Machine machine,
-      int stages,
-      DType written) {
+      MatmulProblem problem, TensorVariant variant, Machine machine, int stages, DType written) {
     var tile = variant.tile();
     var mma = variant.mma();
     double multiplyAdds = (double) tile.m() * tile.n() * tile.k();
@@ -291,8 +287,9 @@ final class TensorPlanner {
     boolean widened = variant.factors() == Factors.WIDENED;
     double instructions =
         products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS)
-            + tile.warps() * (copies(variant.stageA(), variant.a(), tile)
-                + copies(variant.stageB(), variant.b(), tile));
+            + tile.warps()
+                * (copies(variant.stageA(), variant.a(), tile)
+                    + copies(variant.stageB(), variant.b(), tile));
     double fragments =
         (double) tile.warps()
             * (tile.warpM() + tile.warpN())
@@ -328,7 +325,9 @@ final class TensorPlanner {
   /** The instructions of a warp that bring a stage of an operand. */
   private static double copies(Stage stage, Operand operand, TensorTile tile) {
     return MatrixStaging.pieces(stage, operand.access(), tile.threads())
-        * (operand.access() < MatrixStaging.LEAST_COPY ? ELEMENT_INSTRUCTIONS : Machine.COPY_INSTRUCTIONS);
+        * (operand.access() < MatrixStaging.LEAST_COPY
+            ? ELEMENT_INSTRUCTIONS
+            : Machine.COPY_INSTRUCTIONS);
   }
 
   /**
