@@ -22,9 +22,9 @@ import java.util.stream.IntStream;
  * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
  * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of
  * {@code heads} in each batch there are {@code rows} queries; {@code group} heads share a head of k
- * and v. Packed rows are those of several heads with {@code queries} each. A
- * kernel that splits writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code
- * lse[splits, batch, heads, rows]} the logarithm to base 2.
+ * and v. Packed rows are those of several heads with {@code queries} each. A kernel that splits
+ * writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code lse[splits, batch, heads,
+ * rows]} the logarithm to base 2.
  *
  * <p>The grid has one dimension: the tiles of queries of the first head, of the next, then the next
  * batch, then the next split.

@@ -256,8 +256,7 @@ public final class FlashPlanner {
   }
 
   /** The time of attention, and of combining its splits. */
-  private static double microseconds(
-      Task task, FlashVariant variant, int splits, Machine machine) {
+  private static double microseconds(Task task, FlashVariant variant, int splits, Machine machine) {
     int bytes = task.dtype.bytes();
     double rows = queries(task) * (double) (task.d + task.dv) * bytes;
     double keys =

@@ -96,8 +96,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
           case F64 -> Tensor.F64;
           default -> throw new IllegalArgumentException(factors + " is not for tensor cores");
         };
-    int operations =
-        ceilings.mma().getOrDefault(type, ceilings.tensor().getOrDefault(type, 0));
+    int operations = ceilings.mma().getOrDefault(type, ceilings.tensor().getOrDefault(type, 0));
     if (operations == 0) {
       // mma of f64 runs on the FP64 cores; what else is missing no planner offers
       return laneCycles(multiplyAdds, Type.F64);
@@ -231,9 +230,6 @@ public record Machine(Gpu gpu, int multiprocessors) {
   /** Returns the bytes that device memory moves in a cycle. */
   private double dramBytesPerCycle() {
     var ceilings = gpu.ceilings();
-    return ceilings.dram().sustained()
-        / ceilings.clock()
-        * multiprocessors
-        / gpu.multiprocessors();
+    return ceilings.dram().sustained() / ceilings.clock() * multiprocessors / gpu.multiprocessors();
   }
 }

@@ -101,7 +101,11 @@ public final class GatherOp implements Op {
     var cost = new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
-          variant.name(), Machine.of(capability).streaming(steps.size(), cost.bytes()), "%d rows of %d accesses".formatted(rows, perRow), steps, 0);
+          variant.name(),
+          Machine.of(capability).streaming(steps.size(), cost.bytes()),
+          "%d rows of %d accesses".formatted(rows, perRow),
+          steps,
+          0);
     }
     return candidates.plans(Map.of("y", output), cost);
   }

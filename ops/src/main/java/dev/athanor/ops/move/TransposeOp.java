@@ -116,7 +116,9 @@ public final class TransposeOp implements Op {
     var step = turn(x, loops);
     if (candidates.runs(Target.SM_80, step.variant().name())) {
       candidates.offer(
-          Machine.of(capability).streaming(1, cost.bytes()), "%s tiles".formatted(step.grid().x()), step);
+          Machine.of(capability).streaming(1, cost.bytes()),
+          "%s tiles".formatted(step.grid().x()),
+          step);
     }
     return candidates.plans(Map.of("y", output), cost);
   }

@@ -34,8 +34,8 @@ public record Shares(int count, int stages) {
   public static Optional<Shares> cheapest(
       int stages, long blocks, Capability device, ToDoubleFunction<Shares> microseconds) {
     return IntStream.rangeClosed(1, MOST_FILLINGS)
-        .mapToObj(
-            fillings -> atMost(Math.min(MOST, (long) fillings * device.multiprocessors() / blocks), stages))
+        .mapToObj(fillings ->
+            atMost(Math.min(MOST, (long) fillings * device.multiprocessors() / blocks), stages))
         .flatMap(Optional::stream)
         .distinct()
         .min(Comparator.comparingDouble(microseconds));

@@ -89,8 +89,7 @@ class MachineTest {
 
   @Test
   void aBlockOfFewWarpsDoesNotKeepAMultiprocessorBusy() {
-    assertThat(cycles(1, computing(32, 32, 1e6)))
-        .isCloseTo(8 * (1e6 + prologue(32)), within(1e-3));
+    assertThat(cycles(1, computing(32, 32, 1e6))).isCloseTo(8 * (1e6 + prologue(32)), within(1e-3));
     assertThat(cycles(8 * 132, computing(32, 32, 1e6)))
         .isCloseTo(8 * (1e6 + prologue(32)), within(1e-3));
   }

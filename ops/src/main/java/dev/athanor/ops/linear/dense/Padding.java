@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The factors of a product as a kernel reads them: the inputs, or copies in the workspace whose rows
- * are padded to multiples of 16 bytes.
+ * The factors of a product as a kernel reads them: the inputs, or copies in the workspace whose
+ * rows are padded to multiples of 16 bytes.
  *
  * @param steps a launch for each copy
  * @param bytes that the copies read and write
@@ -39,8 +39,7 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
     var batch = problem.batch();
     var padding = none(problem);
     boolean fits =
-        Math.max(
-                batch.matricesOfA() * padding.a.rows(), batch.matricesOfB() * padding.b.rows())
+        Math.max(batch.matricesOfA() * padding.a.rows(), batch.matricesOfB() * padding.b.rows())
             <= Integer.MAX_VALUE;
     if (!fits || batch.products() == 0) {
       return Optional.empty();
@@ -58,8 +57,7 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
   private Padding with(Source source, long matrices) {
     int bytes = source.operand().dtype().bytes();
     var variant = new PadVariant(bytes);
-    var copy =
-        source.copied(PadVariant.pitch(source.leadingDimension(), bytes), workspaceBytes);
+    var copy = source.copied(PadVariant.pitch(source.leadingDimension(), bytes), workspaceBytes);
     long written = matrices * copy.matrix() * bytes;
     var all = new ArrayList<>(steps);
     all.add(

@@ -75,7 +75,9 @@ public final class GemvPlanner {
         .filter(wanted -> wanted > 1)
         .distinct()
         .mapToObj(wanted -> Parts.of(problem, variant, (int) wanted))
-        .min(Comparator.comparingDouble(parts -> microseconds(problem, variant, blocks, parts, machine)))
+        .min(
+            Comparator.comparingDouble(
+                parts -> microseconds(problem, variant, blocks, parts, machine)))
         .ifPresent(parts -> {
           var sums = problem.product();
           var partial = new GemvVariant(sums.ofShares(), variant.access(), variant.lanes());
@@ -104,8 +106,7 @@ public final class GemvPlanner {
   private static double microseconds(
       GemvProblem problem, GemvVariant variant, int blocks, Parts parts, Machine machine) {
     var work = work(problem, variant, parts.chunk, machine);
-    double results =
-        (double) problem.outputs() * problem.batch().productsPerLaunch() * Float.BYTES;
+    double results = (double) problem.outputs() * problem.batch().productsPerLaunch() * Float.BYTES;
     return machine.microseconds((long) blocks * parts.count, work, bytes(problem))
         + machine.sum(parts.count * results, results, ShareSumVariant.rounds(parts.count));
   }

@@ -133,12 +133,10 @@ public final class CoresPlanner {
     double warps = tile.threads() / (double) KernelBuilder.WARP;
     int sums = tile.m() * tile.n() / tile.threads();
     double stageBytes = (double) (tile.m() + tile.n()) * tile.k() * bytes;
-    double copies =
-        (double) tile.m() / variant.accessA() + (double) tile.n() / variant.accessB();
+    double copies = (double) tile.m() / variant.accessA() + (double) tile.n() / variant.accessB();
     double perStep =
         tile.unit() == Unit.LANES
-            ? tile.threads()
-                * (sums + (tile.partM() + tile.partN()) * bytes / READ_BYTES)
+            ? tile.threads() * (sums + (tile.partM() + tile.partN()) * bytes / READ_BYTES)
             : 0;
     double instructions =
         steps * (perStep + copies * bytes * Machine.COPY_INSTRUCTIONS) / KernelBuilder.WARP;
@@ -209,16 +207,13 @@ public final class CoresPlanner {
   /** The time of a launch whose blocks share K, and of the one that adds their sums. */
   private double microseconds(CoresVariant variant, long tiles, Shares shares) {
     var work = work(variant, shares.stages() * variant.tile().k());
-    double results =
-        (double) ProductParameters.elements(problem) * problem.outDType().bytes();
+    double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
     return machine.microseconds(tiles * shares.count(), work, bytes())
-        + machine.sum(
-            shares.count() * results, results, ShareSumVariant.rounds(shares.count()));
+        + machine.sum(shares.count() * results, results, ShareSumVariant.rounds(shares.count()));
   }
 
   /** Offers a launch whose blocks share K, and one that adds their sums. */
-  private void split(
-      CoresVariant first, CoresVariant whole, long tiles, Shares shares) {
+  private void split(CoresVariant first, CoresVariant whole, long tiles, Shares shares) {
     int depth = shares.stages() * first.tile().k();
     int count = Math.toIntExact(ProductParameters.elements(problem));
     var second = ShareSumVariant.of(problem.epilogue(), problem.n());
