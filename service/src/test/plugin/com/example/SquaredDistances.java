@@ -269,9 +269,6 @@ public final class SquaredDistances implements Op {
     }
     // f32 has the squares of all f16 numbers
     cases.add(problem(draw.special(DType.F16, 9, 14), draw.special(DType.F16, 18, 14)));
-    // the distance of a point to itself must not be negative
-    var points = draw.normal(DType.F16, 20, 100);
-    cases.add(problem(points, points));
     return cases;
   }
 

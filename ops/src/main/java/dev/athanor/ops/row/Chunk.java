@@ -70,7 +70,8 @@ public record Chunk(
   }
 
   /**
-   * Stores elements to these columns, rounded to the type of the tensor; nothing outside of the row.
+   * Stores elements to these columns, rounded to the type of the tensor; nothing outside of the
+   * row.
    *
    * @param row the first element of the row, see {@link Row#of}
    */

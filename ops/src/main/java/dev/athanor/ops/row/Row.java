@@ -18,8 +18,8 @@ import java.util.stream.Stream;
 /**
  * A row or a part of one, computed by a team of threads. A kernel reads it with {@link #read}, goes
  * through the values as often as it needs to, and combines those of all threads with {@link #sum},
- * {@link #max} or {@link #reduce}. The team of a row beyond the last one runs the same instructions,
- * but reads and writes nothing.
+ * {@link #max} or {@link #reduce}. The team of a row beyond the last one runs the same
+ * instructions, but reads and writes nothing.
  */
 public final class Row {
   private final KernelBuilder k;
@@ -67,12 +67,12 @@ public final class Row {
   }
 
   /**
-   * Reads the row. A row that fits stays in registers; a longer one is read again for each pass over
-   * the values.
+   * Reads the row. A row that fits stays in registers; a longer one is read again for each pass
+   * over the values.
    *
    * @param make loads the values of a chunk and may compute on them; elements beyond the row are
-   *     loaded as 0, so a reduction with another neutral element needs {@link Chunk#orElse}. It runs
-   *     once for each pass over a row that does not stay in registers
+   *     loaded as 0, so a reduction with another neutral element needs {@link Chunk#orElse}. It
+   *     runs once for each pass over a row that does not stay in registers
    */
   public Data read(Layout layout, Function<Chunk, List<Real>> make) {
     if (!tile.whole()) {

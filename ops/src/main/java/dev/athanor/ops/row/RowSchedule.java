@@ -6,9 +6,10 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import java.util.function.Consumer;
 
 /**
- * Assigns the rows of a kernel's tensors to teams of threads. The grid decides which method a {@link
- * RowFunction} calls: {@link #row} where the grid has a team for each row ({@link RowPlanner#step}),
- * {@link #forEach} where it has fewer, {@link #part} where several blocks share a row.
+ * Assigns the rows of a kernel's tensors to teams of threads. The grid decides which method a
+ * {@link RowFunction} calls: {@link #row} where the grid has a team for each row ({@link
+ * RowPlanner#step}), {@link #forEach} where it has fewer, {@link #part} where several blocks share
+ * a row.
  */
 public final class RowSchedule {
   private final KernelBuilder k;

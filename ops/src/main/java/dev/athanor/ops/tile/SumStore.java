@@ -126,8 +126,7 @@ record SumStore(
           to.c()
               .row(inRow, to.n())
               .as(unit)
-              .storeWhere(
-                  inRow.lt(to.m()).and(inColumn.lt(to.n())), inColumn.div(scale), values);
+              .storeWhere(inRow.lt(to.m()).and(inColumn.lt(to.n())), inColumn.div(scale), values);
         };
     int pieces = Math.ceilDiv(ROWS * across, KernelBuilder.WARP);
     if (pieces > MOST_UNROLLED) {

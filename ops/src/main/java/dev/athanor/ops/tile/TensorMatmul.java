@@ -1,7 +1,7 @@
 package dev.athanor.ops.tile;
 
-import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Real;
@@ -85,13 +85,12 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
 
   /** Multiplies the rows and columns of a tile over all of K. */
   public WarpSums multiply(Source a, Source b, Place place) {
-    return multiply(
-        stagingA(a, place.row()), stagingB(b, place.column()), k.integer(0), a.depth());
+    return multiply(stagingA(a, place.row()), stagingB(b, place.column()), k.integer(0), a.depth());
   }
 
   /**
-   * Multiplies a part of K. When this ends no copy is under way, and once all threads have come to a barrier
-   * shared memory is free.
+   * Multiplies a part of K. When this ends no copy is under way, and once all threads have come to
+   * a barrier shared memory is free.
    *
    * @param from the first of K
    * @param to behind the last of K
@@ -110,7 +109,8 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
       Staging stagingA, Staging stagingB, Optional<GroupScales> scales, Int from, Int to) {
     var tile = product.tile();
     var mma = product.mma();
-    int promoted = scales.map(GroupScales::depth).orElse(product.factors() == Factors.SPLIT ? tile.k() : 0);
+    int promoted =
+        scales.map(GroupScales::depth).orElse(product.factors() == Factors.SPLIT ? tile.k() : 0);
     var ofWarp = WarpProduct.of(k, product);
     var sums = new WarpSums(k, tile, mma);
     int stageBytes = product.stageBytes();
@@ -182,8 +182,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /** Finishes the sums of a tile and stores them. All threads of the block must call it. */
-  public <L> void store(
-      WarpSums sums, Place place, Destination to, EpilogueFunction<L> epilogue) {
+  public <L> void store(WarpSums sums, Place place, Destination to, EpilogueFunction<L> epilogue) {
     store(sums, place.row(), place.column(), to, () -> epilogue);
   }
 

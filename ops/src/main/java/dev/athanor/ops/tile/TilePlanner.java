@@ -122,8 +122,7 @@ public record TilePlanner(
               .formatted(access(), registers, device.target(), MOST_REGISTERS));
     }
     if (blocks(tile) > Integer.MAX_VALUE) {
-      return Optional.of(
-          "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks(tile)));
+      return Optional.of("it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks(tile)));
     }
     return Optional.empty();
   }

@@ -32,8 +32,7 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
 
   /** Returns the dynamic shared memory of a block that stores c, in bytes. */
   public int sharedBytes(DType out) {
-    return Math.max(
-        sharedBytes(), tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(out)));
+    return Math.max(sharedBytes(), tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(out)));
   }
 
   /** Returns the bytes of a stage of both operands. */

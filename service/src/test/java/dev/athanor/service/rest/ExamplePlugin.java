@@ -20,7 +20,9 @@ import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 import org.jspecify.annotations.NullMarked;
 
-/** The example plugin, compiled against the modules that plugins see and packed as its author would. */
+/**
+ * The example plugin, compiled against the modules that plugins see and packed as its author would.
+ */
 final class ExamplePlugin {
 
   static final Path SOURCES = Path.of("src/test/plugin/com/example");
@@ -48,8 +50,7 @@ final class ExamplePlugin {
 
   /** Loads the ops of a jar. */
   static List<Op> ops(Path jar) throws IOException {
-    var loader =
-        new URLClassLoader(new URL[] {jar.toUri().toURL()}, Op.class.getClassLoader());
+    var loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, Op.class.getClassLoader());
     return ServiceLoader.load(OpProvider.class, loader).stream()
         .filter(provider -> provider.type().getClassLoader() == loader)
         .flatMap(provider -> provider.get().ops().stream())
@@ -61,8 +62,7 @@ final class ExamplePlugin {
     var errors = new StringWriter();
     try (var manager = compiler.getStandardFileManager(null, null, StandardCharsets.UTF_8);
         var sources = Files.list(SOURCES)) {
-      var options =
-          List.of("-d", classes.toString(), "-proc:none", "-classpath", classPath());
+      var options = List.of("-d", classes.toString(), "-proc:none", "-classpath", classPath());
       var files = manager.getJavaFileObjectsFromPaths(sources.toList());
       if (!compiler.getTask(errors, manager, null, options, null, files).call()) {
         throw new IllegalStateException(errors.toString());

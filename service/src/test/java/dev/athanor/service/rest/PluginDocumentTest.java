@@ -61,11 +61,10 @@ class PluginDocumentTest {
     var name = "dev.athanor.ops." + spine;
     var types =
         new ClassFileImporter()
-            .withImportOption(new ImportOption.DoNotIncludeTests())
-            .importPackages(name)
-            .stream()
+            .withImportOption(new ImportOption.DoNotIncludeTests()).importPackages(name).stream()
                 .filter(type -> type.getPackageName().equals(name))
-                .filter(type -> type.isTopLevelClass() && !type.getSimpleName().equals("package-info"))
+                .filter(
+                    type -> type.isTopLevelClass() && !type.getSimpleName().equals("package-info"))
                 .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))
                 .map(type -> type.getSimpleName())
                 .toList();

@@ -15,7 +15,9 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpException;
@@ -24,6 +26,7 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.ops.run.HostRun;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -88,8 +91,7 @@ class PluginOpsTest {
             .withSanitize(Sanitize.FULL);
     var checks = new ArrayList<Check>();
     try (var device = new EmulatedDevice(options)) {
-      var verification =
-          new Verification(device, List.of(op(name)), quick, 1, OptionalInt.empty());
+      var verification = new Verification(device, List.of(op(name)), quick, 1, OptionalInt.empty());
       assertThat(verification.run(checks::add)).isEqualTo(verification.size());
       assertThat(verification.skipped()).isEmpty();
     }
@@ -122,7 +124,9 @@ class PluginOpsTest {
         });
   }
 
-  /** The kernels that the cases of an op lead to, each once; different ones have different names. */
+  /**
+   * The kernels that the cases of an op lead to, each once; different ones have different names.
+   */
   private static List<Variant> kernels(Op op) {
     var kernels = new TreeMap<String, Variant>();
     for (var each : op.cases(new SplittableRandom(1), false)) {
@@ -160,19 +164,33 @@ class PluginOpsTest {
     var none = Attributes.of(op.description(), Map.of());
     assertThatThrownBy(() ->
             op.plans(
-                Map.of(
-                    "a", TensorType.of(DType.F16, 4, 8), "b", TensorType.of(DType.F16, 4, 9)),
+                Map.of("a", TensorType.of(DType.F16, 4, 8), "b", TensorType.of(DType.F16, 4, 9)),
                 none,
                 DEVICE))
         .isInstanceOf(OpException.ShapeMismatch.class)
         .hasMessage("a has shape [4, 8] and b [4, 9]; they must be [M, K] and [N, K]");
     assertThatThrownBy(() ->
             op.plans(
-                Map.of(
-                    "a", TensorType.of(DType.F16, 4, 8), "b", TensorType.of(DType.BF16, 4, 8)),
+                Map.of("a", TensorType.of(DType.F16, 4, 8), "b", TensorType.of(DType.BF16, 4, 8)),
                 none,
                 DEVICE))
         .isInstanceOf(OpException.UnsupportedDType.class)
         .hasMessage("a is f16 but b is bf16; they must be the same");
+  }
+
+  /** Rounding would make some distances of points to themselves negative. */
+  @Test
+  void squaredDistancesAreNotNegative() {
+    var op = op("squared-distances");
+    var points = new Draw(new SplittableRandom(1)).normal(DType.F16, 20, 100);
+    var inputs = Map.of("a", points, "b", points);
+    var plan =
+        op.plan(HostTensor.types(inputs), Attributes.of(op.description(), Map.of()), DEVICE);
+    try (var device = new EmulatedDevice()) {
+      var run = HostRun.of(device, new KernelCache(device), plan, inputs);
+      var distances = run.outputs().get("c");
+      assertThat(distances).isNotNull();
+      assertThat(distances.toDoubles()).hasSize(400).allMatch(each -> each >= 0);
+    }
   }
 }

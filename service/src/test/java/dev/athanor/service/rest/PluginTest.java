@@ -62,7 +62,8 @@ class PluginTest {
   void anOpOnRowsRuns() {
     given()
         .contentType("application/json")
-        .body("""
+        .body(
+            """
             {"inputs": {"x": {"dtype": "f32", "shape": [2, 3], "data": [5, 5, 5, 0, 0, "-Infinity"]}}}
             """)
         .post("/ops/log-softmax")

@@ -67,8 +67,7 @@ final class TensorPlanner {
     var variant = variant(problem, product);
     var tile = product.tile();
     double rounds = planner.rounds(tile);
-    double cycles =
-        rounds * planner.blockCycles(product, planner.stages(tile), problem.outDType());
+    double cycles = rounds * planner.blockCycles(product, planner.stages(tile), problem.outDType());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
       var slots = ProductParameters.operands(problem, start, ProductParameters.c(problem, start));

@@ -61,7 +61,8 @@ record TensorVariant(
   private void write(KernelBuilder k) {
     var firstA = k.input("a", a.type());
     var firstB = k.input("b", b.type());
-    var firstC = k.pointer("c", epilogue.map(e -> Epilogue.type(e.out())).orElse(product().mma().sum()));
+    var firstC =
+        k.pointer("c", epilogue.map(e -> Epilogue.type(e.out())).orElse(product().mma().sum()));
     var m = k.integer("m");
     var n = k.integer("n");
     var depth = k.integer("k");
@@ -89,7 +90,6 @@ record TensorVariant(
     }
     var applied = epilogue.get().declare(k);
     var sums = product.multiply(left, right, place);
-    product.store(
-        sums, place, new TensorMatmul.Destination(matrices.c(), m, n, accessC), applied);
+    product.store(sums, place, new TensorMatmul.Destination(matrices.c(), m, n, accessC), applied);
   }
 }

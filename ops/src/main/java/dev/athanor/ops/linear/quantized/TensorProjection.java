@@ -151,8 +151,7 @@ record TensorProjection(
     var shared = product.shared();
     var stage = product.product().b();
     if (PairedStaging.decodes(packing)) {
-      int words =
-          PairedStaging.words(packing, stage, tile.threads(), accessWeights == LEAST_GROUP);
+      int words = PairedStaging.words(packing, stage, tile.threads(), accessWeights == LEAST_GROUP);
       return new PairedStaging(
           k, shared, stage, problem, column, packing, group == 0, words, tile.threads());
     }

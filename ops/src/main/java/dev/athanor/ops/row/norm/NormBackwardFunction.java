@@ -8,8 +8,8 @@ import dev.athanor.ops.row.Chunk;
 import dev.athanor.ops.row.Row;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
-import dev.athanor.ops.row.RowTile;
 import dev.athanor.ops.row.RowSchedule;
+import dev.athanor.ops.row.RowTile;
 import java.util.ArrayList;
 import java.util.List;
 

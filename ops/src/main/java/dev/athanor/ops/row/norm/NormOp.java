@@ -123,8 +123,7 @@ public final class NormOp implements Op {
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile ->
-                RowPlanner.Launches.of(
-                    new RowKernel(function, x.dtype(), weights, tile), x, slots),
+                RowPlanner.Launches.of(new RowKernel(function, x.dtype(), weights, tile), x, slots),
             outputs,
             Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }

@@ -129,8 +129,7 @@ public final class Softmax implements Op {
               ofRows.add(partials);
               var first = new RowKernel(new PartialSumFunction(causal), x.dtype(), split.tile());
               var second =
-                  new RowKernel(
-                      new SplitSoftmaxFunction(causal, dropout), x.dtype(), split.tile());
+                  new RowKernel(new SplitSoftmaxFunction(causal, dropout), x.dtype(), split.tile());
               return new RowPlanner.Launches(
                   List.of(split.step(first, x, ofParts), split.step(second, x, ofRows)),
                   (long) x.rows() * split.parts() * PartialSumFunction.NUMBERS * Float.BYTES);

@@ -53,8 +53,7 @@ class RegisterEstimateTest {
         var terms = line.split(" +");
         var variant = variants.get(terms[1]);
         if (variant != null) {
-          var planner =
-              new TilePlanner(1, 1, 1, 1, variant.a(), variant.b(), TestDevices.H200);
+          var planner = new TilePlanner(1, 1, 1, 1, variant.a(), variant.b(), TestDevices.H200);
           int estimate = planner.registers(variant.product());
           registers(terms)
               .forEach((target, truth) -> rows.add(new Row(terms[1], target, estimate, truth)));
