@@ -32,9 +32,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
@@ -184,13 +186,12 @@ class PluginOpsTest {
     var op = op("squared-distances");
     var points = new Draw(new SplittableRandom(1)).normal(DType.F16, 20, 100);
     var inputs = Map.of("a", points, "b", points);
-    var plan =
-        op.plan(HostTensor.types(inputs), Attributes.of(op.description(), Map.of()), DEVICE);
+    var plan = op.plan(HostTensor.types(inputs), Attributes.of(op.description(), Map.of()), DEVICE);
     try (var device = new EmulatedDevice()) {
       var run = HostRun.of(device, new KernelCache(device), plan, inputs);
-      var distances = run.outputs().get("c");
-      assertThat(distances).isNotNull();
-      assertThat(distances.toDoubles()).hasSize(400).allMatch(each -> each >= 0);
+      var distances = Objects.requireNonNull(run.outputs().get("c")).toDoubles();
+      assertThat(distances).hasSize(400);
+      assertThat(DoubleStream.of(distances)).allMatch(each -> each >= 0);
     }
   }
 }
