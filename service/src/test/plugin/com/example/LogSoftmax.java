@@ -72,17 +72,15 @@ public final class LogSoftmax implements Op {
       var x = row.of(kernel.input(k, "x"));
       var y = row.of(kernel.tensor(k, "y"));
       var values =
-          row.read(
-              row.inOrder(), chunk -> chunk.orElse(Double.NEGATIVE_INFINITY, chunk.load(x)));
+          row.read(row.inOrder(), chunk -> chunk.orElse(Double.NEGATIVE_INFINITY, chunk.load(x)));
       var most = row.variable(Double.NEGATIVE_INFINITY);
       values.forEach((_, v) -> v.forEach(each -> most.set(most.max(each))));
       var maximum = row.max(most);
       var sum = row.variable(0);
       values.forEach((_, v) -> v.forEach(each -> sum.add(each.minus(maximum).exp())));
       var log = row.sum(sum).log();
-      values.forEach(
-          (chunk, v) ->
-              chunk.store(y, v.stream().map(each -> each.minus(maximum).minus(log)).toList()));
+      values.forEach((chunk, v) ->
+          chunk.store(y, v.stream().map(each -> each.minus(maximum).minus(log)).toList()));
     }
   }
 

@@ -71,8 +71,12 @@ public record TileScheduler(int m, int n, Order order) {
   public Tile tile(KernelBuilder k, Int rows) {
     var down = tiles(rows, m);
     var position = Position.of(down, k.block());
-    var row = order == Order.LAST_ROW_FIRST ? down.minus(position.index).plus(-1) : position.index;
-    return new Tile(position.matrix, row.times(m), k.integer(0));
+    return new Tile(position.matrix, row(position.index, down).times(m), k.integer(0));
+  }
+
+  /** Returns the row of tiles that comes after {@code before} others. */
+  private Int row(Int before, Int down) {
+    return order == Order.LAST_ROW_FIRST ? down.minus(before).plus(-1) : before;
   }
 
   /** Returns the tile of this block in a grid of one dimension. */
@@ -94,9 +98,11 @@ public record TileScheduler(int m, int n, Order order) {
   private Tile tile(KernelBuilder k, Position position, Int rows, Int columns) {
     var across = tiles(columns, n);
     if (order != Order.BANDS) {
-      var row = position.index.div(across);
+      var before = position.index.div(across);
       return new Tile(
-          position.matrix, row.times(m), position.index.minus(row.times(across)).times(n));
+          position.matrix,
+          row(before, tiles(rows, m)).times(m),
+          position.index.minus(before.times(across)).times(n));
     }
     var firstRow = position.index.div(across.times(BAND)).times(BAND);
     var height = tiles(rows, m).minus(firstRow).min(k.integer(BAND));

@@ -52,7 +52,7 @@ final class ExamplePlugin {
   static List<Op> ops(Path jar) throws IOException {
     var loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, Op.class.getClassLoader());
     return ServiceLoader.load(OpProvider.class, loader).stream()
-        .filter(provider -> provider.type().getClassLoader() == loader)
+        .filter(provider -> loader.equals(provider.type().getClassLoader()))
         .flatMap(provider -> provider.get().ops().stream())
         .toList();
   }

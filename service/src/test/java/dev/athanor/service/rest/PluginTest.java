@@ -70,8 +70,8 @@ class PluginTest {
         .then()
         .statusCode(200)
         .body("kernel", startsWith("log_softmax_f32_"))
-        .body("outputs.y.data[0]", closeTo(-Math.log(3), 1e-6))
-        .body("outputs.y.data[3]", closeTo(-Math.log(2), 1e-6))
+        .body("outputs.y.data[0].toDouble()", closeTo(-Math.log(3), 1e-6))
+        .body("outputs.y.data[3].toDouble()", closeTo(-Math.log(2), 1e-6))
         .body("outputs.y.data[5]", equalTo("-Infinity"));
   }
 
