@@ -19,6 +19,8 @@ import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.SelfTest;
 import dev.athanor.service.stream.Drain;
@@ -261,6 +263,12 @@ class DeviceConfiguration {
   @Bean
   Transfers transfers(Placement placement, TensorStore store, StreamPool streams) {
     return new Transfers(placement, store, streams);
+  }
+
+  @Bean
+  ReplicatedTensors replicatedTensors(
+      Peers peers, Handles handles, TensorStore store, Transfers transfers) {
+    return new ReplicatedTensors(peers, handles, store, transfers);
   }
 
   @Bean

@@ -2,7 +2,9 @@ package dev.athanor.service.forward;
 
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.replica.ForwardSettings;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.rest.http.Connections;
 import dev.athanor.service.rest.http.Problems;
 import dev.athanor.service.rest.http.Requests;
@@ -16,12 +18,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
-import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
@@ -33,7 +33,7 @@ import org.springframework.web.filter.OncePerRequestFilter;
  * body does. A request is forwarded once at most, and only when its caller is known here.
  */
 @Order(Ordered.LOWEST_PRECEDENCE) // inside of Spring Security
-public final class Forwarding extends OncePerRequestFilter implements AutoCloseable {
+public final class Forwarding extends OncePerRequestFilter {
 
   private static final Pattern IN_PATH = Pattern.compile("/(t_[0-9a-z_]+)(?=/|$)");
 
@@ -52,34 +52,26 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   private final long maxBodyBytes;
   private final boolean certificates;
   private final Forwarder forwarder;
-  private final Optional<Peers> peers;
+  private final Peers peers;
   private final AtomicLong budget = new AtomicLong(Runtime.getRuntime().maxMemory() / SHARE);
 
   /**
-   * @param tls verifies the certificates of the other replicas
-   * @param certificates whether callers show who they are by certificates, which cannot be sent on
+   * @param peers the replicas that may have copies of named tensors
+   * @param certificates whether clients authenticate by certificates, which cannot be sent on
    */
   public Forwarding(
       ForwardSettings settings,
-      SSLContext tls,
+      ReplicaClient client,
+      Peers peers,
       Handles handles,
       RestSettings rest,
-      Metrics metrics,
       boolean certificates) {
     this.settings = settings;
+    this.peers = peers;
     this.handles = handles;
     this.certificates = certificates;
     maxBodyBytes = rest.maxBodyBytes();
-    forwarder = new Forwarder(settings, tls, handles.replica(), metrics);
-    peers =
-        certificates || settings.marks().isEmpty()
-            ? Optional.empty()
-            : Optional.of(new Peers(forwarder, handles, settings.marks()));
-  }
-
-  /** The other replicas; empty where they are not known or the caller cannot be passed on. */
-  public Optional<Peers> peers() {
-    return peers;
+    forwarder = new Forwarder(client);
   }
 
   @Override
@@ -88,7 +80,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
       throws ServletException, IOException {
     if (certificates
         || !Requests.isCallerKnown(request)
-        || request.getHeader(ForwardedHeaders.FORWARDED) != null) {
+        || Requests.isForwarded(request)) {
       chain.doFilter(request, response);
       return;
     }
@@ -134,7 +126,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   public void answer(
       Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (request.getHeader(ForwardedHeaders.FORWARDED) != null) {
+    if (Requests.isForwarded(request)) {
       throw failure.afterForwarding();
     }
     if (request.getAttribute(REPLAYABLE) instanceof ReplayableRequest replayable) {
@@ -156,13 +148,14 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   public void answer(
       Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (peers.isEmpty() || !Requests.isCallerKnown(request)) {
+    if (peers.marks().isEmpty() || !Requests.isCallerKnown(request)) {
       throw failure;
     }
-    if (Peers.isForwarded(request)) {
+    if (Requests.isForwarded(request)) {
       throw failure.afterForwarding(handles.replica());
     }
-    var holder = peers.get().find(request, failure.name(), deadline(request));
+    var holder = 
+        peers.find(Requests.entry(request).withDeadline(deadline(request)), failure.name());
     if (holder.isEmpty()) {
       throw failure;
     }
@@ -242,12 +235,6 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
       body = read == null ? rest : new SequenceInputStream(read, rest);
     }
     var url = Objects.requireNonNull(handles.url(owner));
-    forwarder.forward(
-        Forwarder.Outgoing.of(request, owner, url, body, length, deadline(request)), response);
-  }
-
-  @Override
-  public void close() {
-    forwarder.close();
+    forwarder.forward(request, owner, url, body, length, deadline(request), response);
   }
 }

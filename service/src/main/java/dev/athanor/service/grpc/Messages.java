@@ -1,6 +1,7 @@
 package dev.athanor.service.grpc;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Duration;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.AttributeValue;
@@ -16,6 +17,8 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Result;
 import dev.athanor.service.tensor.TensorInfo;
 import java.lang.foreign.MemorySegment;
@@ -77,10 +80,37 @@ final class Messages {
     if (info.scope() != null) {
       message.setScope(info.scope());
     }
+    if (info.replicas() != null) {
+      message.addAllReplicas(info.replicas());
+    }
     if (info.expiresAt() != null) {
       message.setExpiresAt(time(info.expiresAt()));
     }
     return message.build();
+  }
+
+  /**
+   * Returns a lease in whole seconds.
+   *
+   * @param field its path in the request
+   * @throws Failure.Refused with {@code invalid-attribute} if it is no integer or out of range
+   */
+  static java.time.Duration lease(Duration lease, String field) {
+    if (lease.getNanos() != 0
+        || lease.getSeconds() < 0
+        || lease.getSeconds() > Tensors.LONGEST_LEASE_SECONDS) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          field,
+          "%s is %s s; it must be an integer 0 to %d"
+              .formatted(
+                  field,
+                  lease.getNanos() == 0
+                      ? lease.getSeconds()
+                      : "%d + %d/10^9".formatted(lease.getSeconds(), lease.getNanos()),
+                  Tensors.LONGEST_LEASE_SECONDS));
+    }
+    return java.time.Duration.ofSeconds(lease.getSeconds());
   }
 
   private static Timestamp time(Instant instant) {

@@ -280,7 +280,7 @@ public final class TenantTensors {
    * @param lease the lease; zero for unlimited
    */
   public TensorInfo renew(String handle, Duration lease) {
-    requireHandle(handle, "PUT /tensors/%s?ttlSeconds= sets its lease");
+    requireHandle(handle, "store the tensor again to set its lease");
     return store.guarded(() -> {
       var entry = find(handle, "handle");
       lease(entry, lease);

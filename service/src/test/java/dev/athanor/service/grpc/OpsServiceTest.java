@@ -259,7 +259,6 @@ class OpsServiceTest extends GrpcTest {
     return identity(1).putInputs("x", InputTensor.newBuilder().setInline(x).build());
   }
 
-  /** They are stored over REST. */
   @Test
   void aNameStandsForAHandle() {
     var handle = put(3, 4);

@@ -251,7 +251,7 @@ class NamedTensorsTest extends RestTest {
         400,
         "invalid-attribute",
         "handle",
-        "handle is the name w, which may have copies on other replicas; PUT /tensors/w?ttlSeconds= sets its lease");
+        "handle is the name w, which may have copies on other replicas; store the tensor again to set its lease");
   }
 
   @Test

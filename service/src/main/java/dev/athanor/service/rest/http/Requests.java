@@ -7,6 +7,9 @@ import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.failure.Pace;
+import dev.athanor.service.replica.EntryRequest;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
@@ -21,6 +24,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.zip.InflaterInputStream;
@@ -99,6 +103,23 @@ public final class Requests {
         ? usual
         : usual.withPriority(
             PRIORITY, (int) number(PRIORITY, priority, 1, RequestContext.LAST_PRIORITY));
+  }
+
+  /** Whether another replica forwarded a request. */
+  public static boolean isForwarded(HttpServletRequest request) {
+    return request.getHeader(ReplicaClient.FORWARDED) != null;
+  }
+
+  /** Returns a request from which requests to other replicas may follow. */
+  public static EntryRequest entry(HttpServletRequest request) {
+    var credentials = new HashMap<String, String>();
+    for (var name : Peers.CREDENTIALS) {
+      var value = request.getHeader(name);
+      if (value != null) {
+        credentials.put(name, value);
+      }
+    }
+    return new EntryRequest(context(request), credentials, isForwarded(request));
   }
 
   /**

@@ -8,6 +8,7 @@ import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.stream.RequestContext;
@@ -53,7 +54,7 @@ class TensorController {
   private final TensorStore store;
   private final TensorBodies bodies;
   private final Transfers transfers;
-  private final Copies copies;
+  private final ReplicatedTensors replicated;
   private final IdempotencyKeys keys;
   private final DeviceHealth health;
   private final RestSettings settings;
@@ -63,7 +64,7 @@ class TensorController {
       TensorStore store,
       TensorBodies bodies,
       Transfers transfers,
-      Copies copies,
+      ReplicatedTensors replicated,
       IdempotencyKeys keys,
       DeviceHealth health,
       RestSettings settings,
@@ -71,7 +72,7 @@ class TensorController {
     this.store = store;
     this.bodies = bodies;
     this.transfers = transfers;
-    this.copies = copies;
+    this.replicated = replicated;
     this.keys = keys;
     this.health = health;
     this.settings = settings;
@@ -273,7 +274,7 @@ class TensorController {
       throws IOException {
     Requests.checkQuery(request, List.of());
     if (Names.isName(handle)) {
-      copies.delete(request, handle);
+      replicated.delete(Requests.entry(request), handle);
     } else {
       tensors(request).delete(handle);
     }
