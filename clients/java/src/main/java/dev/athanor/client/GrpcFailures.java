@@ -38,6 +38,7 @@ final class GrpcFailures {
           Map.entry("internal", 500),
           Map.entry("draining", 503),
           Map.entry("identity-provider-unavailable", 503),
+          Map.entry("replica-unavailable", 503),
           Map.entry("device-lost", 503),
           Map.entry("deadline-exceeded", 504),
           Map.entry("out-of-device-memory", 507));

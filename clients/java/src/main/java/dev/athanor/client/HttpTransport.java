@@ -129,7 +129,9 @@ final class HttpTransport implements Transport {
     var query = new LinkedHashMap<String, String>();
     query.put("dtype", values.dtype().text());
     query.put("shape", Shapes.text(values.shape()));
-    query.put("replicas", options.replicas);
+    query.put(
+        "replicas",
+        options.replicas == StoreOptions.ALL ? "all" : Integer.toString(options.replicas));
     put(query, "scope", options.scope);
     put(query, "device", options.device);
     put(query, "ttlSeconds", options.lease == null ? null : options.lease.toSeconds());

@@ -115,7 +115,7 @@ final class Protos {
     return new TensorInfo(
         tensor.getHandle(),
         tensor.hasName() ? Optional.of(tensor.getName()) : Optional.empty(),
-        List.of(),
+        tensor.getReplicasList(),
         tensor.hasScope() ? Optional.of(tensor.getScope()) : Optional.empty(),
         DType.of(tensor.getDtype()),
         tensor.getShapeList(),
