@@ -189,7 +189,7 @@ class DeviceConfiguration {
   TensorStore tensorStore(
       Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes runtimes) {
     var store = new TensorStore(handles, properties.tensors(), properties.quota(), clock);
-    runtimes.onShortage(store::makeRoom);
+    runtimes.onShortage(store::spillIdle);
     return store;
   }
 

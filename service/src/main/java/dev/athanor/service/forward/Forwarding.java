@@ -7,7 +7,7 @@ import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.rest.http.Connections;
 import dev.athanor.service.rest.http.Problems;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
@@ -79,14 +79,14 @@ public final class Forwarding extends OncePerRequestFilter {
       HttpServletRequest request, HttpServletResponse response, FilterChain chain)
       throws ServletException, IOException {
     if (certificates
-        || !Requests.isCallerKnown(request)
-        || Requests.isForwarded(request)) {
+        || !HttpRequests.isCallerKnown(request)
+        || HttpRequests.isForwarded(request)) {
       chain.doFilter(request, response);
       return;
     }
     String owner;
     try {
-      request.setAttribute(DEADLINE, Requests.deadline(request));
+      request.setAttribute(DEADLINE, HttpRequests.deadline(request));
       owner = owner(request);
     } catch (Failure e) {
       Problems.write(request, response, e);
@@ -105,7 +105,7 @@ public final class Forwarding extends OncePerRequestFilter {
       forward(request, owner, null, response);
     } catch (Failure e) {
       if (response.isCommitted()) {
-        Connections.breakOffAnswer();
+        Connections.abortResponse();
       } else {
         Problems.write(request, response, e);
       }
@@ -113,7 +113,7 @@ public final class Forwarding extends OncePerRequestFilter {
       if (!response.isCommitted()) {
         throw e;
       }
-      Connections.breakOffAnswer();
+      Connections.abortResponse();
     }
   }
 
@@ -126,7 +126,7 @@ public final class Forwarding extends OncePerRequestFilter {
   public void answer(
       Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (Requests.isForwarded(request)) {
+    if (HttpRequests.isForwarded(request)) {
       throw failure.afterForwarding();
     }
     if (request.getAttribute(REPLAYABLE) instanceof ReplayableRequest replayable) {
@@ -148,14 +148,14 @@ public final class Forwarding extends OncePerRequestFilter {
   public void answer(
       Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (peers.marks().isEmpty() || !Requests.isCallerKnown(request)) {
+    if (peers.marks().isEmpty() || !HttpRequests.isCallerKnown(request)) {
       throw failure;
     }
-    if (Requests.isForwarded(request)) {
+    if (HttpRequests.isForwarded(request)) {
       throw failure.afterForwarding(handles.replica());
     }
     var holder = 
-        peers.find(Requests.entry(request).withDeadline(deadline(request)), failure.name());
+        peers.find(HttpRequests.entry(request).withDeadline(deadline(request)), failure.name());
     if (holder.isEmpty()) {
       throw failure;
     }
@@ -231,7 +231,7 @@ public final class Forwarding extends OncePerRequestFilter {
     boolean hasBody = length > 0 || request.getHeader("Transfer-Encoding") != null;
     InputStream body = null;
     if (hasBody) {
-      var rest = Requests.packed(request, maxBodyBytes);
+      var rest = HttpRequests.packed(request, maxBodyBytes);
       body = read == null ? rest : new SequenceInputStream(read, rest);
     }
     var url = Objects.requireNonNull(handles.url(owner));

@@ -85,15 +85,15 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   @Override
   public void get(GetRequest request, StreamObserver<GetResponse> answer) {
     var terms = GrpcCalls.context();
-    var outflow =
-        new Outflow<>(
+    var sender =
+        new MessageSender<>(
             (ServerCallStreamObserver<GetResponse>) answer,
             settings.idleTimeout(),
             terms.deadline());
-    calls.start(answer, () -> get(request, outflow, terms));
+    calls.start(answer, () -> get(request, sender, terms));
   }
 
-  private void get(GetRequest request, Outflow<GetResponse> outflow, RequestContext terms) {
+  private void get(GetRequest request, MessageSender<GetResponse> sender, RequestContext terms) {
     int chunkBytes = request.hasChunkBytes() ? request.getChunkBytes() : CHUNK;
     if (chunkBytes < MIN_CHUNK || chunkBytes > GrpcSettings.MAX_CHUNK) {
       throw notIn("chunk_bytes", chunkBytes, MIN_CHUNK, GrpcSettings.MAX_CHUNK);
@@ -113,9 +113,9 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       var header =
           GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
       var first = GetResponse.newBuilder().setHeader(header).build();
-      send(reader, first, at, left, chunkBytes, outflow);
+      send(reader, first, at, left, chunkBytes, sender);
     }
-    outflow.complete();
+    sender.complete();
   }
 
   /**
@@ -128,17 +128,17 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       long at,
       long length,
       int chunkBytes,
-      Outflow<GetResponse> outflow) {
+      MessageSender<GetResponse> sender) {
     if (length == 0) {
       reader.close();
-      outflow.send(first);
+      sender.send(first);
       return;
     }
     try (var chunks = reader.chunks(at, length, chunkBytes)) {
-      outflow.send(first);
+      sender.send(first);
       do {
         var chunk = Messages.bytes(chunks.current().bytes());
-        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+        sender.send(GetResponse.newBuilder().setChunk(chunk).build());
       } while (chunks.next());
     }
   }

@@ -268,7 +268,7 @@ public final class ReplicaClient implements AutoCloseable {
 
   private static void checkTime(Outgoing outgoing, long since, Duration longest) {
     if (outgoing.deadline().remainingNanos() < -GRACE.toNanos()) {
-      throw new Failure.TooLate(outgoing.deadline());
+      throw new Failure.DeadlineExceeded(outgoing.deadline());
     }
     if (System.nanoTime() - since > longest.toNanos()) {
       throw Failure.Busy.replicaUnavailable(

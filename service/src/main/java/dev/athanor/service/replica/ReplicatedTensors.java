@@ -239,7 +239,7 @@ public final class ReplicatedTensors {
         }
         try {
           uploads.put(mark, upload(mark));
-        } catch (Failure.TooLate e) {
+        } catch (Failure.DeadlineExceeded e) {
           throw e;
         } catch (Failure e) {
           failed.put(mark, e);

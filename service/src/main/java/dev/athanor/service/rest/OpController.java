@@ -16,7 +16,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.rest.http.Problems;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.OpRunner;
@@ -60,7 +60,7 @@ class OpController {
 
   @GetMapping("/ops")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     answer(
         OpView.Ops.of(catalogue.all().stream().map(Op::description).toList()), request, response);
   }
@@ -69,7 +69,7 @@ class OpController {
   void describe(
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     answer(OpView.of(find(name).description()), request, response);
   }
 
@@ -79,7 +79,7 @@ class OpController {
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     request.setAttribute(Problems.OP, name);
-    Requests.checkQuery(request, List.of("problem"));
+    HttpRequests.checkQuery(request, List.of("problem"));
     var op = find(name);
     var problem = request.getParameter("problem");
     if (problem == null) {
@@ -104,7 +104,7 @@ class OpController {
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    try (var memory = inline.open(Requests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.tenant(request))) {
       run(op, request, response, memory);
     }
   }
@@ -117,13 +117,13 @@ class OpController {
     // without a preference, the response has the format of the request
     var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
     var wanted = Media.ofAnswer(request, media, other);
-    var context = Requests.context(request, memory);
+    var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var body = Requests.body(request, limit);
+    var body = HttpRequests.body(request, limit);
     var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
-      Requests.checkQuery(request, List.of());
+      HttpRequests.checkQuery(request, List.of());
       asked = OpRequest.read(op, body, limit, encodable, context);
     } else {
       asked = OpRequest.ofSafetensors(op, request, body, limit, encodable, context);

@@ -47,7 +47,7 @@ public final class IdempotencyKeys {
    * @return the handle
    * @throws Failure.Refused with {@code idempotency-key-reused} if the key belongs to a different
    *     request, or {@code invalid-attribute} unless it has 1 to 255 characters
-   * @throws Failure.TooLate if the deadline passes while another request creates the tensor
+   * @throws Failure.DeadlineExceeded if the deadline passes while another request creates the tensor
    */
   public String once(
       Tenant tenant,
@@ -101,7 +101,7 @@ public final class IdempotencyKeys {
     try {
       return first.get(Math.max(deadline.remainingNanos(), 0), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
-      throw new Failure.TooLate(deadline);
+      throw new Failure.DeadlineExceeded(deadline);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failure.clientGone();

@@ -64,16 +64,16 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(300)
 class GrpcReplicasTest {
 
-  private static final ApiKey.Made LAB = key("lab");
-  private static final ApiKey.Made OTHER = key("other");
+  private static final ApiKey.NewKey LAB = key("lab");
+  private static final ApiKey.NewKey OTHER = key("other");
   private static final Map<String, ServiceProcess> REPLICAS = new TreeMap<>();
   private static final Map<String, ManagedChannel> CHANNELS = new TreeMap<>();
 
   @TempDir private static Path folder;
   private static int port;
 
-  private static ApiKey.Made key(String tenant) {
-    return ApiKey.make(
+  private static ApiKey.NewKey key(String tenant) {
+    return ApiKey.create(
         new Tenant(tenant),
         Scope.list("ops:run,tensors:read,tensors:write"),
         new SecureRandom());
@@ -131,13 +131,13 @@ class GrpcReplicasTest {
     return Objects.requireNonNull(CHANNELS.get(mark));
   }
 
-  private static <S extends AbstractStub<S>> S as(ApiKey.Made key, S stub) {
+  private static <S extends AbstractStub<S>> S as(ApiKey.NewKey key, S stub) {
     var metadata = new Metadata();
     metadata.put(Metadata.Key.of("x-api-key", Metadata.ASCII_STRING_MARSHALLER), key.key());
     return stub.withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
   }
 
-  private static TensorsGrpc.TensorsBlockingStub tensors(ApiKey.Made key, String mark) {
+  private static TensorsGrpc.TensorsBlockingStub tensors(ApiKey.NewKey key, String mark) {
     return as(key, TensorsGrpc.newBlockingStub(channel(mark)));
   }
 
@@ -146,7 +146,7 @@ class GrpcReplicasTest {
   }
 
   private static PutResponse store(
-      ApiKey.Made key, String mark, NamedTensor.Builder named, String elements) {
+      ApiKey.NewKey key, String mark, NamedTensor.Builder named, String elements) {
     var answer = new CompletableFuture<PutResponse>();
     var requests =
         as(key, TensorsGrpc.newStub(channel(mark)))
@@ -183,13 +183,13 @@ class GrpcReplicasTest {
     return NamedTensor.newBuilder().setName("w");
   }
 
-  private static Tensor describe(ApiKey.Made key, String mark, String handle) {
+  private static Tensor describe(ApiKey.NewKey key, String mark, String handle) {
     return tensors(key, mark)
         .describe(DescribeRequest.newBuilder().setHandle(handle).build())
         .getTensor();
   }
 
-  private static boolean delete(ApiKey.Made key, String mark, String handle) {
+  private static boolean delete(ApiKey.NewKey key, String mark, String handle) {
     return tensors(key, mark)
         .delete(DeleteRequest.newBuilder().setHandle(handle).build())
         .isInitialized();

@@ -254,8 +254,7 @@ class TensorsTest extends RestTest {
         406,
         "not-acceptable",
         "Accept",
-        "q4_0 is stored in blocks, which no list of numbers can say; application/octet-stream has"
-            + " it");
+        "q4_0 is a block format, which JSON numbers cannot represent; request application/octet-stream");
     problem(
         given().accept("application/x-npy").get(data),
         406,

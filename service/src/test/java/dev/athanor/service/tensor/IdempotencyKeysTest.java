@@ -42,7 +42,7 @@ class IdempotencyKeysTest {
   void whoWaitsForAnotherObeysItsOwnDeadline() throws InterruptedException {
     var first = start();
 
-    assertThatExceptionOfType(Failure.TooLate.class)
+    assertThatExceptionOfType(Failure.DeadlineExceeded.class)
         .isThrownBy(() -> once(Deadline.in(20), new Creation("t_2", "body")))
         .withMessage("the call did not finish within its deadline of 20 ms; no result was stored");
 

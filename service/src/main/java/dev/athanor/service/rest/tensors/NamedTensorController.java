@@ -9,7 +9,7 @@ import dev.athanor.service.replica.EntryRequest;
 import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.replica.ReplicatedTensors.Order;
 import dev.athanor.service.replica.ReplicatedTensors.Precondition;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.NamedTensors;
 import dev.athanor.service.tensor.NamedTensors.Copy;
@@ -64,13 +64,13 @@ class NamedTensorController {
     var media = Media.ofBody(request, TensorBodies.FORMATS);
     Media.ofAnswer(request, Media.JSON);
     TensorBodies.checkQuery(request, media, List.of("replicas", "ttlSeconds", "scope", "device"));
-    var entry = Requests.entry(request);
-    var lease = Requests.lease(request);
+    var entry = HttpRequests.entry(request);
+    var lease = HttpRequests.lease(request);
     var order =
         new Order(
             name,
             copies(request, entry),
-            Requests.label(request, "scope"),
+            HttpRequests.label(request, "scope"),
             lease == null ? Duration.ZERO : lease,
             request.getParameter("device"),
             precondition(request, name));
@@ -83,7 +83,7 @@ class NamedTensorController {
                 bodies.create(
                     request,
                     media,
-                    Requests.body(request, settings.maxBodyBytes()),
+                    HttpRequests.body(request, settings.maxBodyBytes()),
                     options,
                     entry.context()));
     response.setHeader("Location", "/tensors/" + name);
@@ -122,7 +122,7 @@ class NamedTensorController {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "If-None-Match",
-          "If-None-Match is %s; here it can only be *, which stores no tensor over another"
+          "If-None-Match is %s; only * is supported, which stores the tensor if no other has the name"
               .formatted(Tensors.excerpt(ifNoneMatch)));
     }
     return ifMatch == null && ifNoneMatch == null
@@ -165,15 +165,15 @@ class NamedTensorController {
   void copy(@PathVariable("handle") String name, HttpServletRequest request) throws IOException {
     Names.check(name);
     Media.ofBody(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
-    if (!Requests.isForwarded(request)) {
+    HttpRequests.checkQuery(request, List.of());
+    if (!HttpRequests.isForwarded(request)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "Athanor-Forwarded",
           "Athanor-Forwarded is missing; replicas send this request to each other, and clients send PUT /tensors/{name}");
     }
-    var notice = Json.read(Requests.body(request, LONGEST_COPY), NamedTensorController::notice);
-    var named = store.of(Requests.tenant(request)).named();
+    var notice = Json.read(HttpRequests.body(request, LONGEST_COPY), NamedTensorController::notice);
+    var named = store.of(HttpRequests.tenant(request)).named();
     if (notice.handle == null) {
       named.remove(name, notice.copy.version());
     } else {
@@ -200,7 +200,7 @@ class NamedTensorController {
     }
     if (version == 0) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "version", "version is missing; it orders what is stored");
+          Code.INVALID_ATTRIBUTE, "version", "version is missing; it orders the tensors stored under a name");
     }
     return new Notice(handle, new Copy(version, replicas, Duration.ofSeconds(seconds)));
   }

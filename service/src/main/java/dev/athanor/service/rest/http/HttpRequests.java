@@ -6,7 +6,7 @@ import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.failure.Pace;
+import dev.athanor.service.failure.MinimumRate;
 import dev.athanor.service.replica.EntryRequest;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
@@ -35,10 +35,10 @@ import org.jspecify.annotations.Nullable;
  * Reads the common parts of requests: caller, context, query parameters, and bodies of limited
  * size.
  */
-public final class Requests {
+public final class HttpRequests {
 
   /** The attribute with the {@link Caller} of a request, if it is authenticated. */
-  static final String CALLER = Requests.class.getName() + ".caller";
+  static final String CALLER = HttpRequests.class.getName() + ".caller";
 
   private static final String PRIORITY = "X-Priority";
 
@@ -48,7 +48,7 @@ public final class Requests {
    */
   public static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
 
-  private Requests() {}
+  private HttpRequests() {}
 
   /**
    * Returns the deadline from {@code X-Deadline-Ms}.
@@ -287,7 +287,7 @@ public final class Requests {
   private static class Limited extends ByteSource {
     private final InputStream in;
     private final long limit;
-    private final Pace pace = new Pace(Connections.silence());
+    private final MinimumRate minimumRate = new MinimumRate(Connections.silence());
     private long left;
 
     Limited(InputStream in, long limit) {
@@ -324,7 +324,7 @@ public final class Requests {
 
     private void count(int n, long began) {
       try {
-        pace.received(n, System.nanoTime() - began);
+        minimumRate.received(n, System.nanoTime() - began);
       } catch (Failure e) {
         Connections.abandonBody();
         throw e;
