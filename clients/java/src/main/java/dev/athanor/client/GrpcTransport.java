@@ -94,7 +94,7 @@ final class GrpcTransport implements Transport {
   public CompletableFuture<Map<String, Output>> run(
       OpCall call, Map<String, Target> targets, Terms terms) {
     return unary(
-        operations(terms).run(Protos.run(call, targets)),
+        operations(terms).run(Protos.run(call, targets, terms.idempotencyKey())),
         answer -> {
           if (answer.hasTiming()) {
             call.timing().accept(Protos.timing(answer.getTiming()));

@@ -23,11 +23,15 @@ final class Protos {
 
   private Protos() {}
 
-  static RunRequest run(OpCall call, Map<String, Transport.Target> targets) {
+  static RunRequest run(
+      OpCall call, Map<String, Transport.Target> targets, @Nullable String idempotencyKey) {
     var request = RunRequest.newBuilder().setOp(call.op());
     call.inputs().forEach((name, operand) -> request.putInputs(name, input(operand)));
     call.attributes().forEach((name, value) -> request.putAttributes(name, attribute(value)));
     targets.forEach((name, target) -> request.putOutputs(name, target(target)));
+    if (idempotencyKey != null) {
+      request.setIdempotencyKey(idempotencyKey);
+    }
     return request.build();
   }
 

@@ -107,6 +107,27 @@ class RetryTest {
   }
 
   @Test
+  void repeatsCallsThatKeepTheirOutputsUnderOneKey() {
+    try (var server = new FakeServer(disconnect(), json(200, KEPT), json(204, ""));
+        var athanor = Athanor.connect(server.url())) {
+      athanor.relu(PAIR).close();
+      var calls = server.requests.stream().filter(r -> r.method().equals("POST")).toList();
+      assertThat(calls).hasSize(2);
+      var keys = new HashSet<>(calls.stream().map(r -> r.headers().get("idempotency-key")).toList());
+      assertThat(keys).hasSize(1).doesNotContainNull();
+    }
+  }
+
+  @Test
+  void sendsNoKeyWithCallsThatCreateNothing() {
+    try (var server = new FakeServer(problem(400, "shape-mismatch", ""));
+        var athanor = Athanor.connect(server.url())) {
+      failure(() -> athanor.inline().relu(PAIR));
+      assertThat(server.requests.getFirst().headers()).doesNotContainKey("idempotency-key");
+    }
+  }
+
+  @Test
   void createsOnceUnderOneKeyWhenTheConnectionIsLost() {
     try (var server = new FakeServer(disconnect(), json(201, TENSOR), json(204, ""));
         var athanor = Athanor.connect(server.url())) {

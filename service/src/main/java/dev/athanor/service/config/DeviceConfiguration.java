@@ -21,7 +21,9 @@ import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicatedTensors;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Result;
 import dev.athanor.service.run.SelfTest;
 import dev.athanor.service.stream.Drain;
 import dev.athanor.service.stream.StreamPool;
@@ -204,8 +206,18 @@ class DeviceConfiguration {
   }
 
   @Bean
-  IdempotencyKeys creationKeys(TensorStore store) {
-    return new IdempotencyKeys(store::lives);
+  IdempotencyKeys<String> uploadKeys(TensorStore store) {
+    return new IdempotencyKeys<>(store::lives);
+  }
+
+  @Bean
+  IdempotencyKeys<Result> callKeys(TensorStore store) {
+    return new IdempotencyKeys<>(store::lives);
+  }
+
+  @Bean
+  IdempotentCalls idempotentCalls(OpRunner runner, IdempotencyKeys<Result> keys) {
+    return new IdempotentCalls(runner, keys);
   }
 
   @Bean
@@ -309,10 +321,10 @@ class DeviceConfiguration {
 
   /** Removes expired tensors periodically, so that their memory is freed without a request. */
   @Bean
-  Housekeeping housekeeping(TensorStore store, IdempotencyKeys keys) {
+  Housekeeping housekeeping(TensorStore store, List<IdempotencyKeys<?>> keys) {
     return new Housekeeping(() -> {
       store.sweep();
-      keys.sweep();
+      keys.forEach(IdempotencyKeys::sweep);
     });
   }
 

@@ -1,7 +1,9 @@
 package dev.athanor.service.grpc;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.Duration;
+import com.google.protobuf.Message;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.AttributeValue;
@@ -21,8 +23,15 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Result;
 import dev.athanor.service.tensor.TensorInfo;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.security.DigestOutputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Instant;
+import java.util.HexFormat;
 import java.util.List;
 
 /** Converts tensors and descriptions from and to messages without copying elements. */
@@ -111,6 +120,24 @@ final class Messages {
                   Tensors.LONGEST_LEASE_SECONDS));
     }
     return java.time.Duration.ofSeconds(lease.getSeconds());
+  }
+
+  /** Returns the SHA-256 of a message in hexadecimal, the same for equal messages. */
+  static String sha256(Message message) {
+    try {
+      var digest = MessageDigest.getInstance("SHA-256");
+      var out =
+          CodedOutputStream.newInstance(
+              new DigestOutputStream(OutputStream.nullOutputStream(), digest));
+      out.useDeterministicSerialization();
+      message.writeTo(out);
+      out.flush();
+      return HexFormat.of().formatHex(digest.digest());
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java has SHA-256", e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // the stream discards what is written
+    }
   }
 
   private static Timestamp time(Instant instant) {

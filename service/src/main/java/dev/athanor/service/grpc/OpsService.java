@@ -15,6 +15,7 @@ import dev.athanor.ops.Catalogue;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import io.grpc.stub.StreamObserver;
@@ -26,6 +27,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
+  private final IdempotentCalls idempotent;
   private final Metrics metrics;
   private final InlineMemory inline;
   private final GrpcCalls calls;
@@ -33,11 +35,13 @@ class OpsService extends OpsGrpc.OpsImplBase {
   OpsService(
       Catalogue catalogue,
       OpRunner runner,
+      IdempotentCalls idempotent,
       Metrics metrics,
       InlineMemory inline,
       GrpcCalls calls) {
     this.catalogue = catalogue;
     this.runner = runner;
+    this.idempotent = idempotent;
     this.metrics = metrics;
     this.inline = inline;
     this.calls = calls;
@@ -72,7 +76,10 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   private RunResponse run(RunRequest request, RequestMemory memory) {
     var call = RunMessages.call(catalogue, request, GrpcCalls.context(memory));
-    var result = runner.run(call);
+    var result =
+        request.hasIdempotencyKey()
+            ? idempotent.run(call, request.getIdempotencyKey(), Messages.sha256(request))
+            : runner.run(call);
     var answer =
         RunResponse.newBuilder()
             .setOp(call.op().description().name())

@@ -28,6 +28,7 @@ import dev.athanor.service.transfer.Transfers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 import org.springframework.stereotype.Component;
@@ -39,7 +40,7 @@ final class PutHandler {
   private final TensorStore store;
   private final Transfers transfers;
   private final ReplicatedTensors replicated;
-  private final IdempotencyKeys keys;
+  private final IdempotencyKeys<String> keys;
   private final DeviceHealth health;
   private final GrpcSettings settings;
 
@@ -47,7 +48,7 @@ final class PutHandler {
       TensorStore store,
       Transfers transfers,
       ReplicatedTensors replicated,
-      IdempotencyKeys keys,
+      IdempotencyKeys<String> keys,
       DeviceHealth health,
       GrpcSettings settings) {
     this.store = store;
@@ -118,7 +119,10 @@ final class PutHandler {
             () -> {
               try {
                 var created = create(type, options, digested, context);
-                return new Creation(created.handle(), fingerprint(header, digested));
+                return new Creation<>(
+                    created.handle(),
+                    List.of(created.handle()),
+                    fingerprint(header, digested));
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }

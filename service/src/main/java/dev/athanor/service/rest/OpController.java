@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
+import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.PlanView;
@@ -19,6 +20,7 @@ import dev.athanor.service.rest.http.Problems;
 import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.rest.tensors.Media;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
@@ -38,6 +40,7 @@ class OpController {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
+  private final IdempotentCalls idempotent;
   private final Metrics metrics;
   private final RestSettings settings;
   private final DeviceRuntimes runtimes;
@@ -46,12 +49,14 @@ class OpController {
   OpController(
       Catalogue catalogue,
       OpRunner runner,
+      IdempotentCalls idempotent,
       Metrics metrics,
       RestSettings settings,
       DeviceRuntimes runtimes,
       InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
+    this.idempotent = idempotent;
     this.metrics = metrics;
     this.settings = settings;
     this.runtimes = runtimes;
@@ -119,7 +124,9 @@ class OpController {
     var wanted = Media.ofAnswer(request, media, other);
     var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var body = HttpRequests.body(request, limit);
+    var key = request.getHeader("Idempotency-Key");
+    var sent = HttpRequests.body(request, limit);
+    var body = key == null ? sent : new Digested(sent);
     var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
@@ -128,7 +135,10 @@ class OpController {
     } else {
       asked = OpRequest.ofSafetensors(op, request, body, limit, encodable, context);
     }
-    var result = runner.run(asked.call());
+    var result =
+        key == null || !(body instanceof Digested digested)
+            ? runner.run(asked.call())
+            : idempotent.run(asked.call(), key, fingerprint(request, media, digested));
     RunAnswers.timing(response, result.timing());
     response.setHeader("Vary", "Accept");
     if (wanted == Media.SAFETENSORS) {
@@ -136,6 +146,13 @@ class OpController {
     } else {
       json(response, asked, result);
     }
+  }
+
+  private static String fingerprint(HttpServletRequest request, Media media, Digested body)
+      throws IOException {
+    body.drain();
+    return "%s %s?%s#%s"
+        .formatted(media, request.getRequestURI(), request.getQueryString(), body.sha256());
   }
 
   private void json(HttpServletResponse response, OpRequest asked, Result result)

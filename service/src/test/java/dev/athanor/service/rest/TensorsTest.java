@@ -565,7 +565,7 @@ class TensorsTest extends RestTest {
         422,
         "idempotency-key-reused",
         "Idempotency-Key",
-        "this Idempotency-Key was used for a different request; use a new key for a new tensor");
+        "this Idempotency-Key was used for a different request; use a new key for each request");
     once("k2", "{}").then().statusCode(400);
     once("k2", body).then().statusCode(201);
     given().delete("/tensors/" + first).then().statusCode(204);

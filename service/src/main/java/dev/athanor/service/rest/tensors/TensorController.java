@@ -55,7 +55,7 @@ class TensorController {
   private final TensorBodies bodies;
   private final Transfers transfers;
   private final ReplicatedTensors replicated;
-  private final IdempotencyKeys keys;
+  private final IdempotencyKeys<String> keys;
   private final DeviceHealth health;
   private final RestSettings settings;
   private final InlineMemory inline;
@@ -65,7 +65,7 @@ class TensorController {
       TensorBodies bodies,
       Transfers transfers,
       ReplicatedTensors replicated,
-      IdempotencyKeys keys,
+      IdempotencyKeys<String> keys,
       DeviceHealth health,
       RestSettings settings,
       InlineMemory inline) {
@@ -136,7 +136,10 @@ class TensorController {
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
-                return new Creation(created[0].handle(), fingerprint(request, media, body));
+                return new Creation<>(
+                    created[0].handle(),
+                    List.of(created[0].handle()),
+                    fingerprint(request, media, body));
               },
               () -> {
                 try {
