@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A call that failed. {@link #code} tells why: a code of the service, such as {@code
  * shape-mismatch} or {@code queue-full}, or one of the client: {@code unreachable} (no connection,
- * nothing was sent), {@code connection-lost}, {@code tls-failed}, {@code deadline-exceeded}, {@code interrupted},
- * {@code closed}, {@code malformed-answer}.
+ * nothing was sent), {@code connection-lost}, {@code tls-failed}, {@code deadline-exceeded}, {@code
+ * interrupted}, {@code closed}, {@code malformed-answer}.
  */
 public final class AthanorException extends RuntimeException {
 

@@ -45,8 +45,8 @@ final class Failures {
   }
 
   /**
-   * Returns the failure of a connection whose TLS handshake failed. No request was sent, and a retry
-   * would fail again.
+   * Returns the failure of a connection whose TLS handshake failed. No request was sent, and a
+   * retry would fail again.
    */
   static AthanorException tlsFailed(Throwable cause) {
     return new AthanorException(

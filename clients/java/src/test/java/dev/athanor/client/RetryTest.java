@@ -24,13 +24,13 @@ import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -113,7 +113,8 @@ class RetryTest {
       athanor.relu(PAIR).close();
       var calls = server.requests.stream().filter(r -> r.method().equals("POST")).toList();
       assertThat(calls).hasSize(2);
-      var keys = new HashSet<>(calls.stream().map(r -> r.headers().get("idempotency-key")).toList());
+      var keys =
+          new HashSet<>(calls.stream().map(r -> r.headers().get("idempotency-key")).toList());
       assertThat(keys).hasSize(1).doesNotContainNull();
     }
   }
@@ -202,8 +203,7 @@ class RetryTest {
             answer.send(observer);
           }
         };
-    return NettyServerBuilder.forAddress(
-            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+    return NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
         .addService(service)
         .build()
         .start();
@@ -213,7 +213,8 @@ class RetryTest {
     void send(StreamObserver<DescribeResponse> observer);
   }
 
-  private static StatusRuntimeException refusal(io.grpc.Status.Code status, ErrorInfo.Builder info) {
+  private static StatusRuntimeException refusal(
+      io.grpc.Status.Code status, ErrorInfo.Builder info) {
     return StatusProto.toStatusRuntimeException(
         Status.newBuilder()
             .setCode(status.value())

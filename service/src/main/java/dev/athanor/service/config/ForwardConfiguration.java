@@ -40,8 +40,7 @@ class ForwardConfiguration {
   }
 
   @Bean
-  Peers peers(
-      AthanorProperties properties, Handles handles, ObjectProvider<ReplicaClient> client) {
+  Peers peers(AthanorProperties properties, Handles handles, ObjectProvider<ReplicaClient> client) {
     var configured = client.getIfAvailable();
     boolean known = configured != null && !hasCertificates(properties);
     return new Peers(configured, handles, known ? properties.forward().marks() : List.of());

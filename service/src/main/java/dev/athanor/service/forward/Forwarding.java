@@ -6,8 +6,8 @@ import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.rest.http.Connections;
-import dev.athanor.service.rest.http.Problems;
 import dev.athanor.service.rest.http.HttpRequests;
+import dev.athanor.service.rest.http.Problems;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
@@ -78,9 +78,7 @@ public final class Forwarding extends OncePerRequestFilter {
   protected void doFilterInternal(
       HttpServletRequest request, HttpServletResponse response, FilterChain chain)
       throws ServletException, IOException {
-    if (certificates
-        || !HttpRequests.isCallerKnown(request)
-        || HttpRequests.isForwarded(request)) {
+    if (certificates || !HttpRequests.isCallerKnown(request) || HttpRequests.isForwarded(request)) {
       chain.doFilter(request, response);
       return;
     }
@@ -154,7 +152,7 @@ public final class Forwarding extends OncePerRequestFilter {
     if (HttpRequests.isForwarded(request)) {
       throw failure.afterForwarding(handles.replica());
     }
-    var holder = 
+    var holder =
         peers.find(HttpRequests.entry(request).withDeadline(deadline(request)), failure.name());
     if (holder.isEmpty()) {
       throw failure;

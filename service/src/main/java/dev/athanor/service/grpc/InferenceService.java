@@ -44,11 +44,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   private final GrpcCalls calls;
 
   InferenceService(
-      Catalogue catalogue,
-      Models models,
-      Metrics metrics,
-      InlineMemory inline,
-      GrpcCalls calls) {
+      Catalogue catalogue, Models models, Metrics metrics, InlineMemory inline, GrpcCalls calls) {
     this.catalogue = catalogue;
     this.models = models;
     this.metrics = metrics;
@@ -63,8 +59,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
   @Override
   public void serverReady(ServerReadyRequest request, StreamObserver<ServerReadyResponse> answer) {
-    calls.answer(
-        answer, () -> ServerReadyResponse.newBuilder().setReady(models.isReady()).build());
+    calls.answer(answer, () -> ServerReadyResponse.newBuilder().setReady(models.isReady()).build());
   }
 
   @Override

@@ -120,9 +120,7 @@ final class PutHandler {
               try {
                 var created = create(type, options, digested, context);
                 return new Creation<>(
-                    created.handle(),
-                    List.of(created.handle()),
-                    fingerprint(header, digested));
+                    created.handle(), List.of(created.handle()), fingerprint(header, digested));
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }
@@ -173,8 +171,7 @@ final class PutHandler {
             asked.hasDevice() ? asked.getDevice() : null,
             precondition(asked));
     var stored =
-        replicated.store(
-            entry, order, options -> create(type, options, upload, entry.context()));
+        replicated.store(entry, order, options -> create(type, options, upload, entry.context()));
     return response(stored.info()).addAllUnreachable(stored.unreachable()).build();
   }
 

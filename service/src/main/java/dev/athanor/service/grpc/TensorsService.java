@@ -206,7 +206,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
             throw new Failure.Refused(
                 Code.INVALID_ATTRIBUTE, "lease", "lease is missing; give the new lease");
           }
-          var info = tensors().renew(request.getHandle(), Messages.lease(request.getLease(), "lease"));
+          var info =
+              tensors().renew(request.getHandle(), Messages.lease(request.getLease(), "lease"));
           return RenewResponse.newBuilder().setTensor(tensor(info)).build();
         });
   }

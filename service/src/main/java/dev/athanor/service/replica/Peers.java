@@ -1,11 +1,11 @@
 package dev.athanor.service.replica;
 
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.replica.ReplicaClient.Outgoing;
 import dev.athanor.service.replica.ReplicaClient.Reply;
-import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.tensor.Handles;
 import java.io.IOException;
 import java.io.InputStream;

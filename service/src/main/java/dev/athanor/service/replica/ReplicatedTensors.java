@@ -120,8 +120,7 @@ public final class ReplicatedTensors {
       order.precondition.check.accept(
           before.isPresent() ? before : versionElsewhere(request, order.name));
     }
-    var created =
-        creation.create(new TensorOptions(null, order.scope, UPLOAD_LEASE, order.device));
+    var created = creation.create(new TensorOptions(null, order.scope, UPLOAD_LEASE, order.device));
     var run = new Run(request, peers.of(request), tensors, order, created);
     var info = uninterrupted(() -> run.copy(before));
     return new Stored(info, before.isEmpty(), List.copyOf(run.unreachable));
@@ -199,12 +198,7 @@ public final class ReplicatedTensors {
     private List<String> holders = List.of();
     private long version;
 
-    Run(
-        EntryRequest request,
-        Peers peers,
-        TenantTensors tensors,
-        Order order,
-        TensorInfo tensor) {
+    Run(EntryRequest request, Peers peers, TenantTensors tensors, Order order, TensorInfo tensor) {
       this.request = request;
       this.peers = peers;
       this.tensors = tensors;
@@ -428,7 +422,8 @@ public final class ReplicatedTensors {
     for (var mark : others.marks()) {
       if (others.exists(mark)) {
         try {
-          var reply = others.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
+          var reply =
+              others.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
           if (reply.status() == 204) {
             done.add(mark);
           } else {

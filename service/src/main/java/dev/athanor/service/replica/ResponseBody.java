@@ -16,7 +16,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** The body of a replica's response, fetched piece by piece. */
-public final class ResponseBody implements HttpResponse.BodySubscriber<ResponseBody>, AutoCloseable {
+public final class ResponseBody
+    implements HttpResponse.BodySubscriber<ResponseBody>, AutoCloseable {
 
   /** What arrives: bytes, or the end. */
   private sealed interface Event {

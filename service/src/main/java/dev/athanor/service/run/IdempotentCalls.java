@@ -33,11 +33,12 @@ public final class IdempotentCalls {
     if (call.outputs().isEmpty()) {
       throw rejected("this request names none");
     }
-    call.outputs().forEach((name, target) -> {
-      if (!(target.destination() instanceof Destination.Keep)) {
-        throw rejected("%s is not".formatted(name));
-      }
-    });
+    call.outputs()
+        .forEach((name, target) -> {
+          if (!(target.destination() instanceof Destination.Keep)) {
+            throw rejected("%s is not".formatted(name));
+          }
+        });
     var kept =
         new Call(call.op(), call.inputs(), call.attributes(), call.outputs(), null, call.context());
     return keys.once(

@@ -200,7 +200,8 @@ final class Outputs {
     var buffer = out.value.tensor().buffer();
     scratch.keep(buffer);
     return new Result.Output.Resident(
-        Objects.requireNonNull(out.charge).add(out.value.type(), storage, buffer, TensorOptions.NONE));
+        Objects.requireNonNull(out.charge)
+            .add(out.value.type(), storage, buffer, TensorOptions.NONE));
   }
 
   /**

@@ -56,7 +56,8 @@ public final class IdempotencyKeys<T> {
    * @param fingerprint computes the fingerprint of this request; called instead of {@code create}
    * @throws Failure.Refused with {@code idempotency-key-reused} if the key belongs to a different
    *     request, or {@code invalid-attribute} unless it has 1 to 255 characters
-   * @throws Failure.DeadlineExceeded if the deadline passes while another request creates the tensor
+   * @throws Failure.DeadlineExceeded if the deadline passes while another request creates the
+   *     tensor
    */
   public T once(
       Tenant tenant,
@@ -110,8 +111,7 @@ public final class IdempotencyKeys<T> {
   }
 
   /** Waits for a creation; null if it failed, so that the caller retries. */
-  private @Nullable Creation<T> await(
-      CompletableFuture<Creation<T>> first, Deadline deadline) {
+  private @Nullable Creation<T> await(CompletableFuture<Creation<T>> first, Deadline deadline) {
     try {
       return first.get(Math.max(deadline.remainingNanos(), 0), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {

@@ -323,10 +323,12 @@ public final class TensorStore {
   /** Selects and pins tensors to spill. */
   private List<Entry> idle(DeviceStorage storage, long needed) {
     return guarded(() -> {
-      long available = settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
+      long available =
+          settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
       var idle =
           entries.values().stream()
-              .filter(entry -> entry.storage.equals(storage) && entry.pins == 0 && entry.buffer != null)
+              .filter(
+                  entry -> entry.storage.equals(storage) && entry.pins == 0 && entry.buffer != null)
               .sorted(Comparator.comparing(entry -> entry.lastUse))
               .toList();
       var chosen = new ArrayList<Entry>();

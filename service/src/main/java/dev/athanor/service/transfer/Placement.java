@@ -115,7 +115,9 @@ public final class Placement {
   }
 
   private static Optional<DeviceStorage> largestShare(Map<DeviceStorage, Long> bytesByStorage) {
-    return bytesByStorage.entrySet().stream().max(Map.Entry.comparingByValue()).map(Map.Entry::getKey);
+    return bytesByStorage.entrySet().stream()
+        .max(Map.Entry.comparingByValue())
+        .map(Map.Entry::getKey);
   }
 
   DeviceRuntime at(DeviceStorage storage) {

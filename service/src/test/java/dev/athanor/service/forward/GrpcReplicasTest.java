@@ -74,9 +74,7 @@ class GrpcReplicasTest {
 
   private static ApiKey.NewKey key(String tenant) {
     return ApiKey.create(
-        new Tenant(tenant),
-        Scope.list("ops:run,tensors:read,tensors:write"),
-        new SecureRandom());
+        new Tenant(tenant), Scope.list("ops:run,tensors:read,tensors:write"), new SecureRandom());
   }
 
   private static int freePort() throws IOException {
@@ -212,8 +210,7 @@ class GrpcReplicasTest {
     assertThat(info.getMetadataMap())
         .containsEntry("replica", "2")
         .containsEntry("url", "http://127.0.0.2:" + port);
-    assertThat(thrown)
-        .hasMessageContaining("w belongs to replica 2; send the request there");
+    assertThat(thrown).hasMessageContaining("w belongs to replica 2; send the request there");
   }
 
   private static ErrorInfo info(Throwable thrown) {
@@ -267,8 +264,8 @@ class GrpcReplicasTest {
     expectOwner(() -> describe(LAB, "3", "w"));
     expectOwner(() -> read("3"));
     var input = InputTensor.newBuilder().setHandle("w").build();
-    expectOwner(() ->
-        ops("3").run(RunRequest.newBuilder().setOp("relu").putInputs("x", input).build()));
+    expectOwner(
+        () -> ops("3").run(RunRequest.newBuilder().setOp("relu").putInputs("x", input).build()));
     var step = PipelineStep.newBuilder().setOp("relu").putInputs("x", "w").putOutputs("y", "y");
     expectOwner(() -> ops("3").runPipeline(RunPipelineRequest.newBuilder().addSteps(step).build()));
     var inference = as(LAB, GRPCInferenceServiceGrpc.newBlockingStub(channel("3")));

@@ -101,8 +101,7 @@ class AccessTest {
 
     @Override
     public void run(RunRequest request, StreamObserver<RunResponse> answer) {
-      answer.onNext(
-          RunResponse.newBuilder().setOp(GrpcCalls.context().tenant().name()).build());
+      answer.onNext(RunResponse.newBuilder().setOp(GrpcCalls.context().tenant().name()).build());
       answer.onCompleted();
     }
   }

@@ -40,9 +40,7 @@ class StoredTensorsTest extends GrpcTest {
   }
 
   private Tensor describe(String handle) {
-    return tensors()
-        .describe(DescribeRequest.newBuilder().setHandle(handle).build())
-        .getTensor();
+    return tensors().describe(DescribeRequest.newBuilder().setHandle(handle).build()).getTensor();
   }
 
   private float[] read(String handle) {
@@ -52,7 +50,8 @@ class StoredTensorsTest extends GrpcTest {
         .forEachRemaining(answer -> {
           if (answer.getMessageCase() == GetResponse.MessageCase.CHUNK) {
             values[0] =
-                Float.intBitsToFloat(Integer.reverseBytes(answer.getChunk().asReadOnlyByteBuffer().getInt()));
+                Float.intBitsToFloat(
+                    Integer.reverseBytes(answer.getChunk().asReadOnlyByteBuffer().getInt()));
           }
         });
     return values;

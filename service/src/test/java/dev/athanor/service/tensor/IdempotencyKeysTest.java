@@ -51,9 +51,7 @@ class IdempotencyKeysTest {
         .isThrownBy(() -> once(Deadline.in(20), creation("t_2")))
         .withMessage("the call did not finish within its deadline of 20 ms; no result was stored");
 
-    var patient =
-        CompletableFuture.supplyAsync(
-            () -> once(Deadline.in(600_000), creation("t_3")));
+    var patient = CompletableFuture.supplyAsync(() -> once(Deadline.in(600_000), creation("t_3")));
     body.complete(creation("t_1"));
     assertThat(first.join()).isEqualTo("t_1");
     assertThat(patient.join()).isEqualTo("t_1");

@@ -200,7 +200,9 @@ class NamedTensorController {
     }
     if (version == 0) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "version", "version is missing; it orders the tensors stored under a name");
+          Code.INVALID_ATTRIBUTE,
+          "version",
+          "version is missing; it orders the tensors stored under a name");
     }
     return new Notice(handle, new Copy(version, replicas, Duration.ofSeconds(seconds)));
   }

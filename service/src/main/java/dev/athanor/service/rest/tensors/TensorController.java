@@ -218,7 +218,8 @@ class TensorController {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
-    var lease = Json.read(HttpRequests.body(request, settings.maxBodyBytes()), TensorController::lease);
+    var lease =
+        Json.read(HttpRequests.body(request, settings.maxBodyBytes()), TensorController::lease);
     TensorAnswers.send(response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease));
   }
 
@@ -243,7 +244,9 @@ class TensorController {
     }
     if (lease == null) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "ttlSeconds", "ttlSeconds is missing; give the new lease in seconds");
+          Code.INVALID_ATTRIBUTE,
+          "ttlSeconds",
+          "ttlSeconds is missing; give the new lease in seconds");
     }
     return lease;
   }
