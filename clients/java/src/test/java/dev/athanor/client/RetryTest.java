@@ -124,7 +124,7 @@ class RetryTest {
     try (var server = new FakeServer(problem(400, "shape-mismatch", ""));
         var athanor = Athanor.connect(server.url())) {
       failure(() -> athanor.inline().relu(PAIR));
-      assertThat(server.requests.getFirst().headers()).doesNotContainKey("idempotency-key");
+      assertThat(server.requests.get(0).headers()).doesNotContainKey("idempotency-key");
     }
   }
 
