@@ -58,6 +58,19 @@ class CallsTest(unittest.TestCase):
             client.upload(X), client.upload(X)
         self.assertNotEqual(*(one.headers["Idempotency-Key"] for one in script.asked_for("POST")))
 
+    def test_a_call_that_keeps_its_outputs_is_repeated_with_its_key(self) -> None:
+        with Scripted(CUT, RAN, GONE) as script:
+            self.connect(script).relu(X)
+        asked = script.asked_for("POST")
+        self.assertEqual(2, len(asked))
+        self.assertEqual(1, len({one.headers["Idempotency-Key"] for one in asked}))
+
+    def test_a_call_that_writes_into_a_tensor_has_no_key(self) -> None:
+        with Scripted(CREATED, RAN, GONE) as script:
+            client = self.connect(script)
+            client.relu(X, out=client.upload(X))
+        self.assertNotIn("Idempotency-Key", script.asked_for("POST", "/ops")[0].headers)
+
     def test_retries_are_limited(self) -> None:
         with Scripted(BUSY) as script:
             e = self.error(lambda: self.connect(script, retries=2).upload(X))

@@ -220,13 +220,16 @@ class Core(Caller):
             for name, one in inputs.items()
             if one is not None and not isinstance(one, BaseTensor)
         }
+        headers = {"Content-Type": SAFETENSORS, "Accept": accept}
+        if outputs and all(target == "handle" for target in outputs.values()):
+            headers["Idempotency-Key"] = uuid.uuid4().hex
         return (
             yield from self.call(
                 "POST",
                 f"/ops/{quote(op, safe='')}",
                 {**attributes, **handles, **outputs},
                 encode_safetensors(arrays),
-                {"Content-Type": SAFETENSORS, "Accept": accept},
+                headers,
                 timeout=timeout,
                 repeatable=not set(handles.values()) & set(outputs.values()),
             )

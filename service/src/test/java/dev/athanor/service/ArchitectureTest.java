@@ -114,7 +114,7 @@ class ArchitectureTest {
   void onlyForwardingConnects() {
     noClasses()
         .that()
-        .resideOutsideOfPackage("dev.athanor.service.forward")
+        .resideOutsideOfPackages("dev.athanor.service.forward", "dev.athanor.service.replica")
         .should()
         .dependOnClassesThat(
             resideInAnyPackage("java.net.http", "org.springframework.web.client")
@@ -142,6 +142,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.service.transfer")
         .layer("run")
         .definedBy("dev.athanor.service.run")
+        .layer("replica")
+        .definedBy("dev.athanor.service.replica")
         .layer("openinference")
         .definedBy("dev.athanor.service.openinference")
         .layer("rest.http")
@@ -166,10 +168,13 @@ class ArchitectureTest {
         .mayOnlyBeAccessedByLayers("rest", "config")
         .whereLayer("openinference")
         .mayOnlyBeAccessedByLayers("rest", "rest.http", "grpc", "config")
+        .whereLayer("replica")
+        .mayOnlyBeAccessedByLayers("forward", "rest", "rest.http", "grpc", "config")
         .whereLayer("run")
         .mayOnlyBeAccessedByLayers("openinference", "rest", "rest.http", "grpc", "config")
         .whereLayer("transfer")
-        .mayOnlyBeAccessedByLayers("run", "openinference", "rest", "rest.http", "grpc", "config")
+        .mayOnlyBeAccessedByLayers(
+            "run", "replica", "openinference", "rest", "rest.http", "grpc", "config")
         .check(CLASSES);
   }
 
@@ -186,6 +191,7 @@ class ArchitectureTest {
         "rest",
         "rest.http",
         "forward",
+        "replica",
         "grpc",
         "config",
         "security",

@@ -51,7 +51,7 @@ public final class ApiKeyCommand {
               description = "adds the line to this file instead of printing it")
           @Nullable Path file) {
     var made =
-        ApiKey.make(
+        ApiKey.create(
             checked("--tenant", () -> new Tenant(tenant)),
             checked("--scopes", () -> Scope.list(scopes)),
             new SecureRandom());

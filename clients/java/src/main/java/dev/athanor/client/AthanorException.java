@@ -8,13 +8,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * A call that failed. {@link #code} tells why: a code of the service, such as {@code
  * shape-mismatch} or {@code queue-full}, or one of the client: {@code unreachable} (no connection,
- * nothing was sent), {@code connection-lost}, {@code deadline-exceeded}, {@code interrupted},
- * {@code closed}, {@code malformed-answer}.
+ * nothing was sent), {@code connection-lost}, {@code tls-failed}, {@code deadline-exceeded}, {@code
+ * interrupted}, {@code closed}, {@code malformed-answer}.
  */
 public final class AthanorException extends RuntimeException {
 
   static final String UNREACHABLE = "unreachable";
   static final String CONNECTION_LOST = "connection-lost";
+  static final String TLS_FAILED = "tls-failed";
   static final String DEADLINE_EXCEEDED = "deadline-exceeded";
 
   /** What the service said of a failure; {@code status} is 0 if it said nothing. */

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpTimeoutException;
+import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 
@@ -26,6 +27,9 @@ final class Failures {
       return new AthanorException(
           AthanorException.UNREACHABLE, "The service cannot be reached: " + thrown, thrown);
     }
+    if (thrown instanceof SSLHandshakeException) {
+      return tlsFailed(thrown);
+    }
     if (thrown instanceof HttpTimeoutException) {
       return deadlineExceeded(thrown);
     }
@@ -38,6 +42,18 @@ final class Failures {
           "malformed-answer", "The answer is malformed: " + thrown.getMessage(), thrown);
     }
     return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+  }
+
+  /**
+   * Returns the failure of a connection whose TLS handshake failed. No request was sent, and a
+   * retry would fail again.
+   */
+  static AthanorException tlsFailed(Throwable cause) {
+    return new AthanorException(
+        AthanorException.TLS_FAILED,
+        "The TLS handshake failed: %s. The trust store must contain the issuer of the service's certificate, and the certificate must name the host of the URL."
+            .formatted(cause.getMessage()),
+        cause);
   }
 
   static AthanorException deadlineExceeded(@Nullable Throwable cause) {

@@ -5,9 +5,11 @@ import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import io.grpc.Status;
 import io.grpc.protobuf.StatusProto;
+import java.net.ConnectException;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
+import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 
 /** Gives failures over gRPC the code, status and members that they have over HTTP. */
@@ -38,6 +40,7 @@ final class GrpcFailures {
           Map.entry("internal", 500),
           Map.entry("draining", 503),
           Map.entry("identity-provider-unavailable", 503),
+          Map.entry("replica-unavailable", 503),
           Map.entry("device-lost", 503),
           Map.entry("deadline-exceeded", 504),
           Map.entry("out-of-device-memory", 507));
@@ -90,12 +93,7 @@ final class GrpcFailures {
     var detail = status.getDescription() == null ? status.toString() : status.getDescription();
     return switch (status.getCode()) {
       case DEADLINE_EXCEEDED -> Failures.deadlineExceeded(thrown);
-      case UNAVAILABLE ->
-          status.getCause() instanceof java.net.ConnectException
-              ? new AthanorException(
-                  AthanorException.UNREACHABLE, "The service cannot be reached: " + detail, thrown)
-              : new AthanorException(
-                  AthanorException.CONNECTION_LOST, "The connection was lost: " + detail, thrown);
+      case UNAVAILABLE -> unavailable(status.getCause(), detail, thrown);
       case RESOURCE_EXHAUSTED ->
           new AthanorException(AthanorException.Problem.of("too-large", 413, detail), thrown);
       default -> {
@@ -104,5 +102,19 @@ final class GrpcFailures {
             AthanorException.Problem.of(code, STATUSES.getOrDefault(code, 500), detail), thrown);
       }
     };
+  }
+
+  private static AthanorException unavailable(
+      @Nullable Throwable cause, String detail, Throwable thrown) {
+    for (var each = cause; each != null; each = each.getCause()) {
+      if (each instanceof SSLHandshakeException) {
+        return Failures.tlsFailed(each);
+      }
+    }
+    return cause instanceof ConnectException
+        ? new AthanorException(
+            AthanorException.UNREACHABLE, "The service cannot be reached: " + detail, thrown)
+        : new AthanorException(
+            AthanorException.CONNECTION_LOST, "The connection was lost: " + detail, thrown);
   }
 }

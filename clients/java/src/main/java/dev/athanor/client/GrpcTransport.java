@@ -9,6 +9,7 @@ import dev.athanor.api.v1.GetRequest;
 import dev.athanor.api.v1.GetResponse;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.ListRequest;
+import dev.athanor.api.v1.NamedTensor;
 import dev.athanor.api.v1.NewTensor;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.PutHeader;
@@ -93,7 +94,7 @@ final class GrpcTransport implements Transport {
   public CompletableFuture<Map<String, Output>> run(
       OpCall call, Map<String, Target> targets, Terms terms) {
     return unary(
-        operations(terms).run(Protos.run(call, targets)),
+        operations(terms).run(Protos.run(call, targets, terms.idempotencyKey())),
         answer -> {
           if (answer.hasTiming()) {
             call.timing().accept(Protos.timing(answer.getTiming()));
@@ -134,8 +135,22 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<TensorInfo> store(
       String name, HostTensor values, StoreOptions options, Terms terms) {
-    throw new UnsupportedOperationException(
-        "Tensors are stored under names over HTTP only; connect to http:// or https://.");
+    var tensor = NamedTensor.newBuilder().setName(name);
+    if (options.replicas == StoreOptions.ALL) {
+      tensor.setAllReplicas(true);
+    } else {
+      tensor.setReplicas(options.replicas);
+    }
+    if (options.scope != null) {
+      tensor.setScope(options.scope);
+    }
+    if (options.device != null) {
+      tensor.setDevice(options.device);
+    }
+    if (options.lease != null) {
+      tensor.setLease(Duration.newBuilder().setSeconds(options.lease.toSeconds()));
+    }
+    return put(header(values).setStore(tensor), values, terms);
   }
 
   @Override

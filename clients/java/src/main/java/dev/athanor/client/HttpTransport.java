@@ -63,6 +63,7 @@ final class HttpTransport implements Transport {
                 .header("Content-Type", JSON)
                 .POST(Bodies.of(List.of(Json.op(call, targets))));
     request.header("Accept", inline ? SAFETENSORS : JSON);
+    addKey(request, terms);
     return send(
         request,
         Bodies.toBuffer(),
@@ -117,10 +118,14 @@ final class HttpTransport implements Transport {
         request("/tensors", query, terms)
             .header("Content-Type", BYTES)
             .POST(Bodies.of(List.of(values.buffer())));
+    addKey(request, terms);
+    return send(request, Json::tensor);
+  }
+
+  private static void addKey(HttpRequest.Builder request, Terms terms) {
     if (terms.idempotencyKey() != null) {
       request.header("Idempotency-Key", terms.idempotencyKey());
     }
-    return send(request, Json::tensor);
   }
 
   @Override
@@ -129,7 +134,9 @@ final class HttpTransport implements Transport {
     var query = new LinkedHashMap<String, String>();
     query.put("dtype", values.dtype().text());
     query.put("shape", Shapes.text(values.shape()));
-    query.put("replicas", options.replicas);
+    query.put(
+        "replicas",
+        options.replicas == StoreOptions.ALL ? "all" : Integer.toString(options.replicas));
     put(query, "scope", options.scope);
     put(query, "device", options.device);
     put(query, "ttlSeconds", options.lease == null ? null : options.lease.toSeconds());

@@ -23,11 +23,15 @@ final class Protos {
 
   private Protos() {}
 
-  static RunRequest run(OpCall call, Map<String, Transport.Target> targets) {
+  static RunRequest run(
+      OpCall call, Map<String, Transport.Target> targets, @Nullable String idempotencyKey) {
     var request = RunRequest.newBuilder().setOp(call.op());
     call.inputs().forEach((name, operand) -> request.putInputs(name, input(operand)));
     call.attributes().forEach((name, value) -> request.putAttributes(name, attribute(value)));
     targets.forEach((name, target) -> request.putOutputs(name, target(target)));
+    if (idempotencyKey != null) {
+      request.setIdempotencyKey(idempotencyKey);
+    }
     return request.build();
   }
 
@@ -115,7 +119,7 @@ final class Protos {
     return new TensorInfo(
         tensor.getHandle(),
         tensor.hasName() ? Optional.of(tensor.getName()) : Optional.empty(),
-        List.of(),
+        tensor.getReplicasList(),
         tensor.hasScope() ? Optional.of(tensor.getScope()) : Optional.empty(),
         DType.of(tensor.getDtype()),
         tensor.getShapeList(),

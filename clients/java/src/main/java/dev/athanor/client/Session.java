@@ -123,7 +123,10 @@ final class Session implements AutoCloseable {
 
   private CompletableFuture<Map<String, Transport.Output>> run(
       OpCall call, Map<String, Transport.Target> targets) {
-    var kind = new Call(call.into().isEmpty(), call.deadline(), call.priority(), null);
+    boolean creates =
+        !targets.isEmpty() && targets.values().stream().allMatch(Transport.Target.KEEP::equals);
+    var key = creates ? UUID.randomUUID().toString() : null;
+    var kind = new Call(call.into().isEmpty(), call.deadline(), call.priority(), key);
     var outputs = call(call.op(), kind, (to, terms) -> to.run(call, targets, terms));
     return Futures.keeping(call, outputs);
   }

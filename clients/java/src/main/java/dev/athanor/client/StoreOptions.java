@@ -6,7 +6,10 @@ import org.jspecify.annotations.Nullable;
 /** Options of storing a tensor under a name. */
 public final class StoreOptions {
 
-  String replicas = "1";
+  /** Every replica gets a copy. */
+  static final int ALL = 0;
+
+  int replicas = 1;
   @Nullable String scope;
   @Nullable String device;
   @Nullable Duration lease;
@@ -20,13 +23,13 @@ public final class StoreOptions {
       throw new IllegalArgumentException(
           "A tensor cannot be stored on %d replicas; store it on at least 1.".formatted(count));
     }
-    replicas = Integer.toString(count);
+    replicas = count;
     return this;
   }
 
   /** Stores a copy on every replica. */
   public StoreOptions allReplicas() {
-    replicas = "all";
+    replicas = ALL;
     return this;
   }
 

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param end when the deadline passes, as {@link System#nanoTime} counts
  * @param priority 0 for the service's default
- * @param idempotencyKey of a creation
+ * @param idempotencyKey of a request that creates tensors; null for others
  */
 record Terms(long end, int priority, @Nullable String idempotencyKey) {
 

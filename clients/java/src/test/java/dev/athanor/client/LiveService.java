@@ -44,22 +44,34 @@ final class LiveService {
     try {
       httpPort = freePort();
       grpcPort = freePort();
-      var log = Files.createTempFile("athanor-client-test-", ".log");
-      var process =
-          new ProcessBuilder(command())
-              .redirectErrorStream(true)
-              .redirectOutput(log.toFile())
-              .start();
-      Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
-      awaitReady(process, log);
-      Files.delete(log);
+      Process unused = start(httpPort, grpcPort, Athanor.builder("http://127.0.0.1:" + httpPort));
       started = true;
     } catch (IOException | InterruptedException e) {
       throw new IllegalStateException(e);
     }
   }
 
-  private static List<String> command() {
+  /**
+   * Starts a service, which ends with the tests at the latest, and waits until it is ready.
+   *
+   * @param probe a client of this service
+   * @param settings such as {@code server.ssl.bundle=web}
+   */
+  static Process start(int httpPort, int grpcPort, AthanorBuilder probe, String... settings)
+      throws IOException, InterruptedException {
+    var log = Files.createTempFile("athanor-client-test-", ".log");
+    var process =
+        new ProcessBuilder(command(httpPort, grpcPort, settings))
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile())
+            .start();
+    Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
+    awaitReady(process, log, probe);
+    Files.delete(log);
+    return process;
+  }
+
+  private static List<String> command(int httpPort, int grpcPort, String... settings) {
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"));
@@ -68,19 +80,22 @@ final class LiveService {
     command.add("--athanor.device=emulator");
     command.add("--server.port=" + httpPort);
     command.add("--spring.grpc.server.port=" + grpcPort);
+    for (var setting : settings) {
+      command.add("--" + setting);
+    }
     return command;
   }
 
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       return socket.getLocalPort();
     }
   }
 
-  private static void awaitReady(Process process, Path log)
+  private static void awaitReady(Process process, Path log, AthanorBuilder probe)
       throws IOException, InterruptedException {
     long end = System.nanoTime() + LONGEST_START;
-    try (var athanor = Athanor.builder("http://127.0.0.1:" + httpPort).maxRetries(0).build()) {
+    try (var athanor = probe.maxRetries(0).build()) {
       while (System.nanoTime() < end) {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
           throw new IllegalStateException("The service ended:\n" + Files.readString(log));

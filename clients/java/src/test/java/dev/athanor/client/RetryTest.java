@@ -9,12 +9,28 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import com.google.protobuf.Any;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.Status;
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.DescribeResponse;
+import dev.athanor.api.v1.Tensor;
+import dev.athanor.api.v1.TensorsGrpc;
+import io.grpc.Server;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -91,6 +107,28 @@ class RetryTest {
   }
 
   @Test
+  void repeatsCallsThatKeepTheirOutputsUnderOneKey() {
+    try (var server = new FakeServer(disconnect(), json(200, KEPT), json(204, ""));
+        var athanor = Athanor.connect(server.url())) {
+      athanor.relu(PAIR).close();
+      var calls = server.requests.stream().filter(r -> r.method().equals("POST")).toList();
+      assertThat(calls).hasSize(2);
+      var keys =
+          new HashSet<>(calls.stream().map(r -> r.headers().get("idempotency-key")).toList());
+      assertThat(keys).hasSize(1).doesNotContainNull();
+    }
+  }
+
+  @Test
+  void sendsNoKeyWithCallsThatCreateNothing() {
+    try (var server = new FakeServer(problem(400, "shape-mismatch", ""));
+        var athanor = Athanor.connect(server.url())) {
+      failure(() -> athanor.inline().relu(PAIR));
+      assertThat(server.requests.get(0).headers()).doesNotContainKey("idempotency-key");
+    }
+  }
+
+  @Test
   void createsOnceUnderOneKeyWhenTheConnectionIsLost() {
     try (var server = new FakeServer(disconnect(), json(201, TENSOR), json(204, ""));
         var athanor = Athanor.connect(server.url())) {
@@ -153,6 +191,87 @@ class RetryTest {
       assertThat(failure.status()).isEqualTo(421);
       assertThat(first.requests).hasSize(2);
       assertThat(second.requests).hasSize(2);
+    }
+  }
+
+  /** Answers descriptions of tensors over gRPC. */
+  private static Server grpc(Describing answer) throws IOException {
+    var service =
+        new TensorsGrpc.TensorsImplBase() {
+          @Override
+          public void describe(DescribeRequest request, StreamObserver<DescribeResponse> observer) {
+            answer.send(observer);
+          }
+        };
+    return NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+        .addService(service)
+        .build()
+        .start();
+  }
+
+  private interface Describing {
+    void send(StreamObserver<DescribeResponse> observer);
+  }
+
+  private static StatusRuntimeException refusal(
+      io.grpc.Status.Code status, ErrorInfo.Builder info) {
+    return StatusProto.toStatusRuntimeException(
+        Status.newBuilder()
+            .setCode(status.value())
+            .setMessage("Said so.")
+            .addDetails(Any.pack(info.setDomain("athanor").build()))
+            .build());
+  }
+
+  @Test
+  void followsTheOwnerOfANameOverGrpc() throws IOException {
+    var wrong =
+        refusal(
+            io.grpc.Status.Code.FAILED_PRECONDITION,
+            ErrorInfo.newBuilder().setReason("wrong-replica").putMetadata("replica", "1"));
+    var owner =
+        grpc(observer -> {
+          observer.onNext(
+              DescribeResponse.newBuilder()
+                  .setTensor(Tensor.newBuilder().setHandle("t_00_1").setDtype("f32"))
+                  .build());
+          observer.onCompleted();
+        });
+    var first = grpc(observer -> observer.onError(wrong));
+    var url = "grpc://127.0.0.1:";
+    try (var athanor =
+            Athanor.builder(url + first.getPort()).replica("1", url + owner.getPort()).build();
+        var unaware = Athanor.connect(url + first.getPort())) {
+      assertThat(athanor.attach("w").describe().handle()).isEqualTo("t_00_1");
+      var failure = failure(() -> unaware.attach("w"));
+      assertThat(failure.code()).isEqualTo("wrong-replica");
+      assertThat(failure.status()).isEqualTo(421);
+      assertThat(failure.replica()).contains("1");
+    } finally {
+      first.shutdownNow();
+      owner.shutdownNow();
+    }
+  }
+
+  @Test
+  void retriesOverGrpcWhileTheOwnerIsUnavailable() throws IOException {
+    var unavailable =
+        refusal(
+            io.grpc.Status.Code.UNAVAILABLE,
+            ErrorInfo.newBuilder().setReason("replica-unavailable"));
+    var attempts = new AtomicInteger();
+    var server =
+        grpc(observer -> {
+          attempts.incrementAndGet();
+          observer.onError(unavailable);
+        });
+    try (var athanor =
+        Athanor.builder("grpc://127.0.0.1:" + server.getPort()).maxRetries(1).build()) {
+      var failure = failure(() -> athanor.attach("w"));
+      assertThat(failure.status()).isEqualTo(503);
+      assertThat(attempts).hasValue(2);
+    } finally {
+      server.shutdownNow();
     }
   }
 

@@ -63,18 +63,18 @@ class TensorsTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> athanor.store("w", MATRIX, o -> o.replicas(0)))
         .withMessage("A tensor cannot be stored on 0 replicas; store it on at least 1.");
-    if (url.startsWith("grpc")) {
-      assertThatExceptionOfType(UnsupportedOperationException.class)
-          .isThrownBy(() -> athanor.store("w", MATRIX))
-          .withMessage(
-              "Tensors are stored under names over HTTP only; connect to http:// or https://.");
-    }
-    var http = url.startsWith("grpc") ? LiveService.http() : url;
-    try (var other = Athanor.connect(http);
-        var stored = other.store("w", MATRIX, o -> o.allReplicas().lease(Duration.ofMinutes(5)))) {
+    try (var stored =
+        athanor.store(
+            "w", MATRIX, o -> o.allReplicas().scope("job7").lease(Duration.ofMinutes(5)))) {
       assertThat(stored.handle()).isEqualTo("w");
       assertThat(stored.describe().replicas()).hasSize(1);
-      other.store("w", MATRIX);
+      assertThat(stored.describe().scope()).contains("job7");
+      assertThat(stored.describe().expiresAt()).isPresent();
+      assertThatExceptionOfType(AthanorException.class)
+          .isThrownBy(() -> athanor.store("w", MATRIX, o -> o.replicas(2)))
+          .withMessageContaining("the number of replicas that this one can copy to");
+      athanor.store("w", MATRIX);
+      assertThat(stored.describe().expiresAt()).isEmpty();
       var w = athanor.attach("w");
       assertThat(w.handle()).isEqualTo("w");
       assertThat(athanor.inline().relu(w).toFloats()).containsExactly(1, 2, 3, 4);

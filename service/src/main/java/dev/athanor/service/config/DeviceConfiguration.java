@@ -18,8 +18,12 @@ import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Result;
 import dev.athanor.service.run.SelfTest;
 import dev.athanor.service.stream.Drain;
 import dev.athanor.service.stream.StreamPool;
@@ -187,7 +191,7 @@ class DeviceConfiguration {
   TensorStore tensorStore(
       Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes runtimes) {
     var store = new TensorStore(handles, properties.tensors(), properties.quota(), clock);
-    runtimes.onShortage(store::makeRoom);
+    runtimes.onShortage(store::spillIdle);
     return store;
   }
 
@@ -202,8 +206,18 @@ class DeviceConfiguration {
   }
 
   @Bean
-  IdempotencyKeys creationKeys(TensorStore store) {
-    return new IdempotencyKeys(store::lives);
+  IdempotencyKeys<String> uploadKeys(TensorStore store) {
+    return new IdempotencyKeys<>(store::lives);
+  }
+
+  @Bean
+  IdempotencyKeys<Result> callKeys(TensorStore store) {
+    return new IdempotencyKeys<>(store::lives);
+  }
+
+  @Bean
+  IdempotentCalls idempotentCalls(OpRunner runner, IdempotencyKeys<Result> keys) {
+    return new IdempotentCalls(runner, keys);
   }
 
   @Bean
@@ -264,6 +278,12 @@ class DeviceConfiguration {
   }
 
   @Bean
+  ReplicatedTensors replicatedTensors(
+      Peers peers, Handles handles, TensorStore store, Transfers transfers) {
+    return new ReplicatedTensors(peers, handles, store, transfers);
+  }
+
+  @Bean
   Drain drain(StreamPool streams, AthanorProperties properties) {
     return new Drain(streams, properties.run());
   }
@@ -301,10 +321,10 @@ class DeviceConfiguration {
 
   /** Removes expired tensors periodically, so that their memory is freed without a request. */
   @Bean
-  Housekeeping housekeeping(TensorStore store, IdempotencyKeys keys) {
+  Housekeeping housekeeping(TensorStore store, List<IdempotencyKeys<?>> keys) {
     return new Housekeeping(() -> {
       store.sweep();
-      keys.sweep();
+      keys.forEach(IdempotencyKeys::sweep);
     });
   }
 

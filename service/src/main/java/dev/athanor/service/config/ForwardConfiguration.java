@@ -3,10 +3,14 @@ package dev.athanor.service.config;
 import dev.athanor.service.forward.Forwarding;
 import dev.athanor.service.forward.ReplicaHeader;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.security.SecuritySettings.Mode;
 import dev.athanor.service.tensor.Handles;
 import java.security.NoSuchAlgorithmException;
+import java.util.List;
 import javax.net.ssl.SSLContext;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnExpression;
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.annotation.Bean;
@@ -24,16 +28,39 @@ class ForwardConfiguration {
 
   @Bean
   @ConditionalOnExpression("!'${athanor.forward.url:}'.isEmpty()")
-  Forwarding forwarding(
+  ReplicaClient replicaClient(
       AthanorProperties properties, Handles handles, Metrics metrics, SslBundles bundles)
       throws NoSuchAlgorithmException {
     String bundle = properties.forward().sslBundle();
-    return new Forwarding(
+    return new ReplicaClient(
         properties.forward(),
         bundle.isEmpty() ? SSLContext.getDefault() : bundles.getBundle(bundle).createSslContext(),
+        handles.replica(),
+        metrics);
+  }
+
+  @Bean
+  Peers peers(AthanorProperties properties, Handles handles, ObjectProvider<ReplicaClient> client) {
+    var configured = client.getIfAvailable();
+    boolean known = configured != null && !hasCertificates(properties);
+    return new Peers(configured, handles, known ? properties.forward().marks() : List.of());
+  }
+
+  /** Whether clients authenticate by certificates, which cannot be passed on. */
+  private static boolean hasCertificates(AthanorProperties properties) {
+    return properties.security().mode() == Mode.MTLS;
+  }
+
+  @Bean
+  @ConditionalOnExpression("!'${athanor.forward.url:}'.isEmpty()")
+  Forwarding forwarding(
+      AthanorProperties properties, ReplicaClient client, Peers peers, Handles handles) {
+    return new Forwarding(
+        properties.forward(),
+        client,
+        peers,
         handles,
         properties.rest(),
-        metrics,
-        properties.security().mode() == Mode.MTLS);
+        hasCertificates(properties));
   }
 }

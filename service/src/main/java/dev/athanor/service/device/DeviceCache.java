@@ -7,7 +7,7 @@ public interface DeviceCache extends AutoCloseable {
   void forget();
 
   /** Frees the device memory that is not in use. */
-  void makeRoom();
+  void evictIdle();
 
   @Override
   void close();

@@ -164,7 +164,7 @@ public final class DeviceRuntime implements AutoCloseable {
    */
   void onShortage(LongConsumer action) {
     memory.onShortage(bytes -> {
-      caches.forEach(DeviceCache::makeRoom);
+      caches.forEach(DeviceCache::evictIdle);
       action.accept(bytes);
     });
   }

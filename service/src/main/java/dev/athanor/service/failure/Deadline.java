@@ -39,11 +39,11 @@ public record Deadline(long millis, long at) {
   /**
    * Fails if the deadline has passed.
    *
-   * @throws Failure.TooLate if the deadline has passed
+   * @throws Failure.DeadlineExceeded if the deadline has passed
    */
   public void check() {
     if (remainingNanos() <= 0) {
-      throw new Failure.TooLate(this);
+      throw new Failure.DeadlineExceeded(this);
     }
   }
 }

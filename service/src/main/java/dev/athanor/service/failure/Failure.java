@@ -306,8 +306,8 @@ public abstract sealed class Failure extends RuntimeException {
   }
 
   /** The client's deadline has passed. */
-  public static final class TooLate extends Failure {
-    public TooLate(Deadline deadline) {
+  public static final class DeadlineExceeded extends Failure {
+    public DeadlineExceeded(Deadline deadline) {
       super(
           Code.DEADLINE_EXCEEDED,
           null,

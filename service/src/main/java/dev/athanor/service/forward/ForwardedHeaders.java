@@ -14,9 +14,6 @@ import java.util.TreeSet;
 /** The headers that go on to the owner of a tensor, and those that come back from it. */
 final class ForwardedHeaders {
 
-  /** On a forwarded request: the mark of the replica that has forwarded it. */
-  static final String FORWARDED = "Athanor-Forwarded";
-
   /** Those of one connection alone (RFC 9110, 7.6.1). */
   private static final Set<String> HOP_BY_HOP =
       Set.of(

@@ -1,331 +1,68 @@
 package dev.athanor.service.forward;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.metrics.Traces;
+import dev.athanor.service.replica.ReplicaClient;
+import dev.athanor.service.replica.ReplicaClient.Outgoing;
+import dev.athanor.service.replica.ResponseBody;
 import dev.athanor.service.rest.http.Connections;
 import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Problems;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.ConnectException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpConnectTimeoutException;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
-import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
-import javax.net.ssl.SSLContext;
-import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Sends a request on to another replica and its answer back, both as they come. All reading from
- * and writing to the client is the calling thread's. Nothing is sent twice.
- */
-final class Forwarder implements AutoCloseable {
+/** Forwards a client's request to another replica, and streams its response to the client. */
+final class Forwarder {
 
-  static {
-    // The owner closes idle connections after 20 s; one that is reused then would break.
-    if (System.getProperty("jdk.httpclient.keepalive.timeout") == null) {
-      System.setProperty("jdk.httpclient.keepalive.timeout", "10");
-    }
-  }
+  private final ReplicaClient client;
 
-  private static final int PIECE = 1 << 14;
-
-  /** Of an answer to a request of this replica's own, in bytes; it is a description. */
-  private static final int LONGEST_REPLY = 1 << 16;
-
-  /** A longer body is sent when the owner has agreed to read it, so that refusals come through. */
-  private static final int UNASKED = 1 << 16;
-
-  /** Between two looks at whether the client is still there. */
-  private static final Duration LOOK = Duration.ofMillis(50);
-
-  /** What the owner gets beyond the deadline to say itself that it has passed. */
-  private static final Duration GRACE = Duration.ofSeconds(2);
-
-  private static final Duration RETRY = Duration.ofSeconds(1);
-
-  private final ForwardSettings settings;
-  private final String self;
-  private final Metrics metrics;
-  private final Semaphore permits;
-  private final HttpClient client;
-
-  /**
-   * @param tls verifies the certificates of the other replicas
-   * @param self the mark of this replica
-   */
-  Forwarder(ForwardSettings settings, SSLContext tls, String self, Metrics metrics) {
-    this.settings = settings;
-    this.self = self;
-    this.metrics = metrics;
-    permits = new Semaphore(settings.maxRequests());
-    client =
-        HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .followRedirects(HttpClient.Redirect.NEVER)
-            .connectTimeout(settings.connectTimeout())
-            .sslContext(tls)
-            .executor(Executors.newVirtualThreadPerTaskExecutor())
-            .build();
+  Forwarder(ReplicaClient client) {
+    this.client = client;
   }
 
   /**
-   * A request on its way.
+   * Forwards a request.
    *
-   * @param method such as {@code GET}
-   * @param target path and query
-   * @param headers sets those that are not set here
-   * @param replica the mark of the replica that it goes to
-   * @param url the address of that replica
+   * @param replica the mark of the replica
+   * @param url the URL of that replica
    * @param body null for none
-   * @param length of the body in bytes; -1 where it is not known
-   * @param deadline since the request came
-   * @param isCancellable whether it ends when the client hangs up
+   * @param length of the body in bytes; -1 if unknown
+   * @throws Failure if there is no response; nothing was written to the client then
+   * @throws IOException if the client has disconnected, or the replica breaks off its response
    */
-  record Outgoing(
-      String method,
-      String target,
-      Consumer<HttpRequest.Builder> headers,
+  void forward(
+      HttpServletRequest request,
       String replica,
       String url,
       @Nullable InputStream body,
       long length,
       Deadline deadline,
-      boolean isCancellable) {
-
-    /** A request that is sent on as it came. */
-    static Outgoing of(
-        HttpServletRequest request,
-        String replica,
-        String url,
-        @Nullable InputStream body,
-        long length,
-        Deadline deadline) {
-      var query = request.getQueryString();
-      return new Outgoing(
-          request.getMethod(),
-          request.getRequestURI() + (query == null ? "" : "?" + query),
-          builder -> ForwardedHeaders.copy(request, builder),
-          replica,
-          url,
-          body,
-          length,
-          deadline,
-          true);
-    }
-  }
-
-  /**
-   * An answer that this replica reads itself.
-   *
-   * @param body as text
-   * @param etag empty for none
-   */
-  record Reply(int status, String body, String etag) {}
-
-  /** Takes the answer to a request. */
-  private interface Receiver<T> {
-    T take(HttpResponse<ResponseBody> answer) throws IOException, InterruptedException;
-  }
-
-  /**
-   * Sends a request on and its answer back.
-   *
-   * @throws Failure when there is no answer; nothing was written to the client then
-   * @throws IOException when the client is gone, or the owner breaks its answer off
-   */
-  void forward(Outgoing outgoing, HttpServletResponse response) throws IOException {
+      HttpServletResponse response)
+      throws IOException {
+    var query = request.getQueryString();
+    var outgoing =
+        new Outgoing(
+            request.getMethod(),
+            request.getRequestURI() + (query == null ? "" : "?" + query),
+            builder -> ForwardedHeaders.copy(request, builder),
+            replica,
+            url,
+            body,
+            length,
+            deadline,
+            Connections.clientHasGone());
     var _ =
-        send(
+        client.send(
             outgoing,
             answer -> {
               answer(answer, outgoing, response);
               return true;
             });
-  }
-
-  /**
-   * Sends a request of this replica's own and reads the answer.
-   *
-   * @throws Failure when there is no answer
-   * @throws IOException when the body cannot be read
-   */
-  Reply ask(Outgoing outgoing) throws IOException {
-    return send(outgoing, answer -> read(answer, outgoing));
-  }
-
-  private <T> T send(Outgoing outgoing, Receiver<T> receiver) throws IOException {
-    try {
-      if (!permits.tryAcquire()) {
-        throw new Failure.Busy(
-            Code.QUEUE_FULL,
-            "%d requests are being forwarded to other replicas (athanor.forward.max-requests); retry after %d s"
-                .formatted(settings.maxRequests(), RETRY.toSeconds()),
-            RETRY);
-      }
-      T taken;
-      try {
-        taken = exchange(outgoing, receiver);
-      } finally {
-        permits.release();
-      }
-      metrics.forwarded("answered");
-      return taken;
-    } catch (Failure e) {
-      metrics.forwarded(e.code().text());
-      throw e;
-    } catch (IOException e) {
-      metrics.forwarded(Code.CANCELLED.text());
-      throw e;
-    }
-  }
-
-  private <T> T exchange(Outgoing outgoing, Receiver<T> receiver) throws IOException {
-    var body = outgoing.body() == null ? null : new RequestBody(outgoing.length());
-    var answer = client.sendAsync(request(outgoing, body), _ -> new ResponseBody());
-    boolean done = false;
-    try {
-      if (outgoing.body() != null && body != null) {
-        send(outgoing, body, answer);
-      }
-      var taken = receiver.take(await(outgoing, answer));
-      done = true;
-      return taken;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw Failure.Busy.draining();
-    } finally {
-      if (!done) {
-        answer.cancel(true); // which closes the connection, by which the owner learns of it
-      }
-    }
-  }
-
-  private HttpRequest request(Outgoing outgoing, @Nullable RequestBody body) {
-    if (host(outgoing.url()) == null) { // such as 127.0.0.999, by a handle that nobody has made
-      throw unavailable(outgoing, new ConnectException());
-    }
-    try {
-      var builder = HttpRequest.newBuilder(URI.create(outgoing.url() + outgoing.target()));
-      outgoing.headers().accept(builder);
-      builder.setHeader(ForwardedHeaders.FORWARDED, self);
-      var trace = Traces.response();
-      if (trace != null) {
-        builder.setHeader("traceparent", trace);
-      }
-      if (outgoing.deadline().isSet()) {
-        outgoing.deadline().check();
-        long left = TimeUnit.NANOSECONDS.toMillis(outgoing.deadline().remainingNanos());
-        builder.setHeader("X-Deadline-Ms", Long.toString(Math.max(left, 1)));
-      }
-      if (body == null) {
-        return builder.method(outgoing.method(), BodyPublishers.noBody()).build();
-      }
-      builder.expectContinue(outgoing.length() < 0 || outgoing.length() > UNASKED);
-      return builder.method(outgoing.method(), body).build();
-    } catch (IllegalArgumentException e) {
-      throw Problems.of(400);
-    }
-  }
-
-  private static @Nullable String host(String url) {
-    try {
-      return URI.create(url).getHost();
-    } catch (IllegalArgumentException e) {
-      return null;
-    }
-  }
-
-  /** Sends the body, unless the owner answers before its end. */
-  private void send(
-      Outgoing outgoing, RequestBody body, CompletableFuture<HttpResponse<ResponseBody>> answer)
-      throws IOException, InterruptedException {
-    var in = outgoing.body();
-    var piece = new byte[PIECE];
-    long idleSince = System.nanoTime();
-    while (in != null && !answer.isDone()) {
-      if (!body.isWanted(LOOK)) {
-        checkTime(outgoing, idleSince, settings.idleTimeout());
-        continue;
-      }
-      int count = in.read(piece, 0, PIECE);
-      if (count < 0) {
-        body.end();
-        return;
-      }
-      body.send(Arrays.copyOf(piece, count));
-      idleSince = System.nanoTime();
-    }
-  }
-
-  /** Waits for the head of the answer while the client waits. */
-  private HttpResponse<ResponseBody> await(
-      Outgoing outgoing, CompletableFuture<HttpResponse<ResponseBody>> answer)
-      throws InterruptedException {
-    BooleanSupplier gone = outgoing.isCancellable() ? Connections.clientHasGone() : () -> false;
-    long since = System.nanoTime();
-    while (true) {
-      try {
-        return answer.get(LOOK.toMillis(), TimeUnit.MILLISECONDS);
-      } catch (TimeoutException _) {
-        if (gone.getAsBoolean()) {
-          throw Failure.clientGone();
-        }
-        checkTime(outgoing, since, settings.answerTimeout());
-      } catch (ExecutionException e) {
-        throw unavailable(outgoing, e.getCause());
-      }
-    }
-  }
-
-  private static void checkTime(Outgoing outgoing, long since, Duration longest) {
-    if (outgoing.deadline().remainingNanos() < -GRACE.toNanos()) {
-      throw new Failure.TooLate(outgoing.deadline());
-    }
-    if (System.nanoTime() - since > longest.toNanos()) {
-      throw Failure.Busy.replicaUnavailable(
-          outgoing.replica(),
-          "did not answer for %d ms, and the request may have been carried out"
-              .formatted(longest.toMillis()));
-    }
-  }
-
-  private static Failure unavailable(Outgoing outgoing, @Nullable Throwable cause) {
-    if (cause instanceof SSLHandshakeException) {
-      return Failure.Busy.replicaUnavailable(
-          outgoing.replica(),
-          "failed the TLS handshake, and nothing was sent to it (athanor.forward.ssl-bundle must trust its certificate, which must name its host)");
-    }
-    boolean unsent =
-        cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException;
-    return Failure.Busy.replicaUnavailable(
-        outgoing.replica(),
-        unsent
-            ? "cannot be reached, and nothing was sent to it"
-            : "broke the connection off before it answered, and the request may have been carried out");
   }
 
   private void answer(
@@ -354,46 +91,12 @@ final class Forwarder implements AutoCloseable {
       ResponseBody body, Outgoing outgoing, HttpServletResponse response, List<String> copied)
       throws InterruptedException {
     try {
-      return next(body, outgoing);
+      return client.next(body, outgoing);
     } catch (Failure e) {
       if (!response.isCommitted()) {
         copied.forEach(name -> response.setHeader(name, null));
       }
       throw e;
     }
-  }
-
-  private List<ByteBuffer> next(ResponseBody body, Outgoing outgoing) throws InterruptedException {
-    try {
-      return body.next(settings.idleTimeout());
-    } catch (IOException _) {
-      throw Failure.Busy.replicaUnavailable(
-          outgoing.replica(), "broke its answer off, and the request may have been carried out");
-    }
-  }
-
-  private Reply read(HttpResponse<ResponseBody> answer, Outgoing outgoing)
-      throws InterruptedException {
-    var text = new ByteArrayOutputStream();
-    try (var body = answer.body()) {
-      if (!outgoing.method().equals("HEAD")) {
-        var buffers = next(body, outgoing);
-        while (!buffers.isEmpty() && text.size() <= LONGEST_REPLY) {
-          for (var buffer : buffers) {
-            var bytes = new byte[buffer.remaining()];
-            buffer.get(bytes);
-            text.writeBytes(bytes);
-          }
-          buffers = next(body, outgoing);
-        }
-      }
-    }
-    return new Reply(
-        answer.statusCode(), text.toString(UTF_8), answer.headers().firstValue("ETag").orElse(""));
-  }
-
-  @Override
-  public void close() {
-    client.shutdownNow();
   }
 }

@@ -2,10 +2,12 @@ package dev.athanor.service.forward;
 
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.replica.ForwardSettings;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.rest.http.Connections;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.Problems;
-import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
@@ -16,12 +18,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
-import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
@@ -33,7 +33,7 @@ import org.springframework.web.filter.OncePerRequestFilter;
  * body does. A request is forwarded once at most, and only when its caller is known here.
  */
 @Order(Ordered.LOWEST_PRECEDENCE) // inside of Spring Security
-public final class Forwarding extends OncePerRequestFilter implements AutoCloseable {
+public final class Forwarding extends OncePerRequestFilter {
 
   private static final Pattern IN_PATH = Pattern.compile("/(t_[0-9a-z_]+)(?=/|$)");
 
@@ -52,49 +52,39 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   private final long maxBodyBytes;
   private final boolean certificates;
   private final Forwarder forwarder;
-  private final Optional<Peers> peers;
+  private final Peers peers;
   private final AtomicLong budget = new AtomicLong(Runtime.getRuntime().maxMemory() / SHARE);
 
   /**
-   * @param tls verifies the certificates of the other replicas
-   * @param certificates whether callers show who they are by certificates, which cannot be sent on
+   * @param peers the replicas that may have copies of named tensors
+   * @param certificates whether clients authenticate by certificates, which cannot be sent on
    */
   public Forwarding(
       ForwardSettings settings,
-      SSLContext tls,
+      ReplicaClient client,
+      Peers peers,
       Handles handles,
       RestSettings rest,
-      Metrics metrics,
       boolean certificates) {
     this.settings = settings;
+    this.peers = peers;
     this.handles = handles;
     this.certificates = certificates;
     maxBodyBytes = rest.maxBodyBytes();
-    forwarder = new Forwarder(settings, tls, handles.replica(), metrics);
-    peers =
-        certificates || settings.marks().isEmpty()
-            ? Optional.empty()
-            : Optional.of(new Peers(forwarder, handles, settings.marks()));
-  }
-
-  /** The other replicas; empty where they are not known or the caller cannot be passed on. */
-  public Optional<Peers> peers() {
-    return peers;
+    forwarder = new Forwarder(client);
   }
 
   @Override
   protected void doFilterInternal(
       HttpServletRequest request, HttpServletResponse response, FilterChain chain)
       throws ServletException, IOException {
-    if (certificates
-        || !Requests.isCallerKnown(request)
-        || request.getHeader(ForwardedHeaders.FORWARDED) != null) {
+    if (certificates || !HttpRequests.isCallerKnown(request) || HttpRequests.isForwarded(request)) {
       chain.doFilter(request, response);
       return;
     }
     String owner;
     try {
-      request.setAttribute(DEADLINE, Requests.deadline(request));
+      request.setAttribute(DEADLINE, HttpRequests.deadline(request));
       owner = owner(request);
     } catch (Failure e) {
       Problems.write(request, response, e);
@@ -113,7 +103,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
       forward(request, owner, null, response);
     } catch (Failure e) {
       if (response.isCommitted()) {
-        Connections.breakOffAnswer();
+        Connections.abortResponse();
       } else {
         Problems.write(request, response, e);
       }
@@ -121,7 +111,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
       if (!response.isCommitted()) {
         throw e;
       }
-      Connections.breakOffAnswer();
+      Connections.abortResponse();
     }
   }
 
@@ -134,7 +124,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   public void answer(
       Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (request.getHeader(ForwardedHeaders.FORWARDED) != null) {
+    if (HttpRequests.isForwarded(request)) {
       throw failure.afterForwarding();
     }
     if (request.getAttribute(REPLAYABLE) instanceof ReplayableRequest replayable) {
@@ -156,13 +146,14 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
   public void answer(
       Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (peers.isEmpty() || !Requests.isCallerKnown(request)) {
+    if (peers.marks().isEmpty() || !HttpRequests.isCallerKnown(request)) {
       throw failure;
     }
-    if (Peers.isForwarded(request)) {
+    if (HttpRequests.isForwarded(request)) {
       throw failure.afterForwarding(handles.replica());
     }
-    var holder = peers.get().find(request, failure.name(), deadline(request));
+    var holder =
+        peers.find(HttpRequests.entry(request).withDeadline(deadline(request)), failure.name());
     if (holder.isEmpty()) {
       throw failure;
     }
@@ -238,16 +229,10 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     boolean hasBody = length > 0 || request.getHeader("Transfer-Encoding") != null;
     InputStream body = null;
     if (hasBody) {
-      var rest = Requests.packed(request, maxBodyBytes);
+      var rest = HttpRequests.packed(request, maxBodyBytes);
       body = read == null ? rest : new SequenceInputStream(read, rest);
     }
     var url = Objects.requireNonNull(handles.url(owner));
-    forwarder.forward(
-        Forwarder.Outgoing.of(request, owner, url, body, length, deadline(request)), response);
-  }
-
-  @Override
-  public void close() {
-    forwarder.close();
+    forwarder.forward(request, owner, url, body, length, deadline(request), response);
   }
 }

@@ -59,7 +59,7 @@ final class Access implements ServerInterceptor {
     if (!rule.admits(caller)) {
       throw callers.lacks(Objects.requireNonNull(rule.scope()));
     }
-    var context = Context.current().withValue(Requests.CALLER, caller);
+    var context = Context.current().withValue(GrpcCalls.CALLER, caller);
     return Contexts.interceptCall(context, call, metadata, next);
   }
 

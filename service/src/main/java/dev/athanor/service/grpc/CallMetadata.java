@@ -3,6 +3,7 @@ package dev.athanor.service.grpc;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.replica.Peers;
 import dev.athanor.service.stream.RequestContext;
 import io.grpc.Context;
 import io.grpc.Contexts;
@@ -10,8 +11,13 @@ import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
+import java.util.HashMap;
+import java.util.Map;
 
-/** Reads the metadata of a call: priority and Triton's error mode. */
+/**
+ * Reads the metadata of a call: credentials for requests to other replicas, priority, and Triton's
+ * error mode.
+ */
 final class CallMetadata implements ServerInterceptor {
 
   /** Whether a failed request ends its stream, which Triton's clients can request. */
@@ -26,7 +32,7 @@ final class CallMetadata implements ServerInterceptor {
   @Override
   public <Q, A> ServerCall.Listener<Q> interceptCall(
       ServerCall<Q, A> call, Metadata metadata, ServerCallHandler<Q, A> next) {
-    var context = Context.current();
+    var context = Context.current().withValue(GrpcCalls.CREDENTIALS, credentials(metadata));
     var priority = metadata.get(PRIORITY);
     if (priority != null) {
       if (!priority.matches("[1-" + RequestContext.LAST_PRIORITY + "]")) {
@@ -36,11 +42,22 @@ final class CallMetadata implements ServerInterceptor {
             "x-priority is \"%s\"; it must be an integer 1 to %d"
                 .formatted(Tensors.excerpt(priority), RequestContext.LAST_PRIORITY));
       }
-      context = context.withValue(Requests.PRIORITY, Integer.valueOf(priority));
+      context = context.withValue(GrpcCalls.PRIORITY, Integer.valueOf(priority));
     }
     if ("true".equals(metadata.get(TRITON_ERROR))) {
       context = context.withValue(FAILS_WHOLE, true);
     }
     return Contexts.interceptCall(context, call, metadata, next);
+  }
+
+  private static Map<String, String> credentials(Metadata metadata) {
+    var credentials = new HashMap<String, String>();
+    for (var name : Peers.CREDENTIALS) {
+      var value = metadata.get(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER));
+      if (value != null) {
+        credentials.put(name, value);
+      }
+    }
+    return credentials;
   }
 }

@@ -41,28 +41,30 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   private final Models models;
   private final Metrics metrics;
   private final InlineMemory inline;
+  private final GrpcCalls calls;
 
-  InferenceService(Catalogue catalogue, Models models, Metrics metrics, InlineMemory inline) {
+  InferenceService(
+      Catalogue catalogue, Models models, Metrics metrics, InlineMemory inline, GrpcCalls calls) {
     this.catalogue = catalogue;
     this.models = models;
     this.metrics = metrics;
     this.inline = inline;
+    this.calls = calls;
   }
 
   @Override
   public void serverLive(ServerLiveRequest request, StreamObserver<ServerLiveResponse> answer) {
-    Requests.answer(answer, () -> ServerLiveResponse.newBuilder().setLive(true).build());
+    calls.answer(answer, () -> ServerLiveResponse.newBuilder().setLive(true).build());
   }
 
   @Override
   public void serverReady(ServerReadyRequest request, StreamObserver<ServerReadyResponse> answer) {
-    Requests.answer(
-        answer, () -> ServerReadyResponse.newBuilder().setReady(models.isReady()).build());
+    calls.answer(answer, () -> ServerReadyResponse.newBuilder().setReady(models.isReady()).build());
   }
 
   @Override
   public void modelReady(ModelReadyRequest request, StreamObserver<ModelReadyResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> {
           models.find(request.getName(), request.getVersion());
@@ -73,7 +75,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   @Override
   public void serverMetadata(
       ServerMetadataRequest request, StreamObserver<ServerMetadataResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () ->
             ServerMetadataResponse.newBuilder()
@@ -86,14 +88,14 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   @Override
   public void modelMetadata(
       ModelMetadataRequest request, StreamObserver<ModelMetadataResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> ModelMessages.metadata(models.describe(request.getName(), request.getVersion())));
   }
 
   @Override
   public void modelConfig(ModelConfigRequest request, StreamObserver<ModelConfigResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () ->
             ModelConfigResponse.newBuilder()
@@ -105,7 +107,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   @Override
   public void modelStatistics(
       ModelStatisticsRequest request, StreamObserver<ModelStatisticsResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> {
           var statistics =
@@ -121,7 +123,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   @Override
   public void repositoryIndex(
       RepositoryIndexRequest request, StreamObserver<RepositoryIndexResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () ->
             RepositoryIndexResponse.newBuilder()
@@ -132,7 +134,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
   @Override
   public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> answer) {
-    Requests.answer(answer, inline, memory -> infer(request, memory));
+    calls.answer(answer, inline, memory -> infer(request, memory));
   }
 
   private ModelInferResponse infer(ModelInferRequest request, RequestMemory memory) {
@@ -146,7 +148,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
               models.infer(
                   op,
                   InferenceMessages.request(op.description(), request),
-                  Requests.context(memory));
+                  GrpcCalls.context(memory));
           return InferenceMessages.response(request, inference);
         });
   }
@@ -184,7 +186,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
     @Override
     public void onNext(ModelInferRequest request) {
-      try (var memory = inline.open(Requests.tenant())) {
+      try (var memory = inline.open(GrpcCalls.tenant())) {
         answers.onNext(trace.wrapSupplier(() -> answer(request, memory)).get());
       }
       requestDue = true;
@@ -194,7 +196,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
     private ModelStreamInferResponse answer(ModelInferRequest request, RequestMemory memory) {
       var answer = ModelStreamInferResponse.newBuilder();
       try {
-        var response = Requests.abandonable(() -> infer(request, memory));
+        var response = calls.abandonable(() -> infer(request, memory));
         return answer.setInferResponse(markedFinal(request, response)).build();
       } catch (RuntimeException e) {
         if (failsStream) {

@@ -1,6 +1,9 @@
 package dev.athanor.service.grpc;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.CodedOutputStream;
+import com.google.protobuf.Duration;
+import com.google.protobuf.Message;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.AttributeValue;
@@ -16,10 +19,19 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Result;
 import dev.athanor.service.tensor.TensorInfo;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.security.DigestOutputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Instant;
+import java.util.HexFormat;
 import java.util.List;
 
 /** Converts tensors and descriptions from and to messages without copying elements. */
@@ -77,10 +89,55 @@ final class Messages {
     if (info.scope() != null) {
       message.setScope(info.scope());
     }
+    if (info.replicas() != null) {
+      message.addAllReplicas(info.replicas());
+    }
     if (info.expiresAt() != null) {
       message.setExpiresAt(time(info.expiresAt()));
     }
     return message.build();
+  }
+
+  /**
+   * Returns a lease in whole seconds.
+   *
+   * @param field its path in the request
+   * @throws Failure.Refused with {@code invalid-attribute} if it is no integer or out of range
+   */
+  static java.time.Duration lease(Duration lease, String field) {
+    if (lease.getNanos() != 0
+        || lease.getSeconds() < 0
+        || lease.getSeconds() > Tensors.LONGEST_LEASE_SECONDS) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          field,
+          "%s is %s s; it must be an integer 0 to %d"
+              .formatted(
+                  field,
+                  lease.getNanos() == 0
+                      ? lease.getSeconds()
+                      : "%d + %d/10^9".formatted(lease.getSeconds(), lease.getNanos()),
+                  Tensors.LONGEST_LEASE_SECONDS));
+    }
+    return java.time.Duration.ofSeconds(lease.getSeconds());
+  }
+
+  /** Returns the SHA-256 of a message in hexadecimal, the same for equal messages. */
+  static String sha256(Message message) {
+    try {
+      var digest = MessageDigest.getInstance("SHA-256");
+      var out =
+          CodedOutputStream.newInstance(
+              new DigestOutputStream(OutputStream.nullOutputStream(), digest));
+      out.useDeterministicSerialization();
+      message.writeTo(out);
+      out.flush();
+      return HexFormat.of().formatHex(digest.digest());
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java has SHA-256", e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // the stream discards what is written
+    }
   }
 
   private static Timestamp time(Instant instant) {

@@ -15,6 +15,7 @@ import dev.athanor.ops.Catalogue;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import io.grpc.stub.StreamObserver;
@@ -26,19 +27,29 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
+  private final IdempotentCalls idempotent;
   private final Metrics metrics;
   private final InlineMemory inline;
+  private final GrpcCalls calls;
 
-  OpsService(Catalogue catalogue, OpRunner runner, Metrics metrics, InlineMemory inline) {
+  OpsService(
+      Catalogue catalogue,
+      OpRunner runner,
+      IdempotentCalls idempotent,
+      Metrics metrics,
+      InlineMemory inline,
+      GrpcCalls calls) {
     this.catalogue = catalogue;
     this.runner = runner;
+    this.idempotent = idempotent;
     this.metrics = metrics;
     this.inline = inline;
+    this.calls = calls;
   }
 
   @Override
   public void list(ListOpsRequest request, StreamObserver<ListOpsResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () ->
             ListOpsResponse.newBuilder()
@@ -49,7 +60,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   @Override
   public void describe(DescribeOpRequest request, StreamObserver<DescribeOpResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> {
           var op = RunMessages.find(catalogue, request.getOp(), "op");
@@ -60,12 +71,15 @@ class OpsService extends OpsGrpc.OpsImplBase {
   @Override
   public void run(RunRequest request, StreamObserver<RunResponse> answer) {
     var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
-    Requests.answer(answer, inline, memory -> metrics.counted(label, () -> run(request, memory)));
+    calls.answer(answer, inline, memory -> metrics.counted(label, () -> run(request, memory)));
   }
 
   private RunResponse run(RunRequest request, RequestMemory memory) {
-    var call = RunMessages.call(catalogue, request, Requests.context(memory));
-    var result = runner.run(call);
+    var call = RunMessages.call(catalogue, request, GrpcCalls.context(memory));
+    var result =
+        request.hasIdempotencyKey()
+            ? idempotent.run(call, request.getIdempotencyKey(), Messages.sha256(request))
+            : runner.run(call);
     var answer =
         RunResponse.newBuilder()
             .setOp(call.op().description().name())
@@ -78,12 +92,12 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   @Override
   public void runPipeline(RunPipelineRequest request, StreamObserver<RunPipelineResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer, inline, memory -> metrics.counted(OpRunner.PIPELINE, () -> run(request, memory)));
   }
 
   private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {
-    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.context(memory)));
+    var result = runner.run(RunMessages.pipeline(catalogue, request, GrpcCalls.context(memory)));
     var answer =
         RunPipelineResponse.newBuilder()
             .setDevice(result.device())

@@ -140,7 +140,7 @@ final class Statuses {
         info.putMetadata("failed", String.join(",", e.failed()));
       }
       case Failure.Internal e -> info.putMetadata("id", e.id());
-      case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
+      case Failure.Refused _, Failure.Busy _, Failure.DeadlineExceeded _ -> {}
     }
     var trace = Traces.id();
     if (trace != null) {

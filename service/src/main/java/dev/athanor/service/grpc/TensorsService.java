@@ -1,6 +1,5 @@
 package dev.athanor.service.grpc;
 
-import com.google.protobuf.Duration;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DeleteResponse;
 import dev.athanor.api.v1.DescribeRequest;
@@ -10,29 +9,21 @@ import dev.athanor.api.v1.GetRequest;
 import dev.athanor.api.v1.GetResponse;
 import dev.athanor.api.v1.ListRequest;
 import dev.athanor.api.v1.ListResponse;
-import dev.athanor.api.v1.NewTensor;
-import dev.athanor.api.v1.PutHeader;
 import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
 import dev.athanor.api.v1.RenewRequest;
 import dev.athanor.api.v1.RenewResponse;
-import dev.athanor.api.v1.Replacement;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
-import dev.athanor.ops.TensorType;
-import dev.athanor.service.codec.ByteSource;
-import dev.athanor.service.codec.Digested;
-import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.tensor.IdempotencyKeys;
-import dev.athanor.service.tensor.IdempotencyKeys.Creation;
+import dev.athanor.service.tensor.Names;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
-import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
 import io.grpc.stub.ServerCallStreamObserver;
@@ -52,19 +43,25 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   private final TensorStore store;
   private final Transfers transfers;
-  private final IdempotencyKeys keys;
+  private final ReplicatedTensors replicated;
+  private final PutHandler puts;
+  private final GrpcCalls calls;
   private final DeviceHealth health;
   private final GrpcSettings settings;
 
   TensorsService(
       TensorStore store,
       Transfers transfers,
-      IdempotencyKeys keys,
+      ReplicatedTensors replicated,
+      PutHandler puts,
+      GrpcCalls calls,
       DeviceHealth health,
       GrpcSettings settings) {
     this.store = store;
     this.transfers = transfers;
-    this.keys = keys;
+    this.replicated = replicated;
+    this.puts = puts;
+    this.calls = calls;
     this.health = health;
     this.settings = settings;
   }
@@ -74,133 +71,29 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   @Override
   public StreamObserver<PutRequest> put(StreamObserver<PutResponse> answer) {
     var upload = new Upload((ServerCallStreamObserver<PutResponse>) answer, settings.idleTimeout());
-    Requests.start(
+    calls.start(
         answer,
         () -> {
-          var info = put(upload, Requests.context());
-          answer.onNext(PutResponse.newBuilder().setTensor(tensor(info)).build());
+          answer.onNext(puts.put(upload, GrpcCalls.entry()));
           answer.onCompleted();
         });
     return upload;
-  }
-
-  private TensorInfo put(Upload upload, RequestContext terms) {
-    var header = upload.header(terms.deadline());
-    var type = Messages.type(header.getDtype(), header.getShapeList(), "header");
-    health.admit();
-    try {
-      return header.hasReplace()
-          ? replace(header.getReplace(), type, upload, terms)
-          : create(header, type, upload, terms);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private TensorInfo replace(
-      Replacement replaced, TensorType type, ByteSource upload, RequestContext terms)
-      throws IOException {
-    var present = store.of(terms.tenant()).describe(replaced.getHandle()).type();
-    if (!present.equals(type)) {
-      throw new Failure.Refused(
-          Code.SHAPE_MISMATCH,
-          "header",
-          "the tensor has type %s, but the header has %s; they must be equal"
-              .formatted(present, type));
-    }
-    return transfers.replace(
-        replaced.getHandle(),
-        Elements.of(type, upload, settings.maxTensorBytes(), "chunk"),
-        version -> !replaced.hasVersion() || replaced.getVersion() == version,
-        terms);
-  }
-
-  private TensorInfo create(
-      PutHeader header, TensorType type, ByteSource upload, RequestContext terms)
-      throws IOException {
-    var asked = header.getCreate();
-    var options = options(asked);
-    if (!asked.hasIdempotencyKey()) {
-      return create(type, options, upload, terms);
-    }
-    var digested = new Digested(upload);
-    var handle =
-        keys.once(
-            terms.tenant(),
-            asked.getIdempotencyKey(),
-            terms.deadline(),
-            () -> {
-              try {
-                var created = create(type, options, digested, terms);
-                return new Creation(created.handle(), fingerprint(header, digested));
-              } catch (IOException e) {
-                throw new UncheckedIOException(e);
-              }
-            },
-            () -> {
-              try {
-                digested.drain();
-                return fingerprint(header, digested);
-              } catch (IOException e) {
-                throw new UncheckedIOException(e);
-              }
-            });
-    return store.of(terms.tenant()).describe(handle);
-  }
-
-  /** Creates a tensor. The quota is charged before the elements are read. */
-  private TensorInfo create(
-      TensorType type, TensorOptions options, ByteSource upload, RequestContext terms)
-      throws IOException {
-    var elements = Elements.of(type, upload, settings.maxTensorBytes(), "chunk");
-    return transfers.create(
-        elements, store.of(terms.tenant()).charge(type.bytes()), options, terms);
-  }
-
-  private static TensorOptions options(NewTensor asked) {
-    return new TensorOptions(
-        asked.hasName() ? Tensors.label(asked.getName(), "header.create.name") : null,
-        asked.hasScope() ? Tensors.label(asked.getScope(), "header.create.scope") : null,
-        asked.hasLease() ? lease(asked.getLease(), "header.create.lease") : null,
-        asked.hasDevice() ? asked.getDevice() : null);
-  }
-
-  private static java.time.Duration lease(Duration lease, String field) {
-    if (lease.getNanos() != 0
-        || lease.getSeconds() < 0
-        || lease.getSeconds() > Tensors.LONGEST_LEASE_SECONDS) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          field,
-          "%s is %s s; it must be an integer 0 to %d"
-              .formatted(
-                  field,
-                  lease.getNanos() == 0
-                      ? lease.getSeconds()
-                      : "%d + %d/10^9".formatted(lease.getSeconds(), lease.getNanos()),
-                  Tensors.LONGEST_LEASE_SECONDS));
-    }
-    return java.time.Duration.ofSeconds(lease.getSeconds());
-  }
-
-  private static String fingerprint(PutHeader header, Digested upload) {
-    return header + "#" + upload.sha256();
   }
 
   // -- Get
 
   @Override
   public void get(GetRequest request, StreamObserver<GetResponse> answer) {
-    var terms = Requests.context();
-    var outflow =
-        new Outflow<>(
+    var terms = GrpcCalls.context();
+    var sender =
+        new MessageSender<>(
             (ServerCallStreamObserver<GetResponse>) answer,
             settings.idleTimeout(),
             terms.deadline());
-    Requests.start(answer, () -> get(request, outflow, terms));
+    calls.start(answer, () -> get(request, sender, terms));
   }
 
-  private void get(GetRequest request, Outflow<GetResponse> outflow, RequestContext terms) {
+  private void get(GetRequest request, MessageSender<GetResponse> sender, RequestContext terms) {
     int chunkBytes = request.hasChunkBytes() ? request.getChunkBytes() : CHUNK;
     if (chunkBytes < MIN_CHUNK || chunkBytes > GrpcSettings.MAX_CHUNK) {
       throw notIn("chunk_bytes", chunkBytes, MIN_CHUNK, GrpcSettings.MAX_CHUNK);
@@ -220,9 +113,9 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       var header =
           GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
       var first = GetResponse.newBuilder().setHeader(header).build();
-      send(reader, first, at, left, chunkBytes, outflow);
+      send(reader, first, at, left, chunkBytes, sender);
     }
-    outflow.complete();
+    sender.complete();
   }
 
   /**
@@ -235,17 +128,17 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       long at,
       long length,
       int chunkBytes,
-      Outflow<GetResponse> outflow) {
+      MessageSender<GetResponse> sender) {
     if (length == 0) {
       reader.close();
-      outflow.send(first);
+      sender.send(first);
       return;
     }
     try (var chunks = reader.chunks(at, length, chunkBytes)) {
-      outflow.send(first);
+      sender.send(first);
       do {
         var chunk = Messages.bytes(chunks.current().bytes());
-        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+        sender.send(GetResponse.newBuilder().setChunk(chunk).build());
       } while (chunks.next());
     }
   }
@@ -271,7 +164,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public void describe(DescribeRequest request, StreamObserver<DescribeResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () ->
             DescribeResponse.newBuilder()
@@ -281,7 +174,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public void list(ListRequest request, StreamObserver<ListResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> {
           int limit = request.hasLimit() ? request.getLimit() : PAGE;
@@ -306,25 +199,26 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public void renew(RenewRequest request, StreamObserver<RenewResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> {
           if (!request.hasLease()) {
             throw new Failure.Refused(
                 Code.INVALID_ATTRIBUTE, "lease", "lease is missing; give the new lease");
           }
-          var info = tensors().renew(request.getHandle(), lease(request.getLease(), "lease"));
+          var info =
+              tensors().renew(request.getHandle(), Messages.lease(request.getLease(), "lease"));
           return RenewResponse.newBuilder().setTensor(tensor(info)).build();
         });
   }
 
   @Override
   public void delete(DeleteRequest request, StreamObserver<DeleteResponse> answer) {
-    Requests.answer(
+    calls.answer(
         answer,
         () -> {
           switch (request.getWhatCase()) {
-            case HANDLE -> tensors().delete(request.getHandle());
+            case HANDLE -> delete(request.getHandle());
             case SCOPE -> tensors().deleteScope(Tensors.label(request.getScope(), "scope"));
             case WHAT_NOT_SET ->
                 throw new Failure.Refused(
@@ -336,8 +230,20 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         });
   }
 
+  private void delete(String handle) {
+    if (!Names.isName(handle)) {
+      tensors().delete(handle);
+      return;
+    }
+    try {
+      replicated.delete(GrpcCalls.entry(), handle);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private TenantTensors tensors() {
-    return store.of(Requests.tenant());
+    return store.of(GrpcCalls.tenant());
   }
 
   private Tensor tensor(TensorInfo info) {

@@ -7,7 +7,7 @@ import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.failure.Pace;
+import dev.athanor.service.failure.MinimumRate;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.nio.ByteBuffer;
@@ -29,7 +29,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
   private final ServerCallStreamObserver<?> call;
   private final Duration idle;
-  private final Pace pace;
+  private final MinimumRate minimumRate;
 
   /** Messages that have arrived but are not read yet; an empty element marks the end. */
   private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(AHEAD + 1);
@@ -45,7 +45,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
   Upload(ServerCallStreamObserver<?> call, Duration idle) {
     this.call = call;
     this.idle = idle;
-    pace = new Pace(idle);
+    minimumRate = new MinimumRate(idle);
     call.disableAutoRequest();
   }
 
@@ -128,14 +128,14 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
       var message = arrived.poll(Math.min(left, idle.toNanos()), TimeUnit.NANOSECONDS);
       if (message == null) {
         deadline.check();
-        throw Outflow.idle("no message arrived", idle);
+        throw MessageSender.idle("no message arrived", idle);
       }
       call.request(1);
-      pace.received(
+      minimumRate.received(
           message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {
-      throw Outflow.gone();
+      throw MessageSender.gone();
     }
   }
 }

@@ -5,7 +5,7 @@ import dev.athanor.service.codec.Json;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.stream.StreamPool;
 import jakarta.servlet.http.HttpServletRequest;
@@ -31,7 +31,7 @@ class DeviceController {
 
   @GetMapping("/devices")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     Media.ofAnswer(request, Media.JSON);
     response.setContentType(Media.JSON.text());
     Json.writeValue(

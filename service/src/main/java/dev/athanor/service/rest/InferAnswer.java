@@ -7,8 +7,8 @@ import dev.athanor.service.openinference.Datatypes;
 import dev.athanor.service.openinference.Inference;
 import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Model;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletResponse;
@@ -48,7 +48,7 @@ final class InferAnswer {
       write(out, model, asked, inference);
     }
     response.setContentType(Media.OCTET_STREAM.text());
-    response.setHeader(Requests.INFERENCE_HEADER, Integer.toString(header.size()));
+    response.setHeader(HttpRequests.INFERENCE_HEADER, Integer.toString(header.size()));
     response.setContentLengthLong(
         header.size() + data.stream().mapToLong(MemorySegment::byteSize).sum());
     var out = PacedOutput.of(response);

@@ -6,8 +6,8 @@ import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.Models;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.Problems;
-import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
@@ -52,7 +52,7 @@ class InferController {
         metrics,
         Outcomes.label(catalogue, name),
         () -> {
-          try (var memory = inline.open(Requests.tenant(request))) {
+          try (var memory = inline.open(HttpRequests.tenant(request))) {
             run(name, version, request, response, memory);
           }
         });
@@ -72,12 +72,12 @@ class InferController {
     var op = models.find(name, version);
     request.setAttribute(Problems.OP, name);
     Media.ofAnswer(request, Media.JSON, Media.OCTET_STREAM);
-    Requests.checkNoQuery(request);
-    var context = Requests.context(request, memory);
+    HttpRequests.checkNoQuery(request);
+    var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var header = Requests.inferenceHeader(request, limit);
+    var header = HttpRequests.inferenceHeader(request, limit);
     InferRequest asked;
-    try (var body = Requests.unpacked(request, limit)) {
+    try (var body = HttpRequests.unpacked(request, limit)) {
       asked = InferRequest.read(op, body, header, new DecodeBudget(memory, limit));
     }
     var inference = models.infer(op, asked.request(), context);

@@ -19,7 +19,7 @@ import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.openinference.Model;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -76,9 +76,9 @@ record InferRequest(
     if (json.length < header) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
-          Requests.INFERENCE_HEADER,
+          HttpRequests.INFERENCE_HEADER,
           "%s is %d, but the body has %d bytes"
-              .formatted(Requests.INFERENCE_HEADER, header, json.length));
+              .formatted(HttpRequests.INFERENCE_HEADER, header, json.length));
     }
     var reader =
         Json.read(
@@ -99,10 +99,10 @@ record InferRequest(
     if (model.inputs().size() != 1 || free != 1) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
-          Requests.INFERENCE_HEADER,
+          HttpRequests.INFERENCE_HEADER,
           "%s is 0, which requires a model with one input that has exactly one variable dimension; %s has %s"
               .formatted(
-                  Requests.INFERENCE_HEADER,
+                  HttpRequests.INFERENCE_HEADER,
                   op.name(),
                   model.inputs().size() == 1
                       ? "an input with %d variable dimensions".formatted(free)
@@ -353,7 +353,7 @@ record InferRequest(
               Code.INVALID_TENSOR,
               input.field(),
               "%s has binary_data_size, but the request lacks the header %s"
-                  .formatted(input.field(), Requests.INFERENCE_HEADER));
+                  .formatted(input.field(), HttpRequests.INFERENCE_HEADER));
         }
         tensors.add(input.fromJson());
       }

@@ -1,6 +1,6 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import jakarta.servlet.http.HttpServletRequest;
 import java.nio.charset.StandardCharsets;
@@ -28,7 +28,7 @@ class MetricsController {
 
   @GetMapping("/metrics")
   ResponseEntity<byte[]> metrics(HttpServletRequest request) {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     return ResponseEntity.ok()
         .contentType(TEXT)
         .body(registry.scrape(TEXT.toString()).getBytes(StandardCharsets.UTF_8));

@@ -5,7 +5,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.openinference.Models;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -115,7 +115,7 @@ class ModelController {
 
   @PostMapping("/v2/repository/index")
   void index(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    boolean readyOnly = readyOnly(Requests.body(request, MAX_FILTER_BYTES));
+    boolean readyOnly = readyOnly(HttpRequests.body(request, MAX_FILTER_BYTES));
     answer(models.index(readyOnly), request, response);
   }
 
@@ -150,7 +150,7 @@ class ModelController {
 
   private static void answer(Object value, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    Requests.checkNoQuery(request);
+    HttpRequests.checkNoQuery(request);
     Media.ofAnswer(request, Media.JSON);
     response.setContentType(Media.JSON.text());
     Json.writeValue(response.getOutputStream(), value);

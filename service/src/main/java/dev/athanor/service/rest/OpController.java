@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
+import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.PlanView;
@@ -14,11 +15,12 @@ import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.rest.http.Problems;
-import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.rest.tensors.Media;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
@@ -38,6 +40,7 @@ class OpController {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
+  private final IdempotentCalls idempotent;
   private final Metrics metrics;
   private final RestSettings settings;
   private final DeviceRuntimes runtimes;
@@ -46,12 +49,14 @@ class OpController {
   OpController(
       Catalogue catalogue,
       OpRunner runner,
+      IdempotentCalls idempotent,
       Metrics metrics,
       RestSettings settings,
       DeviceRuntimes runtimes,
       InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
+    this.idempotent = idempotent;
     this.metrics = metrics;
     this.settings = settings;
     this.runtimes = runtimes;
@@ -60,7 +65,7 @@ class OpController {
 
   @GetMapping("/ops")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     answer(
         OpView.Ops.of(catalogue.all().stream().map(Op::description).toList()), request, response);
   }
@@ -69,7 +74,7 @@ class OpController {
   void describe(
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     answer(OpView.of(find(name).description()), request, response);
   }
 
@@ -79,7 +84,7 @@ class OpController {
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     request.setAttribute(Problems.OP, name);
-    Requests.checkQuery(request, List.of("problem"));
+    HttpRequests.checkQuery(request, List.of("problem"));
     var op = find(name);
     var problem = request.getParameter("problem");
     if (problem == null) {
@@ -104,7 +109,7 @@ class OpController {
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    try (var memory = inline.open(Requests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.tenant(request))) {
       run(op, request, response, memory);
     }
   }
@@ -117,18 +122,23 @@ class OpController {
     // without a preference, the response has the format of the request
     var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
     var wanted = Media.ofAnswer(request, media, other);
-    var context = Requests.context(request, memory);
+    var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var body = Requests.body(request, limit);
+    var key = request.getHeader("Idempotency-Key");
+    var sent = HttpRequests.body(request, limit);
+    var body = key == null ? sent : new Digested(sent);
     var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
-      Requests.checkQuery(request, List.of());
+      HttpRequests.checkQuery(request, List.of());
       asked = OpRequest.read(op, body, limit, encodable, context);
     } else {
       asked = OpRequest.ofSafetensors(op, request, body, limit, encodable, context);
     }
-    var result = runner.run(asked.call());
+    var result =
+        key == null || !(body instanceof Digested digested)
+            ? runner.run(asked.call())
+            : idempotent.run(asked.call(), key, fingerprint(request, media, digested));
     RunAnswers.timing(response, result.timing());
     response.setHeader("Vary", "Accept");
     if (wanted == Media.SAFETENSORS) {
@@ -136,6 +146,13 @@ class OpController {
     } else {
       json(response, asked, result);
     }
+  }
+
+  private static String fingerprint(HttpServletRequest request, Media media, Digested body)
+      throws IOException {
+    body.drain();
+    return "%s %s?%s#%s"
+        .formatted(media, request.getRequestURI(), request.getQueryString(), body.sha256());
   }
 
   private void json(HttpServletResponse response, OpRequest asked, Result result)

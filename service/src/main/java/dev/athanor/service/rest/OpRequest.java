@@ -11,7 +11,7 @@ import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
@@ -70,7 +70,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
     var inputs = new HashMap<String, Call.Input>();
     var attributes = new HashMap<String, Object>();
     var outputs = new HashMap<String, Target>();
-    Requests.checkQuery(request, names(description));
+    HttpRequests.checkQuery(request, names(description));
     request
         .getParameterMap()
         .forEach((name, values) -> {

@@ -5,8 +5,8 @@ import dev.athanor.service.codec.Json;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.OpRunner;
@@ -48,7 +48,7 @@ class PipelineController {
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    try (var memory = inline.open(Requests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.tenant(request))) {
       answer(request, response, memory);
     }
   }
@@ -58,10 +58,10 @@ class PipelineController {
       throws IOException {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
-    var context = Requests.context(request, memory);
+    HttpRequests.checkQuery(request, List.of());
+    var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var asked = PipelineRequest.read(catalogue, Requests.body(request, limit), limit, context);
+    var asked = PipelineRequest.read(catalogue, HttpRequests.body(request, limit), limit, context);
     var result = runner.run(asked.pipeline());
     RunAnswers.timing(response, result.timing());
     response.setContentType(Media.JSON.text());

@@ -88,7 +88,7 @@ class ProblemHandler implements ErrorController {
       throws IOException {
     if (response.isCommitted()) {
       LOG.debug("Response aborted: {}", failure.getMessage());
-      Connections.breakOffAnswer();
+      Connections.abortResponse();
     } else {
       Problems.write(request, response, failure);
     }
@@ -103,7 +103,7 @@ class ProblemHandler implements ErrorController {
       throws IOException {
     if (isClientError(lost)) {
       LOG.debug("Request aborted by the client: {}", lost.toString());
-      Connections.breakOffAnswer();
+      Connections.abortResponse();
     } else {
       write(internal(lost), request, response);
     }

@@ -1,7 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -26,7 +26,7 @@ class RootController {
 
   @GetMapping("/")
   void root(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     response.setHeader(HttpHeaders.VARY, HttpHeaders.ACCEPT);
     if (Media.prefers(request, MediaType.TEXT_HTML)) {
       response.setStatus(HttpStatus.FOUND.value());

@@ -181,7 +181,7 @@ public final class CapturedPipelines implements DeviceCache {
 
   /** Drops all graphs that are not in use. */
   @Override
-  public void makeRoom() {
+  public void evictIdle() {
     drop(captured -> !busy.contains(captured));
   }
 

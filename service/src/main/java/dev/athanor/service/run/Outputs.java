@@ -180,17 +180,17 @@ final class Outputs {
   /**
    * Publishes all outputs.
    *
-   * @param home the device storage that holds them
+   * @param storage the device storage that holds them
    */
-  Map<String, Result.Output> commit(DeviceStorage home) {
+  Map<String, Result.Output> commit(DeviceStorage storage) {
     var results = new LinkedHashMap<String, Result.Output>();
     for (var out : outs) {
-      results.put(out.name, commit(out, home));
+      results.put(out.name, commit(out, storage));
     }
     return results;
   }
 
-  private Result.Output commit(Out out, DeviceStorage home) {
+  private Result.Output commit(Out out, DeviceStorage storage) {
     if (out.host != null) {
       return new Result.Output.Inline(out.host);
     }
@@ -200,7 +200,8 @@ final class Outputs {
     var buffer = out.value.tensor().buffer();
     scratch.keep(buffer);
     return new Result.Output.Resident(
-        Objects.requireNonNull(out.charge).add(out.value.type(), home, buffer, TensorOptions.NONE));
+        Objects.requireNonNull(out.charge)
+            .add(out.value.type(), storage, buffer, TensorOptions.NONE));
   }
 
   /**

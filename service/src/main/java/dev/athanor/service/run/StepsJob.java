@@ -224,7 +224,7 @@ final class StepsJob implements Job {
     var pin = pins.read(handle, field);
     var value = new Value(shape == null ? pin.type() : reshaped(pin.type(), shape, shapeField));
     value.handle = pin.handle(); // which names this tensor alone: another may get its name
-    if (pin.home() == memory) {
+    if (pin.storage() == memory) {
       var there = pin.tensor();
       value.tensor = new DeviceTensor(value.type, there.buffer(), there.offset());
     } else {
@@ -440,7 +440,7 @@ final class StepsJob implements Job {
   private void fetch(Value value, Pin pin, Stream stream) {
     try (var arena = Arena.ofConfined()) {
       var host = arena.allocate(value.type.bytes(), Long.BYTES);
-      pin.home().read(pin.tensor().buffer(), host);
+      pin.storage().read(pin.tensor().buffer(), host);
       value.tensor = scratch.tensor(value.type);
       stream.upload(host, value.tensor().buffer(), 0);
       stream.synchronize(); // the copy reads host memory that is freed here

@@ -34,14 +34,14 @@ public record ApiKey(Caller caller, String hash) {
    * @param key the key for the caller
    * @param line the line for the file
    */
-  public record Made(String key, String line) {}
+  public record NewKey(String key, String line) {}
 
   /** Creates a key. */
-  public static Made make(Tenant tenant, Set<Scope> scopes, SecureRandom random) {
+  public static NewKey create(Tenant tenant, Set<Scope> scopes, SecureRandom random) {
     var name = HexFormat.of().formatHex(bytes(random, 4));
     var secret = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes(random, 32));
     var key = "ath_" + name + "_" + secret;
-    return new Made(
+    return new NewKey(
         key,
         "%s  %s  %s  sha256:%s".formatted(name, tenant.name(), Scope.list(scopes), sha256(key)));
   }

@@ -36,7 +36,7 @@ public final class ContentLocks {
   /**
    * Acquires the read or write lock of a tensor's contents.
    *
-   * @throws Failure.TooLate if the deadline passes first
+   * @throws Failure.DeadlineExceeded if the deadline passes first
    * @throws Failure.Busy with {@code queue-full} if too many calls wait, or with {@code draining}
    *     or {@code device-lost} if that happens meanwhile
    * @throws Failure.Refused with {@code cancelled} if the client disconnects
@@ -64,7 +64,7 @@ public final class ContentLocks {
       long wait;
       do {
         context.deadline().check();
-        health.admit(pin.home().number());
+        health.admit(pin.storage().number());
         if (context.clientHasGone().getAsBoolean()) {
           throw Failure.clientGone();
         }

@@ -135,8 +135,8 @@ public final class StreamPool implements AutoCloseable {
    * Runs a job and waits for its completion.
    *
    * @throws Failure.Busy with {@code queue-full}, {@code draining} or {@code device-lost}
-   * @throws Failure.TooLate if the deadline passes or, by the estimate, cannot be met; a running
-   *     job finishes, but its result is dropped
+   * @throws Failure.DeadlineExceeded if the deadline passes or, by the estimate, cannot be met; a
+   *     running job finishes, but its result is dropped
    * @throws Failure if the device reports a fault
    */
   public void run(Job job, RequestContext context) {
@@ -323,7 +323,7 @@ public final class StreamPool implements AutoCloseable {
                       .formatted(scheduler.load().tickets(), retry.toSeconds()),
                   retry);
           case DRAINING -> Failure.Busy.draining();
-          case DEADLINE_EXCEEDED -> new Failure.TooLate(pending.deadline);
+          case DEADLINE_EXCEEDED -> new Failure.DeadlineExceeded(pending.deadline);
           case DEVICE_LOST -> Failure.Busy.deviceLost();
           case FAULT -> Objects.requireNonNull(pending.fault, "the stream recorded the fault");
         },

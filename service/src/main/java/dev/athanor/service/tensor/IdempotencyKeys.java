@@ -3,6 +3,7 @@ package dev.athanor.service.tensor;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -14,19 +15,28 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Idempotency keys for the creation of tensors, valid as long as the tensor exists. */
-public final class IdempotencyKeys {
+/**
+ * Idempotency keys for the creation of tensors, valid as long as the tensors exist.
+ *
+ * @param <T> the results of the requests
+ */
+public final class IdempotencyKeys<T> {
 
   /**
    * A completed creation.
    *
+   * @param handles the tensors that the request created
    * @param fingerprint the fingerprint of the request
    */
-  public record Creation(String handle, String fingerprint) {}
+  public record Creation<T>(T result, List<String> handles, String fingerprint) {
+    public Creation {
+      handles = List.copyOf(handles);
+    }
+  }
 
   private record Key(Tenant tenant, String text) {}
 
-  private final ConcurrentHashMap<Key, CompletableFuture<Creation>> creations =
+  private final ConcurrentHashMap<Key, CompletableFuture<Creation<T>>> creations =
       new ConcurrentHashMap<>();
   private final Predicate<String> lives;
 
@@ -38,22 +48,22 @@ public final class IdempotencyKeys {
   }
 
   /**
-   * Creates a tensor, or returns the one created before with the same key. Waits for a concurrent
-   * creation.
+   * Creates tensors, or returns the result of the request that created them before with the same
+   * key. Waits for a concurrent creation.
    *
    * @param text the key; keys of different tenants are independent
    * @param deadline the deadline for waiting
    * @param fingerprint computes the fingerprint of this request; called instead of {@code create}
-   * @return the handle
    * @throws Failure.Refused with {@code idempotency-key-reused} if the key belongs to a different
    *     request, or {@code invalid-attribute} unless it has 1 to 255 characters
-   * @throws Failure.TooLate if the deadline passes while another request creates the tensor
+   * @throws Failure.DeadlineExceeded if the deadline passes while another request creates the
+   *     tensor
    */
-  public String once(
+  public T once(
       Tenant tenant,
       String text,
       Deadline deadline,
-      Supplier<Creation> create,
+      Supplier<Creation<T>> create,
       Supplier<String> fingerprint) {
     if (text.isBlank() || text.length() > 255) {
       throw new Failure.Refused(
@@ -63,13 +73,13 @@ public final class IdempotencyKeys {
     }
     var key = new Key(tenant, text);
     while (true) {
-      var mine = new CompletableFuture<Creation>();
+      var mine = new CompletableFuture<Creation<T>>();
       var first = creations.putIfAbsent(key, mine);
       if (first == null) {
         return create(key, mine, create);
       }
       var done = await(first, deadline);
-      if (done == null || !lives.test(done.handle)) {
+      if (done == null || !exists(done)) {
         creations.remove(key, first);
         continue;
       }
@@ -77,17 +87,21 @@ public final class IdempotencyKeys {
         throw new Failure.Refused(
             Code.IDEMPOTENCY_KEY_REUSED,
             "Idempotency-Key",
-            "this Idempotency-Key was used for a different request; use a new key for a new tensor");
+            "this Idempotency-Key was used for a different request; use a new key for each request");
       }
-      return done.handle;
+      return done.result;
     }
   }
 
-  private String create(Key key, CompletableFuture<Creation> mine, Supplier<Creation> create) {
+  private boolean exists(Creation<T> creation) {
+    return creation.handles.stream().allMatch(lives);
+  }
+
+  private T create(Key key, CompletableFuture<Creation<T>> mine, Supplier<Creation<T>> create) {
     try {
       var creation = create.get();
       mine.complete(creation);
-      return creation.handle;
+      return creation.result;
     } finally {
       if (!mine.isDone()) {
         creations.remove(key, mine);
@@ -97,11 +111,11 @@ public final class IdempotencyKeys {
   }
 
   /** Waits for a creation; null if it failed, so that the caller retries. */
-  private static @Nullable Creation await(CompletableFuture<Creation> first, Deadline deadline) {
+  private @Nullable Creation<T> await(CompletableFuture<Creation<T>> first, Deadline deadline) {
     try {
       return first.get(Math.max(deadline.remainingNanos(), 0), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
-      throw new Failure.TooLate(deadline);
+      throw new Failure.DeadlineExceeded(deadline);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failure.clientGone();
@@ -116,6 +130,6 @@ public final class IdempotencyKeys {
         .entrySet()
         .removeIf(entry ->
             entry.getValue().state() == Future.State.SUCCESS
-                && !lives.test(entry.getValue().resultNow().handle));
+                && !exists(entry.getValue().resultNow()));
   }
 }

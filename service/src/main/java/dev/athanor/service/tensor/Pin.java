@@ -38,13 +38,13 @@ public final class Pin implements AutoCloseable {
   }
 
   /** Returns the storage that holds the tensor. */
-  public DeviceStorage home() {
-    return entry.home;
+  public DeviceStorage storage() {
+    return entry.storage;
   }
 
   /** Restores a spilled tensor to its device. */
-  void bringBack() {
-    store.bringBack(entry);
+  void restore() {
+    store.restore(entry);
   }
 
   /** Takes a snapshot of the current version; the contents must be locked. */

@@ -55,7 +55,7 @@ public final class Snapshot implements AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
-      store.letGo(shared);
+      store.releaseSnapshot(shared);
     }
   }
 }

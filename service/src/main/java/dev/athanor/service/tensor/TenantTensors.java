@@ -89,11 +89,11 @@ public final class TenantTensors {
     /**
      * Adds a resident tensor. The store takes ownership of the buffer and of this charge.
      *
-     * @param home the device of the buffer
+     * @param storage the device of the buffer
      * @param buffer a buffer of {@code type.bytes()} bytes, the size of this charge
      */
     public TensorInfo add(
-        TensorType type, DeviceStorage home, Buffer buffer, TensorOptions options) {
+        TensorType type, DeviceStorage storage, Buffer buffer, TensorOptions options) {
       return store.guarded(() -> {
         open = false; // refunded when the buffer is freed
         var lease = options.lease() == null ? store.settings.lease() : options.lease();
@@ -103,7 +103,7 @@ public final class TenantTensors {
                 store.handles.next(),
                 options,
                 type,
-                home,
+                storage,
                 buffer,
                 store.nextSequence(),
                 store.clock.instant(),
@@ -111,7 +111,7 @@ public final class TenantTensors {
         store.put(entry);
         byAge.put(entry.sequence, entry);
         noteEnd(entry);
-        bytesAt.merge(home, type.bytes(), Long::sum);
+        bytesAt.merge(storage, type.bytes(), Long::sum);
         return entry.info();
       });
     }
@@ -195,13 +195,13 @@ public final class TenantTensors {
    *
    * @param handles handles; unknown ones are ignored
    */
-  public Map<DeviceStorage, Long> homes(Collection<String> handles) {
+  public Map<DeviceStorage, Long> bytesByStorage(Collection<String> handles) {
     return store.guarded(() -> {
       var bytes = new HashMap<DeviceStorage, Long>();
       for (var handle : handles) {
         var entry = own(handle);
         if (entry != null) {
-          bytes.merge(entry.home, entry.type.bytes(), Long::sum);
+          bytes.merge(entry.storage, entry.type.bytes(), Long::sum);
         }
       }
       return bytes;
@@ -209,7 +209,7 @@ public final class TenantTensors {
   }
 
   /** Returns the storages of all tensors with the bytes that each holds. */
-  public Map<DeviceStorage, Long> homes() {
+  public Map<DeviceStorage, Long> bytesByStorage() {
     return store.guarded(() -> Map.copyOf(bytesAt));
   }
 
@@ -233,7 +233,7 @@ public final class TenantTensors {
           return new Pin(store, entry);
         });
     try {
-      pin.bringBack();
+      pin.restore();
     } catch (RuntimeException e) {
       pin.close();
       throw e;
@@ -280,7 +280,7 @@ public final class TenantTensors {
    * @param lease the lease; zero for unlimited
    */
   public TensorInfo renew(String handle, Duration lease) {
-    requireHandle(handle, "PUT /tensors/%s?ttlSeconds= sets its lease");
+    requireHandle(handle, "store the tensor again to set its lease");
     return store.guarded(() -> {
       var entry = find(handle, "handle");
       lease(entry, lease);
@@ -345,7 +345,7 @@ public final class TenantTensors {
       Predicate<Entry> wanted =
           entry ->
               !entry.hasExpired(now)
-                  && !entry.home.isLost()
+                  && !entry.storage.isLost()
                   && (scope == null || scope.equals(entry.options.scope()));
       var older = after == null ? byAge : byAge.headMap(sequenceOf(after), false);
       var page = new ArrayList<TensorInfo>();
@@ -394,7 +394,7 @@ public final class TenantTensors {
   void forget(Entry entry) {
     named.forget(entry);
     byAge.remove(entry.sequence);
-    bytesAt.merge(entry.home, -entry.type.bytes(), Long::sum);
+    bytesAt.merge(entry.storage, -entry.type.bytes(), Long::sum);
   }
 
   private @Nullable Entry own(String handle) {
@@ -427,7 +427,7 @@ public final class TenantTensors {
     var tombstoneTtl = store.settings.tombstoneTtl();
     var entry = own(handle);
     if (entry != null && !entry.hasExpired(now)) {
-      if (entry.home.isLost()) {
+      if (entry.storage.isLost()) {
         throw Failure.Busy.deviceLost();
       }
       return entry;

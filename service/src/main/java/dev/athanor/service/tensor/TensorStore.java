@@ -55,7 +55,7 @@ public final class TensorStore {
     final String handle;
     final TensorOptions options;
     final TensorType type;
-    final DeviceStorage home;
+    final DeviceStorage storage;
     final long sequence;
     final Instant createdAt;
 
@@ -91,7 +91,7 @@ public final class TensorStore {
         String handle,
         TensorOptions options,
         TensorType type,
-        DeviceStorage home,
+        DeviceStorage storage,
         Buffer buffer,
         long sequence,
         Instant now,
@@ -101,7 +101,7 @@ public final class TensorStore {
       this.options = options;
       this.name = options.name();
       this.type = type;
-      this.home = home;
+      this.storage = storage;
       this.buffer = buffer;
       this.sequence = sequence;
       this.createdAt = now;
@@ -124,7 +124,7 @@ public final class TensorStore {
           copy == null ? null : copy.replicas(),
           options.scope(),
           type,
-          home.id(),
+          storage.id(),
           version,
           createdAt,
           lease.isZero() ? null : lastUse.plus(lease));
@@ -186,10 +186,10 @@ public final class TensorStore {
 
   void unpin(Entry entry) {
     guarded(() -> entry.lastUse = clock.instant());
-    letGo(entry);
+    releasePin(entry);
   }
 
-  private void letGo(Entry entry) {
+  private void releasePin(Entry entry) {
     boolean last =
         guarded(() -> {
           entry.pins--;
@@ -271,7 +271,7 @@ public final class TensorStore {
     }
   }
 
-  void letGo(Snapshot.Shared shared) {
+  void releaseSnapshot(Snapshot.Shared shared) {
     var copied =
         guarded(() -> {
           var last = --shared.readers == 0;
@@ -286,7 +286,7 @@ public final class TensorStore {
 
   private void discard(Entry entry, @Nullable Buffer copied) {
     if (copied != null) {
-      entry.home.free(copied);
+      entry.storage.free(copied);
     }
     guarded(() -> {
       entry.owner.refund(entry.type.bytes());
@@ -302,11 +302,11 @@ public final class TensorStore {
    *
    * @param bytes the number of bytes needed
    */
-  public void makeRoom(DeviceStorage home, long bytes) {
+  public void spillIdle(DeviceStorage storage, long bytes) {
     sweep();
-    long needed = bytes - home.free();
+    long needed = bytes - storage.free();
     boolean canSpill = true;
-    for (var entry : idle(home, needed)) {
+    for (var entry : idle(storage, needed)) {
       try {
         if (canSpill) {
           spill(entry);
@@ -315,25 +315,27 @@ public final class TensorStore {
         LOG.warn("Spilling tensors to the host failed: {}", e.getMessage());
         canSpill = false;
       } finally {
-        letGo(entry); // does not count as a use that renews the lease
+        releasePin(entry); // does not count as a use that renews the lease
       }
     }
   }
 
   /** Selects and pins tensors to spill. */
-  private List<Entry> idle(DeviceStorage home, long needed) {
+  private List<Entry> idle(DeviceStorage storage, long needed) {
     return guarded(() -> {
-      long room = settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
+      long available =
+          settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
       var idle =
           entries.values().stream()
-              .filter(entry -> entry.home.equals(home) && entry.pins == 0 && entry.buffer != null)
+              .filter(
+                  entry -> entry.storage.equals(storage) && entry.pins == 0 && entry.buffer != null)
               .sorted(Comparator.comparing(entry -> entry.lastUse))
               .toList();
       var chosen = new ArrayList<Entry>();
       long bytes = 0;
       for (var entry : idle) {
         long more = entry.type.bytes();
-        if (bytes < needed && bytes + more <= room) {
+        if (bytes < needed && bytes + more <= available) {
           bytes += more;
           entry.pins++;
           chosen.add(entry);
@@ -351,16 +353,16 @@ public final class TensorStore {
         return;
       }
       var buffer = entry.buffer;
-      var saved = entry.home.save(buffer);
+      var saved = entry.storage.save(buffer);
       guarded(() -> move(entry, null, saved));
-      entry.home.free(buffer);
+      entry.storage.free(buffer);
     } finally {
       entry.moving.unlock();
     }
   }
 
   /** Restores a pinned tensor to its device if it was spilled. */
-  void bringBack(Entry entry) {
+  void restore(Entry entry) {
     if (settings.spillBytes() == 0) {
       return;
     }
@@ -368,7 +370,7 @@ public final class TensorStore {
     try {
       var saved = entry.saved;
       if (saved != null) {
-        var buffer = entry.home.restore(saved);
+        var buffer = entry.storage.restore(saved);
         guarded(() -> move(entry, buffer, null));
         saved.close();
       }
@@ -381,7 +383,7 @@ public final class TensorStore {
     long toHost = saved == null ? -entry.type.bytes() : entry.type.bytes();
     entry.buffer = buffer;
     entry.saved = saved;
-    var there = usage(entry.home);
+    var there = usage(entry.storage);
     there.bytes -= toHost;
     there.spilled += toHost;
     return entry;
@@ -398,8 +400,8 @@ public final class TensorStore {
   }
 
   /** Returns the bytes of a device's tensors that are spilled to the host. */
-  public long spilled(DeviceStorage home) {
-    return guarded(() -> usage(home).spilled);
+  public long spilled(DeviceStorage storage) {
+    return guarded(() -> usage(storage).spilled);
   }
 
   /** Frees the expired tensors of all tenants. */
@@ -414,13 +416,13 @@ public final class TensorStore {
   }
 
   /** Returns the number of tensors on a device, including deleted ones that are still in use. */
-  public int count(DeviceStorage home) {
-    return guarded(() -> usage(home).tensors);
+  public int count(DeviceStorage storage) {
+    return guarded(() -> usage(storage).tensors);
   }
 
   /** Returns the bytes of the tensors on a device. */
-  public long bytes(DeviceStorage home) {
-    return guarded(() -> usage(home).bytes);
+  public long bytes(DeviceStorage storage) {
+    return guarded(() -> usage(storage).bytes);
   }
 
   /** Returns the number of tensors that count against quotas, including uploads in progress. */
@@ -452,13 +454,13 @@ public final class TensorStore {
     return ++sequence;
   }
 
-  private Usage usage(DeviceStorage home) {
-    return usage.computeIfAbsent(home, _ -> new Usage());
+  private Usage usage(DeviceStorage storage) {
+    return usage.computeIfAbsent(storage, _ -> new Usage());
   }
 
   void put(Entry entry) {
     entries.put(entry.handle, entry);
-    var there = usage(entry.home);
+    var there = usage(entry.storage);
     there.tensors++;
     there.bytes += entry.type.bytes();
   }
@@ -493,12 +495,12 @@ public final class TensorStore {
   void release(List<Entry> idle) {
     for (var entry : idle) {
       if (entry.buffer != null) {
-        entry.home.free(entry.buffer);
+        entry.storage.free(entry.buffer);
       } else if (entry.saved != null) {
         entry.saved.close();
       }
       guarded(() -> {
-        var there = usage(entry.home);
+        var there = usage(entry.storage);
         there.tensors--;
         if (entry.buffer != null) {
           there.bytes -= entry.type.bytes();

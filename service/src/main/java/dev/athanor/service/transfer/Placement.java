@@ -49,7 +49,7 @@ public final class Placement {
       return runtimes.getFirst();
     }
     var tensors = store.of(tenant);
-    var written = tensors.homes(writes).keySet();
+    var written = tensors.bytesByStorage(writes).keySet();
     if (written.size() > 1) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_ON_DEVICE,
@@ -63,7 +63,7 @@ public final class Placement {
     }
     return written.stream()
         .findFirst()
-        .or(() -> largestShare(tensors.homes(reads)))
+        .or(() -> largestShare(tensors.bytesByStorage(reads)))
         .map(this::at)
         .orElseGet(() -> keeps ? ofTensor(tenant, 0, null) : runtimes.get(streams.quietest()));
   }
@@ -81,13 +81,13 @@ public final class Placement {
     if (runtimes.size() == 1) {
       return runtimes.getFirst();
     }
-    var homes = store.of(tenant).homes();
+    var bytesByStorage = store.of(tenant).bytesByStorage();
     var wanted =
         runtimes.stream()
             .filter(runtime -> !runtime.memory().isLost())
             .sorted(
                 Comparator.<DeviceRuntime>comparingLong(
-                        runtime -> homes.getOrDefault(runtime.memory(), 0L))
+                        runtime -> bytesByStorage.getOrDefault(runtime.memory(), 0L))
                     .thenComparingLong(runtime -> runtime.memory().free())
                     .reversed())
             .toList();
@@ -114,11 +114,13 @@ public final class Placement {
                             .collect(Collectors.joining(", ")))));
   }
 
-  private static Optional<DeviceStorage> largestShare(Map<DeviceStorage, Long> homes) {
-    return homes.entrySet().stream().max(Map.Entry.comparingByValue()).map(Map.Entry::getKey);
+  private static Optional<DeviceStorage> largestShare(Map<DeviceStorage, Long> bytesByStorage) {
+    return bytesByStorage.entrySet().stream()
+        .max(Map.Entry.comparingByValue())
+        .map(Map.Entry::getKey);
   }
 
-  DeviceRuntime at(DeviceStorage home) {
-    return runtimes.get(home.number());
+  DeviceRuntime at(DeviceStorage storage) {
+    return runtimes.get(storage.number());
   }
 }

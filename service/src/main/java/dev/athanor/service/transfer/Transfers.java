@@ -88,7 +88,7 @@ public final class Transfers {
           "the tensor has type %s, but the new contents have type %s; they must be equal"
               .formatted(pin.type(), contents.type()));
     }
-    var memory = placement.at(pin.home()).memory();
+    var memory = placement.at(pin.storage()).memory();
     return upload(
         contents,
         new TensorUpload.Replacing(memory, pin),
@@ -254,7 +254,7 @@ public final class Transfers {
      * @throws Failure as for {@link #begin(long, int)}
      */
     private PendingPiece beginPiece(long offset, long length) {
-      return begin(offset, placement.at(pin.home()).memory().stage(length));
+      return begin(offset, placement.at(pin.storage()).memory().stage(length));
     }
 
     private PendingPiece begin(long offset, Piece piece) {
@@ -381,7 +381,7 @@ public final class Transfers {
 
     @Override
     public int device() {
-      return pin.home().number();
+      return pin.storage().number();
     }
 
     @Override

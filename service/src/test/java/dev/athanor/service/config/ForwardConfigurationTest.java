@@ -7,7 +7,7 @@ import com.sun.net.httpserver.HttpsServer;
 import dev.athanor.service.forward.Forwarding;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.tensor.Handles;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -118,7 +118,7 @@ class ForwardConfigurationTest {
   private static MockHttpServletResponse forward(Forwarding forwarding) throws Exception {
     var request =
         new MockHttpServletRequest("HEAD", "/tensors/t_0123456789abcdef0123456789abcdef_2");
-    request.setAttribute(Requests.class.getName() + ".caller", Caller.LOCAL);
+    request.setAttribute(HttpRequests.class.getName() + ".caller", Caller.LOCAL);
     var response = new MockHttpServletResponse();
     forwarding.doFilter(request, response, new MockFilterChain());
     return response;

@@ -6,11 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
+import dev.athanor.service.replica.ForwardSettings;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;
 import java.time.Duration;
+import java.util.List;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockFilterChain;
@@ -33,14 +37,12 @@ class CertificatesTest {
             OpenTelemetry.noop().getTracer("test"),
             "emulator:0",
             new MetricsSettings(false));
-    try (var forwarding =
-        new Forwarding(
-            new ForwardSettings(url, "", "", wait, wait, wait, DataSize.ofKilobytes(1), 1),
-            SSLContext.getDefault(),
-            new Handles("athanor-1", url),
-            new RestSettings(1024),
-            metrics,
-            true)) {
+    var settings = new ForwardSettings(url, "", "", wait, wait, wait, DataSize.ofKilobytes(1), 1);
+    var handles = new Handles("athanor-1", url);
+    try (var client = new ReplicaClient(settings, SSLContext.getDefault(), "1", metrics)) {
+      var peers = new Peers(client, handles, List.of());
+      var forwarding =
+          new Forwarding(settings, client, peers, handles, new RestSettings(1024), true);
       var request = new MockHttpServletRequest("GET", "/tensors/" + HANDLE);
       var response = new MockHttpServletResponse();
       var chain = new MockFilterChain();

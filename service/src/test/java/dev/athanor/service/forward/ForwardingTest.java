@@ -54,8 +54,8 @@ import org.springframework.test.context.TestPropertySource;
 @Timeout(120)
 class ForwardingTest extends RestTest {
 
-  private static final ApiKey.Made KEY =
-      ApiKey.make(
+  private static final ApiKey.NewKey KEY =
+      ApiKey.create(
           new Tenant("lab"),
           Scope.list("ops:run,tensors:read,tensors:write,metrics,priority"),
           new SecureRandom());

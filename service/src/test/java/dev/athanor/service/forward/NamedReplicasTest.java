@@ -44,17 +44,17 @@ import tools.jackson.databind.json.JsonMapper;
 class NamedReplicasTest {
 
   private static final JsonMapper JSON = new JsonMapper();
-  private static final ApiKey.Made LAB = key("lab", "ops:run,tensors:read,tensors:write");
-  private static final ApiKey.Made OTHER = key("other", "ops:run,tensors:read,tensors:write");
-  private static final ApiKey.Made READER = key("lab", "tensors:read");
+  private static final ApiKey.NewKey LAB = key("lab", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.NewKey OTHER = key("other", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.NewKey READER = key("lab", "tensors:read");
   private static final Map<String, ServiceProcess> REPLICAS = new TreeMap<>();
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
   @TempDir private static Path folder;
   private static int port;
 
-  private static ApiKey.Made key(String tenant, String scopes) {
-    return ApiKey.make(new Tenant(tenant), Scope.list(scopes), new SecureRandom());
+  private static ApiKey.NewKey key(String tenant, String scopes) {
+    return ApiKey.create(new Tenant(tenant), Scope.list(scopes), new SecureRandom());
   }
 
   @BeforeAll
@@ -118,7 +118,7 @@ class NamedReplicasTest {
   }
 
   private static Answer send(
-      ApiKey.Made key,
+      ApiKey.NewKey key,
       String mark,
       String method,
       String path,

@@ -92,25 +92,25 @@ class AccessTest {
   private static final class Telling extends OpsGrpc.OpsImplBase {
     @Override
     public void list(ListOpsRequest request, StreamObserver<ListOpsResponse> answer) {
-      Requests.answer(
-          answer,
-          () ->
-              ListOpsResponse.newBuilder()
-                  .addOps(OpDescription.newBuilder().setName(Requests.tenant().name()))
-                  .build());
+      answer.onNext(
+          ListOpsResponse.newBuilder()
+              .addOps(OpDescription.newBuilder().setName(GrpcCalls.tenant().name()))
+              .build());
+      answer.onCompleted();
     }
 
     @Override
     public void run(RunRequest request, StreamObserver<RunResponse> answer) {
-      Requests.answer(
-          answer, () -> RunResponse.newBuilder().setOp(Requests.context().tenant().name()).build());
+      answer.onNext(RunResponse.newBuilder().setOp(GrpcCalls.context().tenant().name()).build());
+      answer.onCompleted();
     }
   }
 
   private static final class Healthy extends HealthGrpc.HealthImplBase {
     @Override
     public void check(HealthCheckRequest request, StreamObserver<HealthCheckResponse> answer) {
-      Requests.answer(answer, HealthCheckResponse::getDefaultInstance);
+      answer.onNext(HealthCheckResponse.getDefaultInstance());
+      answer.onCompleted();
     }
   }
 

@@ -8,6 +8,7 @@ import dev.athanor.api.v1.AttributeValue;
 import dev.athanor.api.v1.DescribeOpRequest;
 import dev.athanor.api.v1.InputTensor;
 import dev.athanor.api.v1.ListOpsRequest;
+import dev.athanor.api.v1.ListRequest;
 import dev.athanor.api.v1.OpDescription;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.OutputTarget;
@@ -259,7 +260,31 @@ class OpsServiceTest extends GrpcTest {
     return identity(1).putInputs("x", InputTensor.newBuilder().setInline(x).build());
   }
 
-  /** They are stored over REST. */
+  @Test
+  void aCallThatIsRepeatedWithItsKeyCreatesNoSecondTensor() {
+    var keep = OutputTarget.newBuilder().setKeep(true).build();
+    var request = identity(1, 2).putOutputs("y", keep).setIdempotencyKey("op-1");
+    var first = run(request);
+
+    assertThat(run(request)).isEqualTo(first);
+    assertThat(
+            tensors().list(ListRequest.getDefaultInstance()).getTensorsList().stream()
+                .map(dev.athanor.api.v1.Tensor::getHandle))
+        .containsOnlyOnce(first.getOutputsOrThrow("y").getResident().getHandle());
+    refused(identity(1, 3).putOutputs("y", keep).setIdempotencyKey("op-1"))
+        .is(
+            Status.Code.ALREADY_EXISTS,
+            "idempotency-key-reused",
+            "Idempotency-Key",
+            "this Idempotency-Key was used for a different request; use a new key for each request");
+    refused(identity(1).setIdempotencyKey("op-2"))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-attribute",
+            "Idempotency-Key",
+            "Idempotency-Key is for calls that keep all outputs as new tensors, but this request names none; request a handle or omit the key");
+  }
+
   @Test
   void aNameStandsForAHandle() {
     var handle = put(3, 4);

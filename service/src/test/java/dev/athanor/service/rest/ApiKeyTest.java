@@ -61,13 +61,13 @@ import org.springframework.test.context.TestPropertySource;
 class ApiKeyTest extends RestTest {
 
   private static final SecureRandom RANDOM = new SecureRandom();
-  private static final ApiKey.Made ALICE = key("alice", "ops:run,tensors:read,tensors:write");
-  private static final ApiKey.Made BOB = key("bob", "ops:run,tensors:read,tensors:write");
-  private static final ApiKey.Made DAVE = key("dave", "tensors:write");
-  private static final ApiKey.Made URGENT = key("alice", "ops:run,priority");
-  private static final ApiKey.Made SCRAPER = key("bob", "metrics");
-  private static final ApiKey.Made READER = key("alice", "tensors:read");
-  private static final ApiKey.Made ADMIN = key("carol", "admin");
+  private static final ApiKey.NewKey ALICE = key("alice", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.NewKey BOB = key("bob", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.NewKey DAVE = key("dave", "tensors:write");
+  private static final ApiKey.NewKey URGENT = key("alice", "ops:run,priority");
+  private static final ApiKey.NewKey SCRAPER = key("bob", "metrics");
+  private static final ApiKey.NewKey READER = key("alice", "tensors:read");
+  private static final ApiKey.NewKey ADMIN = key("carol", "admin");
 
   private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1, 2]}";
 
@@ -80,8 +80,8 @@ class ApiKeyTest extends RestTest {
   @Autowired private Callers callers;
   @Autowired private GrpcServerLifecycle grpc;
 
-  private static ApiKey.Made key(String tenant, String scopes) {
-    return ApiKey.make(new Tenant(tenant), Scope.list(scopes), RANDOM);
+  private static ApiKey.NewKey key(String tenant, String scopes) {
+    return ApiKey.create(new Tenant(tenant), Scope.list(scopes), RANDOM);
   }
 
   @DynamicPropertySource
@@ -91,19 +91,19 @@ class ApiKeyTest extends RestTest {
     properties.add("athanor.security.api-keys.file", file::toString);
   }
 
-  private static void write(ApiKey.Made... keys) throws IOException {
-    Files.write(file, List.of(keys).stream().map(ApiKey.Made::line).toList());
+  private static void write(ApiKey.NewKey... keys) throws IOException {
+    Files.write(file, List.of(keys).stream().map(ApiKey.NewKey::line).toList());
   }
 
-  private RequestSpecification as(ApiKey.Made caller) {
+  private RequestSpecification as(ApiKey.NewKey caller) {
     return given().header("X-API-Key", caller.key());
   }
 
-  private RequestSpecification as(ApiKey.Made caller, String body) {
+  private RequestSpecification as(ApiKey.NewKey caller, String body) {
     return as(caller).contentType("application/json").body(body.getBytes(ISO_8859_1));
   }
 
-  private String tensor(ApiKey.Made caller, String query) {
+  private String tensor(ApiKey.NewKey caller, String query) {
     return as(caller, X).post("/tensors" + query).then().statusCode(201).extract().path("handle");
   }
 
@@ -278,7 +278,7 @@ class ApiKeyTest extends RestTest {
         "Quota exceeded by a tensor of 80000 bytes: 0 of 65536 bytes and 0 of 3 tensors are in use. Delete tensors or let their leases end.");
   }
 
-  private Response raw(ApiKey.Made caller, byte[] body) {
+  private Response raw(ApiKey.NewKey caller, byte[] body) {
     return as(caller)
         .contentType("application/octet-stream")
         .body(body)
@@ -404,7 +404,7 @@ class ApiKeyTest extends RestTest {
         .isEqualTo(Status.Code.UNAUTHENTICATED);
   }
 
-  private static int status(int port, String path, ApiKey.Made... caller) {
+  private static int status(int port, String path, ApiKey.NewKey... caller) {
     var request = io.restassured.RestAssured.given().baseUri("http://127.0.0.1").port(port);
     for (var each : caller) {
       request.header("X-API-Key", each.key());

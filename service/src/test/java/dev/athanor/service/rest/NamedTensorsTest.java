@@ -178,7 +178,7 @@ class NamedTensorsTest extends RestTest {
         400,
         "invalid-attribute",
         "If-None-Match",
-        "If-None-Match is \"7\"; here it can only be *, which stores no tensor over another");
+        "If-None-Match is \"7\"; only * is supported, which stores the tensor if no other has the name");
   }
 
   @ParameterizedTest
@@ -251,7 +251,7 @@ class NamedTensorsTest extends RestTest {
         400,
         "invalid-attribute",
         "handle",
-        "handle is the name w, which may have copies on other replicas; PUT /tensors/w?ttlSeconds= sets its lease");
+        "handle is the name w, which may have copies on other replicas; store the tensor again to set its lease");
   }
 
   @Test
@@ -347,7 +347,7 @@ class NamedTensorsTest extends RestTest {
       delimiter = '|',
       textBlock =
           """
-          {} | version is missing; it orders what is stored
+          {} | version is missing; it orders the tensors stored under a name
           {"version": 0} | version is 0; it must be an integer 1 to 4503599627370496
           {"version": 1, "replicas": 2} | replicas must be a list of marks, got a number
           """)

@@ -11,6 +11,7 @@ import static org.hamcrest.Matchers.notNullValue;
 import static org.hamcrest.Matchers.nullValue;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.stream.StreamPool;
 import io.restassured.response.Response;
@@ -19,7 +20,9 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
@@ -82,6 +85,91 @@ class OpsTest extends RestTest {
         .body("outputs.c.data", contains(1.5f, -2.0f, 1.5f, -2.0f))
         .body("outputs.zeros.data", contains(0.0f, 0.0f))
         .body("timing.totalMicros", notNullValue());
+  }
+
+  private static final byte[] EMPTY_SAFETENSORS =
+      Safetensors.header(Map.of(), Map.of()).orElseThrow();
+
+  private Response concat(String key, String outputs) {
+    return json("{\"inputs\": {\"a\": %s, \"b\": %s}, \"outputs\": {%s}}".formatted(X, X, outputs))
+        .header("Idempotency-Key", key)
+        .post("/ops/concat");
+  }
+
+  @Test
+  void aCallThatIsRepeatedWithItsKeyCreatesNoSecondTensor() {
+    var keep = "\"c\": {\"as\": \"handle\"}";
+    var first = concat("op-1", keep).then().statusCode(200).extract().jsonPath();
+    var handle = first.getString("outputs.c.handle");
+    assertThat(first.getMap("outputs")).containsOnlyKeys("c");
+
+    assertThat(concat("op-1", keep).jsonPath().getMap("")).isEqualTo(first.getMap(""));
+    var other = concat("op-2", keep).jsonPath().getString("outputs.c.handle");
+    assertThat(other).isNotEqualTo(handle);
+    problem(
+        concat("op-1", keep + ", \"zeros\": {\"as\": \"handle\"}"),
+        422,
+        "idempotency-key-reused",
+        "Idempotency-Key",
+        "this Idempotency-Key was used for a different request; use a new key for each request");
+    given().delete("/tensors/" + handle).then().statusCode(204);
+    var again = concat("op-1", keep).jsonPath().getString("outputs.c.handle");
+    assertThat(again).as("of a key whose tensor was deleted").isNotEqualTo(handle);
+    for (var each : List.of(other, again)) {
+      given().delete("/tensors/" + each).then().statusCode(204);
+    }
+  }
+
+  @Test
+  void aBinaryCallTakesAKeyToo() {
+    var x = tensor(1, 2);
+    var handles = new HashSet<String>();
+    for (int i = 0; i < 2; i++) {
+      handles.add(
+          given()
+              .contentType("application/x-safetensors")
+              .accept("application/json")
+              .header("Idempotency-Key", "op-3")
+              .queryParam("x", x)
+              .queryParam("y", "handle")
+              .body(EMPTY_SAFETENSORS)
+              .post("/ops/identity")
+              .then()
+              .statusCode(200)
+              .extract()
+              .path("outputs.y.handle"));
+    }
+    assertThat(handles).hasSize(1);
+    handles.add(x);
+    handles.forEach(each -> given().delete("/tensors/" + each).then().statusCode(204));
+  }
+
+  @Test
+  void keysAreForCallsThatKeepAllOutputs() {
+    var x = tensor(1, 2, 3, 4);
+    var only =
+        "Idempotency-Key is for calls that keep all outputs as new tensors, but %s; request a handle or omit the key";
+    problem(
+        concat("op-4", ""),
+        400,
+        "invalid-attribute",
+        "Idempotency-Key",
+        only.formatted("this request names none"));
+    for (var target : List.of("{\"as\": \"inline\"}", "{\"into\": \"" + x + "\"}")) {
+      problem(
+          concat("op-4", "\"c\": " + target),
+          400,
+          "invalid-attribute",
+          "Idempotency-Key",
+          only.formatted("c is not"));
+    }
+    problem(
+        concat("k".repeat(256), "\"c\": {\"as\": \"handle\"}"),
+        400,
+        "invalid-attribute",
+        "Idempotency-Key",
+        "Idempotency-Key has 256 characters; it must have 1 to 255");
+    given().delete("/tensors/" + x).then().statusCode(204);
   }
 
   @Test

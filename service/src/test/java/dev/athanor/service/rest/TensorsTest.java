@@ -254,8 +254,7 @@ class TensorsTest extends RestTest {
         406,
         "not-acceptable",
         "Accept",
-        "q4_0 is stored in blocks, which no list of numbers can say; application/octet-stream has"
-            + " it");
+        "q4_0 is a block format, which JSON numbers cannot represent; request application/octet-stream");
     problem(
         given().accept("application/x-npy").get(data),
         406,
@@ -566,7 +565,7 @@ class TensorsTest extends RestTest {
         422,
         "idempotency-key-reused",
         "Idempotency-Key",
-        "this Idempotency-Key was used for a different request; use a new key for a new tensor");
+        "this Idempotency-Key was used for a different request; use a new key for each request");
     once("k2", "{}").then().statusCode(400);
     once("k2", body).then().statusCode(201);
     given().delete("/tensors/" + first).then().statusCode(204);

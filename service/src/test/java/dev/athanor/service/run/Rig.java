@@ -110,7 +110,7 @@ public final class Rig implements AutoCloseable {
     runtimes = new DeviceRuntimes(all);
     memory = runtimes.first().memory();
     store = new TensorStore(new Handles(""), tensors, clock);
-    runtimes.onShortage(store::makeRoom);
+    runtimes.onShortage(store::spillIdle);
     pool = new StreamPool(List.copyOf(devices), health, settings);
     placement = new Placement(runtimes, store, pool);
     runner = runner(true);

@@ -29,8 +29,8 @@ class ApiKeysTest {
 
   @TempDir private Path folder;
 
-  private static ApiKey.Made make(String tenant) {
-    return ApiKey.make(new Tenant(tenant), SCOPES, new SecureRandom());
+  private static ApiKey.NewKey make(String tenant) {
+    return ApiKey.create(new Tenant(tenant), SCOPES, new SecureRandom());
   }
 
   private static Credentials with(String key) {

@@ -138,17 +138,17 @@ class SoakTest {
   /** Three tenants, and someone who reads the metrics. */
   private static List<String> keys() throws IOException {
     var random = new SecureRandom();
-    var made = new ArrayList<ApiKey.Made>();
+    var made = new ArrayList<ApiKey.NewKey>();
     for (var tenant : List.of("alpha", "beta", "gamma")) {
       made.add(
-          ApiKey.make(
+          ApiKey.create(
               new Tenant(tenant),
               EnumSet.of(Scope.OPS_RUN, Scope.TENSORS_READ, Scope.TENSORS_WRITE, Scope.PRIORITY),
               random));
     }
-    made.add(ApiKey.make(new Tenant("watch"), EnumSet.of(Scope.METRICS), random));
-    Files.write(folder.resolve("keys"), made.stream().map(ApiKey.Made::line).toList());
-    return made.stream().map(ApiKey.Made::key).toList();
+    made.add(ApiKey.create(new Tenant("watch"), EnumSet.of(Scope.METRICS), random));
+    Files.write(folder.resolve("keys"), made.stream().map(ApiKey.NewKey::line).toList());
+    return made.stream().map(ApiKey.NewKey::key).toList();
   }
 
   private static String[] settings(Duration tombstoneTtl) {

@@ -6,15 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.tensor.IdempotencyKeys.Creation;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 class IdempotencyKeysTest {
 
-  private final IdempotencyKeys keys = new IdempotencyKeys(_ -> true);
+  private final IdempotencyKeys<String> keys = new IdempotencyKeys<>(_ -> true);
 
-  private final CompletableFuture<Creation> body = new CompletableFuture<>();
+  private final CompletableFuture<Creation<String>> body = new CompletableFuture<>();
 
   /** A request whose body is under way until {@link #body} is complete. */
   private CompletableFuture<String> start() throws InterruptedException {
@@ -34,7 +35,11 @@ class IdempotencyKeysTest {
     return first;
   }
 
-  private String once(Deadline deadline, Creation creation) {
+  private static Creation<String> creation(String handle) {
+    return new Creation<>(handle, List.of(handle), "body");
+  }
+
+  private String once(Deadline deadline, Creation<String> creation) {
     return keys.once(Tenant.LOCAL, "key", deadline, () -> creation, () -> "body");
   }
 
@@ -42,17 +47,15 @@ class IdempotencyKeysTest {
   void whoWaitsForAnotherObeysItsOwnDeadline() throws InterruptedException {
     var first = start();
 
-    assertThatExceptionOfType(Failure.TooLate.class)
-        .isThrownBy(() -> once(Deadline.in(20), new Creation("t_2", "body")))
+    assertThatExceptionOfType(Failure.DeadlineExceeded.class)
+        .isThrownBy(() -> once(Deadline.in(20), creation("t_2")))
         .withMessage("the call did not finish within its deadline of 20 ms; no result was stored");
 
-    var patient =
-        CompletableFuture.supplyAsync(
-            () -> once(Deadline.in(600_000), new Creation("t_3", "body")));
-    body.complete(new Creation("t_1", "body"));
+    var patient = CompletableFuture.supplyAsync(() -> once(Deadline.in(600_000), creation("t_3")));
+    body.complete(creation("t_1"));
     assertThat(first.join()).isEqualTo("t_1");
     assertThat(patient.join()).isEqualTo("t_1");
-    assertThat(once(Deadline.in(1), new Creation("t_4", "body"))).isEqualTo("t_1");
+    assertThat(once(Deadline.in(1), creation("t_4"))).isEqualTo("t_1");
   }
 
   @Test
@@ -60,10 +63,10 @@ class IdempotencyKeysTest {
     var first = start();
     Thread.currentThread().interrupt();
     assertThatExceptionOfType(Failure.Refused.class)
-        .isThrownBy(() -> once(Deadline.none(), new Creation("t_2", "body")))
+        .isThrownBy(() -> once(Deadline.none(), creation("t_2")))
         .withMessage("the client disconnected; nothing was stored");
     assertThat(Thread.interrupted()).isTrue();
-    body.complete(new Creation("t_1", "body"));
+    body.complete(creation("t_1"));
     assertThat(first.join()).isEqualTo("t_1");
   }
 }

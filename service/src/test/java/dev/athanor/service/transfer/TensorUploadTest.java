@@ -383,7 +383,7 @@ class TensorUploadTest {
           new Client(bytes(2), at, () -> await().until(() -> deadline.remainingNanos() < 0));
       var context = new RequestContext(Tenant.LOCAL, deadline);
       assertThatThrownBy(() -> bring(kind, handle, client, context))
-          .isInstanceOf(Failure.TooLate.class);
+          .isInstanceOf(Failure.DeadlineExceeded.class);
       await().untilAsserted(() -> assertThat(state()).isEqualTo(before));
     }
     assertThat(read(handle)).isEqualTo(bytes(1));

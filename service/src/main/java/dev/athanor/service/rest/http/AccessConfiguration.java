@@ -151,7 +151,7 @@ class AccessConfiguration {
     filter.setRequestMatcher(
         request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
     filter.setSuccessHandler((request, _, authentication) -> {
-      request.setAttribute(Requests.CALLER, ((Authenticated) authentication).caller);
+      request.setAttribute(HttpRequests.CALLER, ((Authenticated) authentication).caller);
       Connections.enlargeBuffers();
     });
     filter.setFailureHandler(this::unauthenticated);

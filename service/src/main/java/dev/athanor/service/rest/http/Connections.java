@@ -92,10 +92,10 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
    * Aborts the response of this thread's request by closing the connection, if part of it was sent.
    * A response that the container is about to send also counts as committed.
    */
-  public static void breakOffAnswer() {
+  public static void abortResponse() {
     var current = HttpProcessor.currentOrNull();
     if (current != null) {
-      current.breakOffAnswer();
+      current.abortResponse();
     }
   }
 

@@ -85,7 +85,7 @@ final class HttpProcessor extends Http11Processor {
   }
 
   /** Aborts a response that has begun, so that the client sees that it is incomplete. */
-  void breakOffAnswer() {
+  void abortResponse() {
     if (response.isCommitted()) {
       setSwallowResponse();
       setErrorState(ErrorState.CLOSE_NOW, null);

@@ -109,7 +109,7 @@ public final class Problems {
           marks(out, "failed", e.failed());
         }
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
-        case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
+        case Failure.Refused _, Failure.Busy _, Failure.DeadlineExceeded _ -> {}
       }
       var trace = Traces.id();
       if (trace != null) {

@@ -1,9 +1,7 @@
 package dev.athanor.service.rest.tensors;
 
-import dev.athanor.service.codec.Tensors;
 import java.util.Arrays;
 import java.util.Locale;
-import java.util.OptionalLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.ETag;
@@ -29,13 +27,6 @@ final class ETags {
   private static ETag tag(long version, Media media) {
     var suffix = media == Media.OCTET_STREAM ? "" : "-" + media.name().toLowerCase(Locale.ROOT);
     return new ETag(version + suffix, false);
-  }
-
-  /** Returns the version in the tag of the raw bytes; empty if it is none. */
-  static OptionalLong version(String tag) {
-    return tag.length() < 2
-        ? OptionalLong.empty()
-        : Tensors.integer(tag.substring(1, tag.length() - 1));
   }
 
   private static boolean matches(String header, Stream<ETag> tags, boolean strong) {

@@ -5,15 +5,15 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.forward.Peers;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.replica.EntryRequest;
+import dev.athanor.service.replica.ReplicatedTensors;
+import dev.athanor.service.replica.ReplicatedTensors.Order;
+import dev.athanor.service.replica.ReplicatedTensors.Precondition;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
-import dev.athanor.service.rest.tensors.Copies.Order;
-import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.NamedTensors;
 import dev.athanor.service.tensor.NamedTensors.Copy;
 import dev.athanor.service.tensor.Names;
-import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -39,19 +39,19 @@ class NamedTensorController {
 
   private final TensorStore store;
   private final TensorBodies bodies;
-  private final Copies copies;
+  private final ReplicatedTensors replicated;
   private final DeviceHealth health;
   private final RestSettings settings;
 
   NamedTensorController(
       TensorStore store,
       TensorBodies bodies,
-      Copies copies,
+      ReplicatedTensors replicated,
       DeviceHealth health,
       RestSettings settings) {
     this.store = store;
     this.bodies = bodies;
-    this.copies = copies;
+    this.replicated = replicated;
     this.health = health;
     this.settings = settings;
   }
@@ -64,35 +64,38 @@ class NamedTensorController {
     var media = Media.ofBody(request, TensorBodies.FORMATS);
     Media.ofAnswer(request, Media.JSON);
     TensorBodies.checkQuery(request, media, List.of("replicas", "ttlSeconds", "scope", "device"));
-    var terms = Requests.context(request);
-    var lease = Requests.lease(request);
-    var options =
-        new TensorOptions(
-            null, Requests.label(request, "scope"), Copies.STAGED, request.getParameter("device"));
-    int replicas = replicas(request);
-    health.admit();
-    var before = store.of(terms.tenant()).named().version(name);
-    checkPreconditions(request, name, before, terms);
+    var entry = HttpRequests.entry(request);
+    var lease = HttpRequests.lease(request);
     var order =
         new Order(
             name,
-            replicas,
+            copies(request, entry),
+            HttpRequests.label(request, "scope"),
             lease == null ? Duration.ZERO : lease,
-            options,
-            current -> checkUnchanged(request, before, current));
-    var body = Requests.body(request, settings.maxBodyBytes());
-    var staged = bodies.create(request, media, body, options, terms);
-    var stored = copies.store(request, order, staged, terms);
+            request.getParameter("device"),
+            precondition(request, name));
+    health.admit();
+    var stored =
+        replicated.store(
+            entry,
+            order,
+            options ->
+                bodies.create(
+                    request,
+                    media,
+                    HttpRequests.body(request, settings.maxBodyBytes()),
+                    options,
+                    entry.context()));
     response.setHeader("Location", "/tensors/" + name);
     TensorAnswers.sendStored(
         response,
-        before.isEmpty() ? HttpServletResponse.SC_CREATED : HttpServletResponse.SC_OK,
+        stored.isNew() ? HttpServletResponse.SC_CREATED : HttpServletResponse.SC_OK,
         stored.info(),
         stored.unreachable());
   }
 
-  /** How many replicas get a copy; 0 for all. */
-  private int replicas(HttpServletRequest request) {
+  /** Returns the number of replicas that get a copy; 0 for all. */
+  private int copies(HttpServletRequest request, EntryRequest entry) {
     var text = request.getParameter("replicas");
     if (text == null) {
       return 1;
@@ -100,7 +103,7 @@ class NamedTensorController {
     if (text.equals("all")) {
       return 0;
     }
-    int most = copies.most(request);
+    int most = replicated.maxCopies(entry);
     var given = Tensors.integer(text);
     if (given.isPresent() && given.getAsLong() >= 1 && given.getAsLong() <= most) {
       return (int) given.getAsLong();
@@ -112,27 +115,25 @@ class NamedTensorController {
             .formatted(Tensors.excerpt(text), most));
   }
 
-  /** Compares with the copy of this replica or, where it has none, with that of another one. */
-  private void checkPreconditions(
-      HttpServletRequest request, String name, OptionalLong here, RequestContext terms)
-      throws IOException {
+  private static @Nullable Precondition precondition(HttpServletRequest request, String name) {
     var ifMatch = request.getHeader("If-Match");
     var ifNoneMatch = request.getHeader("If-None-Match");
     if (ifNoneMatch != null && !ifNoneMatch.strip().equals("*")) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "If-None-Match",
-          "If-None-Match is %s; here it can only be *, which stores no tensor over another"
+          "If-None-Match is %s; only * is supported, which stores the tensor if no other has the name"
               .formatted(Tensors.excerpt(ifNoneMatch)));
     }
-    if (ifMatch == null && ifNoneMatch == null) {
-      return;
-    }
-    var version = here;
-    if (here.isEmpty()) {
-      var holder = copies.find(request, name, terms);
-      version = holder.isEmpty() ? here : ETags.version(holder.get().etag());
-    }
+    return ifMatch == null && ifNoneMatch == null
+        ? null
+        : new Precondition(
+            ifMatch == null ? "If-None-Match" : "If-Match",
+            version -> check(ifMatch, ifNoneMatch, name, version));
+  }
+
+  private static void check(
+      @Nullable String ifMatch, @Nullable String ifNoneMatch, String name, OptionalLong version) {
     if (ifNoneMatch != null && version.isPresent()) {
       throw new Failure.Refused(
           Code.VERSION_MISMATCH,
@@ -151,17 +152,6 @@ class NamedTensorController {
     }
   }
 
-  private static void checkUnchanged(
-      HttpServletRequest request, OptionalLong before, OptionalLong current) {
-    var header = request.getHeader("If-Match") == null ? "If-None-Match" : "If-Match";
-    if (request.getHeader(header) != null && !before.equals(current)) {
-      throw new Failure.Refused(
-          Code.VERSION_MISMATCH,
-          header,
-          "another tensor was stored under the name while this one was uploaded; read it and send the request again");
-    }
-  }
-
   /**
    * What one replica tells another.
    *
@@ -175,15 +165,15 @@ class NamedTensorController {
   void copy(@PathVariable("handle") String name, HttpServletRequest request) throws IOException {
     Names.check(name);
     Media.ofBody(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
-    if (!Peers.isForwarded(request)) {
+    HttpRequests.checkQuery(request, List.of());
+    if (!HttpRequests.isForwarded(request)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "Athanor-Forwarded",
           "Athanor-Forwarded is missing; replicas send this request to each other, and clients send PUT /tensors/{name}");
     }
-    var notice = Json.read(Requests.body(request, LONGEST_COPY), NamedTensorController::notice);
-    var named = store.of(Requests.tenant(request)).named();
+    var notice = Json.read(HttpRequests.body(request, LONGEST_COPY), NamedTensorController::notice);
+    var named = store.of(HttpRequests.tenant(request)).named();
     if (notice.handle == null) {
       named.remove(name, notice.copy.version());
     } else {
@@ -210,7 +200,9 @@ class NamedTensorController {
     }
     if (version == 0) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "version", "version is missing; it orders what is stored");
+          Code.INVALID_ATTRIBUTE,
+          "version",
+          "version is missing; it orders the tensors stored under a name");
     }
     return new Notice(handle, new Copy(version, replicas, Duration.ofSeconds(seconds)));
   }

@@ -13,7 +13,7 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.TensorInfo;
@@ -54,7 +54,7 @@ class TensorBodies {
    * @throws Failure.Refused with {@code unknown-field} or {@code invalid-attribute}
    */
   static void checkQuery(HttpServletRequest request, Media media, List<String> known) {
-    Requests.checkQuery(
+    HttpRequests.checkQuery(
         request,
         media == Media.OCTET_STREAM
             ? Stream.concat(Stream.of("dtype", "shape"), known.stream()).toList()
@@ -72,7 +72,7 @@ class TensorBodies {
       TensorOptions options,
       RequestContext terms)
       throws IOException {
-    try (var memory = inline.open(Requests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.tenant(request))) {
       return create(
           request, media, body, new DecodeBudget(memory, settings.maxBodyBytes()), options, terms);
     }
@@ -149,7 +149,7 @@ class TensorBodies {
           throw new Failure.Refused(
               Code.INVALID_TENSOR,
               "handle",
-              "this takes dtype, shape and data or base64; a handle has a tensor already");
+              "an upload needs dtype, shape and data or base64, not the handle of a resident tensor");
     };
   }
 }

@@ -8,7 +8,8 @@ import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.replica.ReplicatedTensors;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.IdempotencyKeys;
@@ -53,8 +54,8 @@ class TensorController {
   private final TensorStore store;
   private final TensorBodies bodies;
   private final Transfers transfers;
-  private final Copies copies;
-  private final IdempotencyKeys keys;
+  private final ReplicatedTensors replicated;
+  private final IdempotencyKeys<String> keys;
   private final DeviceHealth health;
   private final RestSettings settings;
   private final InlineMemory inline;
@@ -63,15 +64,15 @@ class TensorController {
       TensorStore store,
       TensorBodies bodies,
       Transfers transfers,
-      Copies copies,
-      IdempotencyKeys keys,
+      ReplicatedTensors replicated,
+      IdempotencyKeys<String> keys,
       DeviceHealth health,
       RestSettings settings,
       InlineMemory inline) {
     this.store = store;
     this.bodies = bodies;
     this.transfers = transfers;
-    this.copies = copies;
+    this.replicated = replicated;
     this.keys = keys;
     this.health = health;
     this.settings = settings;
@@ -86,18 +87,18 @@ class TensorController {
       Media.ofAnswer(request, Media.JSON);
     }
     TensorBodies.checkQuery(request, media, List.of("ttlSeconds", "name", "scope", "device"));
-    var terms = Requests.context(request);
+    var terms = HttpRequests.context(request);
     var options =
         new TensorOptions(
-            Requests.label(request, "name"),
-            Requests.label(request, "scope"),
-            Requests.lease(request),
+            HttpRequests.label(request, "name"),
+            HttpRequests.label(request, "scope"),
+            HttpRequests.lease(request),
             request.getParameter("device"));
     health.admit();
     var key = request.getHeader("Idempotency-Key");
     TensorInfo info;
     if (key == null) {
-      var body = Requests.body(request, settings.maxBodyBytes());
+      var body = HttpRequests.body(request, settings.maxBodyBytes());
       info = bodies.create(request, media, body, options, terms);
     } else {
       info = createOnce(key, request, media, options, terms);
@@ -111,7 +112,7 @@ class TensorController {
   }
 
   private TenantTensors tensors(HttpServletRequest request) {
-    return store.of(Requests.tenant(request));
+    return store.of(HttpRequests.tenant(request));
   }
 
   private TensorInfo createOnce(
@@ -121,7 +122,7 @@ class TensorController {
       TensorOptions options,
       RequestContext terms)
       throws IOException {
-    var body = new Digested(Requests.body(request, settings.maxBodyBytes()));
+    var body = new Digested(HttpRequests.body(request, settings.maxBodyBytes()));
     var created = new TensorInfo[1];
     try {
       var handle =
@@ -135,7 +136,10 @@ class TensorController {
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
-                return new Creation(created[0].handle(), fingerprint(request, media, body));
+                return new Creation<>(
+                    created[0].handle(),
+                    List.of(created[0].handle()),
+                    fingerprint(request, media, body));
               },
               () -> {
                 try {
@@ -158,11 +162,11 @@ class TensorController {
   @GetMapping("/tensors")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Media.ofAnswer(request, Media.JSON);
-    Requests.checkQuery(request, List.of("limit", "after", "scope"));
-    int limit = (int) Requests.number(request, "limit", 1, MAX_PAGE, PAGE);
+    HttpRequests.checkQuery(request, List.of("limit", "after", "scope"));
+    int limit = (int) HttpRequests.number(request, "limit", 1, MAX_PAGE, PAGE);
     var page =
         tensors(request)
-            .list(limit, request.getParameter("after"), Requests.label(request, "scope"));
+            .list(limit, request.getParameter("after"), HttpRequests.label(request, "scope"));
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();
@@ -182,8 +186,8 @@ class TensorController {
   @DeleteMapping("/tensors")
   @ResponseStatus(HttpStatus.NO_CONTENT)
   void deleteScope(HttpServletRequest request) {
-    Requests.checkQuery(request, List.of("scope"));
-    var scope = Requests.label(request, "scope");
+    HttpRequests.checkQuery(request, List.of("scope"));
+    var scope = HttpRequests.label(request, "scope");
     if (scope == null) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE, "scope", "scope is missing; DELETE /tensors?scope=… takes one");
@@ -200,7 +204,7 @@ class TensorController {
       HttpServletResponse response)
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     var info = tensors(request).describe(handle);
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
   }
@@ -213,8 +217,9 @@ class TensorController {
       throws IOException {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
-    var lease = Json.read(Requests.body(request, settings.maxBodyBytes()), TensorController::lease);
+    HttpRequests.checkQuery(request, List.of());
+    var lease =
+        Json.read(HttpRequests.body(request, settings.maxBodyBytes()), TensorController::lease);
     TensorAnswers.send(response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease));
   }
 
@@ -239,7 +244,9 @@ class TensorController {
     }
     if (lease == null) {
       throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE, "ttlSeconds", "ttlSeconds is missing; it is what can be changed");
+          Code.INVALID_ATTRIBUTE,
+          "ttlSeconds",
+          "ttlSeconds is missing; give the new lease in seconds");
     }
     return lease;
   }
@@ -252,14 +259,14 @@ class TensorController {
       throws IOException {
     var media = Media.ofBody(request, TensorBodies.FORMATS);
     Media.ofAnswer(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
-    var terms = Requests.context(request);
+    HttpRequests.checkQuery(request, List.of());
+    var terms = HttpRequests.context(request);
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
-    var body = Requests.body(request, settings.maxBodyBytes());
+    var body = HttpRequests.body(request, settings.maxBodyBytes());
     var ifMatch = request.getHeader("If-Match");
     TensorInfo info;
-    try (var memory = inline.open(Requests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.tenant(request))) {
       var room = new DecodeBudget(memory, settings.maxBodyBytes());
       var contents = bodies.elements(request, media, type, body, room);
       info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
@@ -271,9 +278,9 @@ class TensorController {
   @ResponseStatus(HttpStatus.NO_CONTENT)
   void delete(@PathVariable("handle") String handle, HttpServletRequest request)
       throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     if (Names.isName(handle)) {
-      copies.delete(request, handle);
+      replicated.delete(HttpRequests.entry(request), handle);
     } else {
       tensors(request).delete(handle);
     }

@@ -8,8 +8,8 @@ import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.rest.http.HttpRequests;
 import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.ReadAhead;
@@ -48,9 +48,9 @@ class TensorDataController {
       @PathVariable("handle") String handle,
       HttpServletRequest request,
       HttpServletResponse response) {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
-    var info = store.of(Requests.tenant(request)).describe(handle);
+    var info = store.of(HttpRequests.tenant(request)).describe(handle);
     headers(response, info, media);
     switch (media) {
       case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
@@ -66,9 +66,9 @@ class TensorDataController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    Requests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
-    var terms = Requests.context(request);
+    var terms = HttpRequests.context(request);
     var info = store.of(terms.tenant()).describe(handle);
     if (ETags.has(request.getHeader("If-None-Match"), info.version(), media)) {
       TensorAnswers.headers(response, info, media);
@@ -141,7 +141,7 @@ class TensorDataController {
       throw new Failure.Refused(
           Code.NOT_ACCEPTABLE,
           "Accept",
-          "%s is stored in blocks, which no list of numbers can say; application/octet-stream has it"
+          "%s is a block format, which JSON numbers cannot represent; request application/octet-stream"
               .formatted(info.type().dtype().text()));
     }
     try (var pieces = reader.pieces(0, info.type().bytes())) {

@@ -1,4 +1,4 @@
-package dev.athanor.service.forward;
+package dev.athanor.service.replica;
 
 import java.net.http.HttpRequest;
 import java.nio.ByteBuffer;

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /** Sends messages to a client with flow control. */
-final class Outflow<T> {
+final class MessageSender<T> {
 
   /** Buffered bytes below which the next message is produced, so that the client never waits. */
   private static final int AHEAD = 1 << 19;
@@ -20,7 +20,7 @@ final class Outflow<T> {
   /**
    * @param idle maximum time to wait for the client
    */
-  Outflow(ServerCallStreamObserver<T> call, Duration idle, Deadline deadline) {
+  MessageSender(ServerCallStreamObserver<T> call, Duration idle, Deadline deadline) {
     this.call = call;
     this.idle = idle;
     this.deadline = deadline;

@@ -1,4 +1,4 @@
-package dev.athanor.service.forward;
+package dev.athanor.service.replica;
 
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -15,8 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** The body of the owner's answer, of which one piece at a time is fetched. */
-final class ResponseBody implements HttpResponse.BodySubscriber<ResponseBody>, AutoCloseable {
+/** The body of a replica's response, fetched piece by piece. */
+public final class ResponseBody
+    implements HttpResponse.BodySubscriber<ResponseBody>, AutoCloseable {
 
   /** What arrives: bytes, or the end. */
   private sealed interface Event {

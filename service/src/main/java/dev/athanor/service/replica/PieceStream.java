@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.tensors;
+package dev.athanor.service.replica;
 
 import dev.athanor.service.transfer.ReadAhead;
 import java.io.InputStream;

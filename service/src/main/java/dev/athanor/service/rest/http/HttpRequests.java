@@ -6,7 +6,10 @@ import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.failure.Pace;
+import dev.athanor.service.failure.MinimumRate;
+import dev.athanor.service.replica.EntryRequest;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
@@ -21,6 +24,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.zip.InflaterInputStream;
@@ -31,10 +35,10 @@ import org.jspecify.annotations.Nullable;
  * Reads the common parts of requests: caller, context, query parameters, and bodies of limited
  * size.
  */
-public final class Requests {
+public final class HttpRequests {
 
   /** The attribute with the {@link Caller} of a request, if it is authenticated. */
-  static final String CALLER = Requests.class.getName() + ".caller";
+  static final String CALLER = HttpRequests.class.getName() + ".caller";
 
   private static final String PRIORITY = "X-Priority";
 
@@ -44,7 +48,7 @@ public final class Requests {
    */
   public static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
 
-  private Requests() {}
+  private HttpRequests() {}
 
   /**
    * Returns the deadline from {@code X-Deadline-Ms}.
@@ -99,6 +103,23 @@ public final class Requests {
         ? usual
         : usual.withPriority(
             PRIORITY, (int) number(PRIORITY, priority, 1, RequestContext.LAST_PRIORITY));
+  }
+
+  /** Whether another replica forwarded a request. */
+  public static boolean isForwarded(HttpServletRequest request) {
+    return request.getHeader(ReplicaClient.FORWARDED) != null;
+  }
+
+  /** Returns a request from which requests to other replicas may follow. */
+  public static EntryRequest entry(HttpServletRequest request) {
+    var credentials = new HashMap<String, String>();
+    for (var name : Peers.CREDENTIALS) {
+      var value = request.getHeader(name);
+      if (value != null) {
+        credentials.put(name, value);
+      }
+    }
+    return new EntryRequest(context(request), credentials, isForwarded(request));
   }
 
   /**
@@ -266,7 +287,7 @@ public final class Requests {
   private static class Limited extends ByteSource {
     private final InputStream in;
     private final long limit;
-    private final Pace pace = new Pace(Connections.silence());
+    private final MinimumRate minimumRate = new MinimumRate(Connections.silence());
     private long left;
 
     Limited(InputStream in, long limit) {
@@ -303,7 +324,7 @@ public final class Requests {
 
     private void count(int n, long began) {
       try {
-        pace.received(n, System.nanoTime() - began);
+        minimumRate.received(n, System.nanoTime() - began);
       } catch (Failure e) {
         Connections.abandonBody();
         throw e;

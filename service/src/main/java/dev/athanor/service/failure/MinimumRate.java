@@ -8,7 +8,7 @@ import java.time.Duration;
  * time to time never runs into the read timeout and keeps its resources. The total wait is limited
  * to two read timeouts plus one for every 16 KiB received.
  */
-public final class Pace {
+public final class MinimumRate {
 
   private static final int BYTES = 16 << 10;
 
@@ -19,7 +19,7 @@ public final class Pace {
   /**
    * @param silence the read timeout
    */
-  public Pace(Duration silence) {
+  public MinimumRate(Duration silence) {
     this.silence = silence;
   }
 

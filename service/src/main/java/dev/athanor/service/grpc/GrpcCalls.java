@@ -3,6 +3,9 @@ package dev.athanor.service.grpc;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.replica.EntryRequest;
+import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
@@ -11,14 +14,17 @@ import dev.athanor.service.tensor.Tenant;
 import io.grpc.Context;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.springframework.stereotype.Component;
 
 /** Common parts of calls: caller, context, cancellation, and responses. */
-final class Requests {
+@Component
+final class GrpcCalls {
 
   /** The authenticated caller. */
   static final Context.Key<Caller> CALLER = Context.keyWithDefault("athanor.caller", Caller.LOCAL);
@@ -27,19 +33,27 @@ final class Requests {
   static final Context.Key<Integer> PRIORITY =
       Context.keyWithDefault("athanor.priority", Ticket.MIDDLE);
 
-  private Requests() {}
+  /** The credentials and the priority of the call, for requests to other replicas. */
+  static final Context.Key<Map<String, String>> CREDENTIALS =
+      Context.keyWithDefault("athanor.credentials", Map.of());
 
-  public static Tenant tenant() {
+  private final ReplicatedTensors replicated;
+
+  GrpcCalls(ReplicatedTensors replicated) {
+    this.replicated = replicated;
+  }
+
+  static Tenant tenant() {
     return CALLER.get().tenant();
   }
 
   /** Returns the context of the current call without inline tensors. */
-  public static RequestContext context() {
+  static RequestContext context() {
     return context(RequestMemory.HEAP);
   }
 
   /** Returns the context of the current call with memory for inline tensors. */
-  public static RequestContext context(RequestMemory memory) {
+  static RequestContext context(RequestMemory memory) {
     var context = Context.current();
     var given = context.getDeadline();
     var deadline =
@@ -60,6 +74,11 @@ final class Requests {
         : defaults.withPriority(CallMetadata.PRIORITY.name(), priority);
   }
 
+  /** Returns the current call, from which requests to other replicas may follow. */
+  static EntryRequest entry() {
+    return new EntryRequest(context(), CREDENTIALS.get(), false);
+  }
+
   /**
    * Whether the client canceled the call. A deadline also cancels it, but is reported separately.
    */
@@ -68,7 +87,7 @@ final class Requests {
   }
 
   /** Answers a unary call; exceptions become its status. */
-  static <T> void answer(StreamObserver<T> observer, Supplier<T> work) {
+  <T> void answer(StreamObserver<T> observer, Supplier<T> work) {
     observer.onNext(abandonable(work));
     observer.onCompleted();
   }
@@ -77,7 +96,7 @@ final class Requests {
    * Answers a unary call with inline tensors, whose memory is held until the client has received
    * the response.
    */
-  static <T> void answer(
+  <T> void answer(
       StreamObserver<T> observer, InlineMemory inline, Function<RequestMemory, T> work) {
     var call = (ServerCallStreamObserver<T>) observer;
     var memory = inline.open(tenant());
@@ -91,7 +110,7 @@ final class Requests {
    * Runs the work of a stream on a new thread, which may wait for the client, since messages are
    * delivered on the call's own thread. The work belongs to the call's trace.
    */
-  static void start(StreamObserver<?> observer, Runnable work) {
+  void start(StreamObserver<?> observer, Runnable work) {
     var inContext =
         Context.current()
             .wrap(() -> {
@@ -107,13 +126,19 @@ final class Requests {
     Thread.startVirtualThread(io.opentelemetry.context.Context.current().wrap(inContext));
   }
 
-  /** Runs work on this thread and interrupts it if the client cancels. */
-  static <T> T abandonable(Supplier<T> work) {
+  /**
+   * Runs work on this thread and interrupts it if the client cancels.
+   *
+   * @throws Failure.WrongReplica if the work needs a tensor by a name that only another replica has
+   */
+  <T> T abandonable(Supplier<T> work) {
     var context = Context.current();
     var waiter = new Waiter(Thread.currentThread());
     context.addListener(waiter, Runnable::run);
     try {
       return work.get();
+    } catch (Failure.UnknownName e) {
+      throw replicated.locate(entry(), e);
     } finally {
       context.removeListener(waiter);
       waiter.leave();

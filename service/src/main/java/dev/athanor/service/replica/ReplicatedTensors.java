@@ -1,17 +1,12 @@
-package dev.athanor.service.rest.tensors;
+package dev.athanor.service.replica;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.forward.Forwarding;
-import dev.athanor.service.forward.Peers;
-import dev.athanor.service.forward.Peers.Holder;
-import dev.athanor.service.forward.Peers.Reply;
-import dev.athanor.service.rest.http.Requests;
-import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.replica.Peers.PeerRequest;
+import dev.athanor.service.replica.ReplicaClient.Reply;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.NamedTensors.Copy;
 import dev.athanor.service.tensor.TenantTensors;
@@ -19,10 +14,11 @@ import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
-import jakarta.servlet.http.HttpServletRequest;
+import io.opentelemetry.context.Context;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URLEncoder;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -31,10 +27,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.stereotype.Component;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonToken;
 
 /**
@@ -42,149 +39,192 @@ import tools.jackson.core.JsonToken;
  * without its name, and when all have it, each gives it the name. What fails before the second
  * phase has changed nothing (docs/decisions/018-named-tensors.md).
  */
-@Component
-class Copies {
+public final class ReplicatedTensors {
 
-  /** The lease of a tensor that waits for its name, which nobody may give it any more. */
-  static final Duration STAGED = Duration.ofMinutes(10);
+  /** The lease of an upload that has no name yet; no replica renews it. */
+  private static final Duration UPLOAD_LEASE = Duration.ofMinutes(10);
 
-  private final ObjectProvider<Forwarding> forwarding;
+  private final Peers peers;
   private final Handles handles;
   private final TensorStore store;
   private final Transfers transfers;
 
-  Copies(
-      ObjectProvider<Forwarding> forwarding,
-      Handles handles,
-      TensorStore store,
-      Transfers transfers) {
-    this.forwarding = forwarding;
+  /** The parameters are those of this replica. */
+  public ReplicatedTensors(Peers peers, Handles handles, TensorStore store, Transfers transfers) {
+    this.peers = peers;
     this.handles = handles;
     this.store = store;
     this.transfers = transfers;
   }
 
-  /** The other replicas; empty where they are not known, or one of them has sent the request. */
-  private Optional<Peers> peers(HttpServletRequest request) {
-    var configured = forwarding.getIfAvailable();
-    return configured == null || Peers.isForwarded(request) ? Optional.empty() : configured.peers();
-  }
-
-  /** How many replicas a tensor can be stored on. */
-  int most(HttpServletRequest request) {
-    return 1 + peers(request).map(Peers::marks).map(List::size).orElse(0);
-  }
-
-  /** Finds another replica that has a tensor of a name. */
-  Optional<Holder> find(HttpServletRequest request, String name, RequestContext terms)
-      throws IOException {
-    var peers = peers(request);
-    return peers.isEmpty() ? Optional.empty() : peers.get().find(request, name, terms.deadline());
+  /** Returns the number of replicas that a tensor can be stored on. */
+  public int maxCopies(EntryRequest request) {
+    return 1 + peers.of(request).marks().size();
   }
 
   /**
-   * How a tensor is to be stored.
+   * The state that a name must have for a tensor to be stored under it.
    *
-   * @param copies on so many replicas, this one included; 0 for all that there are
-   * @param lease zero to keep it until it is deleted
-   * @param options of the tensor before it has its name
-   * @param precondition is given the version on this replica that is replaced, and may throw
+   * @param field the path of the condition in the request
+   * @param check throws unless the version of the tensor with the name, if any, is right
    */
-  record Order(
+  public record Precondition(String field, Consumer<OptionalLong> check) {}
+
+  /**
+   * How a tensor is stored.
+   *
+   * @param copies the number of replicas with a copy, this one included; 0 for all
+   * @param scope the scope of each copy; null for none
+   * @param lease the lease of each copy; zero to keep it until it is deleted
+   * @param device the device of each copy; null to let each replica choose
+   * @param precondition null for none
+   */
+  public record Order(
       String name,
       int copies,
+      @Nullable String scope,
       Duration lease,
-      TensorOptions options,
-      Consumer<OptionalLong> precondition) {
+      @Nullable String device,
+      @Nullable Precondition precondition) {
 
-    boolean isForAll() {
+    private boolean isForAll() {
       return copies == 0;
     }
   }
 
-  /**
-   * What was stored.
-   *
-   * @param unreachable the marks of replicas that could not be asked to drop or to take a copy
-   */
-  record Stored(TensorInfo info, List<String> unreachable) {}
+  /** Creates a tensor on this replica. */
+  public interface Creation {
+    TensorInfo create(TensorOptions options) throws IOException;
+  }
 
   /**
-   * Stores a tensor of this replica under a name, here and on other replicas, and drops older
-   * copies elsewhere.
+   * The result of storing a tensor.
    *
-   * @param staged its description, without a name yet; it is deleted if this fails
-   * @throws Failure.Incomplete if not all copies could be made; it says what is where
+   * @param isNew whether this replica had no tensor of the name
+   * @param unreachable the marks of replicas that could not be asked to take or to delete a copy
    */
-  Stored store(HttpServletRequest request, Order order, TensorInfo staged, RequestContext terms)
-      throws IOException {
-    var tensors = store.of(terms.tenant());
-    boolean named = false;
+  public record Stored(TensorInfo info, boolean isNew, List<String> unreachable) {}
+
+  /**
+   * Creates a tensor on this replica, stores it under a name here and on other replicas, and
+   * deletes older copies elsewhere.
+   *
+   * @throws Failure.Refused with {@code version-mismatch} if the precondition does not hold, or if
+   *     a newer tensor was stored under the name meanwhile
+   * @throws Failure.Incomplete if not all copies could be made; it lists the replicas that have one
+   */
+  public Stored store(EntryRequest request, Order order, Creation creation) throws IOException {
+    var tensors = store.of(request.context().tenant());
+    var before = tensors.named().version(order.name);
+    if (order.precondition != null) {
+      order.precondition.check.accept(
+          before.isPresent() ? before : versionElsewhere(request, order.name));
+    }
+    var created = creation.create(new TensorOptions(null, order.scope, UPLOAD_LEASE, order.device));
+    var run = new Run(request, peers.of(request), tensors, order, created);
+    var info = uninterrupted(() -> run.copy(before));
+    return new Stored(info, before.isEmpty(), List.copyOf(run.unreachable));
+  }
+
+  /** Work that asks other replicas. */
+  private interface Work<T> {
+    T run() throws IOException;
+  }
+
+  /**
+   * Runs work on a thread of its own. A call's thread may be interrupted when its client
+   * disconnects, but uploads must be deleted and copies must not differ even then.
+   */
+  private static <T> T uninterrupted(Work<T> work) throws IOException {
+    var outcome = new CompletableFuture<T>();
+    Thread.startVirtualThread(
+        Context.current()
+            .wrap(() -> {
+              try {
+                outcome.complete(work.run());
+              } catch (Throwable e) {
+                outcome.completeExceptionally(e);
+              }
+            }));
     try {
-      var peers = peers(request);
-      if (peers.isEmpty()) {
-        var copy =
-            new Copy(
-                tensors.named().nextVersion(order.name, 0),
-                List.of(handles.replica()),
-                order.lease);
-        var info = tensors.named().put(order.name, staged.handle(), copy, order.precondition);
-        named = true;
-        return new Stored(info, List.of());
+      return outcome.join();
+    } catch (CompletionException e) {
+      switch (e.getCause()) {
+        case Failure failure -> throw failure;
+        case IOException failure -> throw failure;
+        case null, default -> throw e;
       }
-      var run = new Run(request, peers.get(), tensors, order, staged, terms);
-      try {
-        run.stage();
-        run.name();
-        named = true;
-      } finally {
-        if (!named) {
-          run.abandon();
-        }
+    }
+  }
+
+  private OptionalLong versionElsewhere(EntryRequest request, String name) throws IOException {
+    var holder = peers.find(request, name);
+    return holder.isEmpty() ? OptionalLong.empty() : holder.get().version();
+  }
+
+  /**
+   * Returns the failure of a request with a name that has no copy here: {@code wrong-replica} if
+   * another replica has one, else the given failure.
+   *
+   * @throws Failure.Busy with {@code replica-unavailable} if a replica that does not answer may
+   *     have a copy
+   */
+  public Failure locate(EntryRequest request, Failure.UnknownName failure) {
+    try {
+      var holder = peers.find(request, failure.name());
+      if (holder.isEmpty()) {
+        return failure;
       }
-      return run.finish();
-    } finally {
-      if (!named) {
-        tensors.delete(staged.handle());
-      }
+      var mark = holder.get().mark();
+      var located =
+          Failure.WrongReplica.of(
+              String.valueOf(failure.field()), failure.name(), mark, handles.url(mark));
+      return failure.step() == null ? located : located.in(failure.step());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
   /** The copies of one tensor. */
   private final class Run {
-    private final HttpServletRequest request;
+    private final EntryRequest request;
     private final Peers peers;
     private final TenantTensors tensors;
     private final Order order;
     private final TensorInfo tensor;
-    private final RequestContext terms;
-    private final Map<String, String> staged = new LinkedHashMap<>();
+    private final Map<String, String> uploads = new LinkedHashMap<>();
     private final Map<String, Failure> failed = new LinkedHashMap<>();
     private final List<String> unreachable = new ArrayList<>();
     private List<String> holders = List.of();
     private long version;
 
-    Run(
-        HttpServletRequest request,
-        Peers peers,
-        TenantTensors tensors,
-        Order order,
-        TensorInfo tensor,
-        RequestContext terms) {
+    Run(EntryRequest request, Peers peers, TenantTensors tensors, Order order, TensorInfo tensor) {
       this.request = request;
       this.peers = peers;
       this.tensors = tensors;
       this.order = order;
       this.tensor = tensor;
-      this.terms = terms;
     }
 
-    /**
-     * Uploads the tensor to as many replicas as needed; the next one stands in for one that fails.
-     */
-    void stage() throws IOException {
+    TensorInfo copy(OptionalLong before) throws IOException {
+      boolean named = false;
+      try {
+        upload();
+        name(before);
+        named = true;
+      } finally {
+        if (!named) {
+          abandon();
+          tensors.delete(tensor.handle());
+        }
+      }
+      return finish();
+    }
+
+    /** Uploads the tensor to as many replicas as needed; the next one replaces one that fails. */
+    void upload() throws IOException {
       for (var mark : peers.marks()) {
-        if (!order.isForAll() && staged.size() == order.copies - 1) {
+        if (!order.isForAll() && uploads.size() == order.copies - 1) {
           break;
         }
         if (!peers.exists(mark)) {
@@ -192,8 +232,8 @@ class Copies {
           continue;
         }
         try {
-          staged.put(mark, upload(mark));
-        } catch (Failure.TooLate e) {
+          uploads.put(mark, upload(mark));
+        } catch (Failure.DeadlineExceeded e) {
           throw e;
         } catch (Failure e) {
           failed.put(mark, e);
@@ -202,7 +242,7 @@ class Copies {
           }
         }
       }
-      if (order.isForAll() ? !failed.isEmpty() : staged.size() < order.copies - 1) {
+      if (order.isForAll() ? !failed.isEmpty() : uploads.size() < order.copies - 1) {
         unreachable.forEach(
             mark -> failed.put(mark, Failure.Busy.replicaUnavailable(mark, "has no address")));
         throw incomplete(
@@ -225,26 +265,25 @@ class Copies {
       var target =
           new StringBuilder("/tensors?dtype=%s&shape=%s".formatted(type.dtype().text(), shape))
               .append("&ttlSeconds=")
-              .append(STAGED.toSeconds());
-      if (order.options.scope() != null) {
-        target.append("&scope=").append(URLEncoder.encode(order.options.scope(), UTF_8));
+              .append(UPLOAD_LEASE.toSeconds());
+      if (order.scope != null) {
+        target.append("&scope=").append(URLEncoder.encode(order.scope, UTF_8));
       }
-      if (order.options.device() != null) {
-        target.append("&device=").append(URLEncoder.encode(order.options.device(), UTF_8));
+      if (order.device != null) {
+        target.append("&device=").append(URLEncoder.encode(order.device, UTF_8));
       }
-      try (var reader = transfers.open(tensor.handle(), terms);
+      try (var reader = transfers.open(tensor.handle(), request.context());
           var pieces = reader.pieces(0, type.bytes())) {
         var reply =
             peers.ask(
                 mark,
-                new Peers.Request(
+                new PeerRequest(
                     request,
                     "POST",
                     target.toString(),
-                    Media.OCTET_STREAM.text(),
+                    "application/octet-stream",
                     new PieceStream(pieces),
                     type.bytes(),
-                    terms.deadline(),
                     true));
         if (reply.status() != 201) {
           throw refusal(mark, reply);
@@ -257,30 +296,47 @@ class Copies {
       }
     }
 
-    /** Gives the tensor its name on this replica. From now on nothing can be taken back. */
-    void name() {
-      terms.deadline().check();
+    /**
+     * Gives the tensor its name on this replica. From now on the request cannot be undone.
+     *
+     * @param before the version that the precondition was checked for
+     */
+    void name(OptionalLong before) {
+      request.context().deadline().check();
       version = tensors.named().nextVersion(order.name, peers.place());
       var all = new ArrayList<String>();
       all.add(handles.replica());
-      all.addAll(staged.keySet());
+      all.addAll(uploads.keySet());
       holders = List.copyOf(all);
-      tensors
-          .named()
-          .put(
-              order.name,
-              tensor.handle(),
-              new Copy(version, holders, order.lease),
-              order.precondition);
+      var _ =
+          tensors
+              .named()
+              .put(
+                  order.name,
+                  tensor.handle(),
+                  new Copy(version, holders, order.lease),
+                  current -> checkUnchanged(before, current));
     }
 
-    /** Has the other replicas follow, even if the client hangs up: they should not differ. */
-    Stored finish() throws IOException {
+    private void checkUnchanged(OptionalLong before, OptionalLong current) {
+      if (order.precondition != null && !before.equals(current)) {
+        throw new Failure.Refused(
+            Code.VERSION_MISMATCH,
+            order.precondition.field,
+            "another tensor was stored under the name while this one was uploaded; read it and send the request again");
+      }
+    }
+
+    /**
+     * Has the other replicas do the same, even if the client disconnects, so that the copies do not
+     * differ.
+     */
+    TensorInfo finish() throws IOException {
       var done = new ArrayList<String>();
       done.add(handles.replica());
       for (var mark : peers.marks()) {
-        if (staged.containsKey(mark)) {
-          tell(mark, staged.get(mark))
+        if (uploads.containsKey(mark)) {
+          tell(mark, uploads.get(mark))
               .ifPresentOrElse(e -> failed.put(mark, e), () -> done.add(mark));
         } else if (!unreachable.contains(mark)) {
           if (!peers.exists(mark) || tell(mark, "").isPresent()) {
@@ -294,7 +350,7 @@ class Copies {
                 .formatted(order.name, String.join(", ", done), String.join(", ", holders)),
             done);
       }
-      return new Stored(tensors.describe(tensor.handle()), unreachable);
+      return tensors.describe(tensor.handle());
     }
 
     /**
@@ -322,14 +378,13 @@ class Copies {
         var reply =
             peers.ask(
                 mark,
-                new Peers.Request(
+                new PeerRequest(
                     request,
                     "PUT",
                     "/tensors/" + order.name + "/copy",
-                    Media.JSON.text(),
+                    "application/json",
                     new ByteArrayInputStream(body.toByteArray()),
                     body.size(),
-                    Deadline.none(),
                     false));
         return reply.status() == 204 ? Optional.empty() : Optional.of(refusal(mark, reply));
       } catch (Failure e) {
@@ -339,20 +394,9 @@ class Copies {
 
     /** Deletes what was uploaded; what stays is freed when its lease ends. */
     void abandon() {
-      staged.forEach((mark, handle) -> {
+      uploads.forEach((mark, handle) -> {
         try {
-          var _ =
-              peers.ask(
-                  mark,
-                  new Peers.Request(
-                      request,
-                      "DELETE",
-                      "/tensors/" + handle,
-                      null,
-                      null,
-                      0,
-                      Deadline.none(),
-                      false));
+          var _ = peers.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + handle, false));
         } catch (IOException | Failure _) {
           // as the request itself has failed, which is what the client is told
         }
@@ -360,7 +404,7 @@ class Copies {
     }
 
     private Failure incomplete(String what, List<String> done) {
-      return Copies.incomplete(what, done, failed);
+      return ReplicatedTensors.incomplete(what, done, failed);
     }
   }
 
@@ -369,23 +413,17 @@ class Copies {
    *
    * @throws Failure.Incomplete if a replica does not answer, which may still have one
    */
-  void delete(HttpServletRequest request, String name) throws IOException {
-    store.of(Requests.tenant(request)).named().remove(name, Long.MAX_VALUE);
-    var peers = peers(request);
-    if (peers.isEmpty()) {
-      return;
-    }
+  public void delete(EntryRequest request, String name) throws IOException {
+    var _ = store.of(request.context().tenant()).named().remove(name, Long.MAX_VALUE);
+    var others = peers.of(request);
     var done = new ArrayList<String>();
     done.add(handles.replica());
     var failed = new LinkedHashMap<String, Failure>();
-    var deadline = Requests.deadline(request);
-    for (var mark : peers.get().marks()) {
-      if (peers.get().exists(mark)) {
+    for (var mark : others.marks()) {
+      if (others.exists(mark)) {
         try {
           var reply =
-              peers
-                  .get()
-                  .ask(mark, new Peers.Request(request, "DELETE", "/tensors/" + name, deadline));
+              others.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
           if (reply.status() == 204) {
             done.add(mark);
           } else {

@@ -1,4 +1,4 @@
-package dev.athanor.service.forward;
+package dev.athanor.service.replica;
 
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;

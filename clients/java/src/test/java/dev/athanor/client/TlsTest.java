@@ -1,0 +1,149 @@
+package dev.athanor.client;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.util.ArrayList;
+import java.util.stream.Stream;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The service with a certificate for 127.0.0.1 that no public authority signed. */
+class TlsTest {
+
+  private static final String PASSWORD = "changeit";
+
+  @TempDir private static Path folder;
+
+  @SuppressWarnings("NullAway.Init") // set before all tests
+  private static Process service;
+
+  private static int httpPort;
+  private static int grpcPort;
+
+  @BeforeAll
+  static void start() throws Exception {
+    var keytool =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+                "-genkeypair",
+                "-alias",
+                "server",
+                "-keyalg",
+                "EC",
+                "-groupname",
+                "secp256r1",
+                "-dname",
+                "CN=server",
+                "-ext",
+                "san=ip:127.0.0.1",
+                "-validity",
+                "2",
+                "-storetype",
+                "PKCS12",
+                "-storepass",
+                PASSWORD,
+                "-keystore",
+                folder.resolve("server").toString())
+            .redirectErrorStream(true)
+            .start();
+    var said = new String(keytool.getInputStream().readAllBytes(), UTF_8);
+    assertThat(keytool.waitFor()).as(said).isZero();
+    httpPort = LiveService.freePort();
+    grpcPort = LiveService.freePort();
+    var bundle = "spring.ssl.bundle.jks.web.keystore.";
+    service =
+        LiveService.start(
+            httpPort,
+            grpcPort,
+            Athanor.builder("https://127.0.0.1:" + httpPort).sslContext(trusting()),
+            bundle + "location=" + folder.resolve("server").toUri(),
+            bundle + "password=" + PASSWORD,
+            bundle + "type=PKCS12",
+            "server.ssl.bundle=web");
+  }
+
+  @AfterAll
+  static void stop() {
+    service.destroyForcibly();
+  }
+
+  /** Returns a context that trusts the certificate of the service and no other. */
+  private static SSLContext trusting() throws IOException, GeneralSecurityException {
+    var keys = KeyStore.getInstance("PKCS12");
+    try (var in = Files.newInputStream(folder.resolve("server"))) {
+      keys.load(in, PASSWORD.toCharArray());
+    }
+    var trusted = KeyStore.getInstance("PKCS12");
+    trusted.load(null, null);
+    trusted.setCertificateEntry("server", keys.getCertificate("server"));
+    var managers = TrustManagerFactory.getInstance("PKIX");
+    managers.init(trusted);
+    var context = SSLContext.getInstance("TLS");
+    context.init(null, managers.getTrustManagers(), null);
+    return context;
+  }
+
+  /** The service over both protocols. */
+  static Stream<String> urls() {
+    return Stream.of("https://HOST:" + httpPort, "grpcs://HOST:" + grpcPort);
+  }
+
+  private static void expectFailedHandshake(AthanorBuilder builder, String reason) {
+    var attempts = new ArrayList<String>();
+    try (var athanor =
+        builder.listener((call, outcome, duration) -> attempts.add(call + " " + outcome)).build()) {
+      var failure =
+          catchThrowableOfType(
+              AthanorException.class, () -> athanor.upload(HostTensor.of(new float[] {1})));
+      assertThat(failure.code()).isEqualTo("tls-failed");
+      assertThat(failure.status()).isZero();
+      assertThat(failure.detail())
+          .startsWith("The TLS handshake failed: ")
+          .contains(reason)
+          .endsWith(
+              ". The trust store must contain the issuer of the service's certificate, and the certificate must name the host of the URL.");
+      assertThat(failure).hasRootCauseInstanceOf(GeneralSecurityException.class);
+      assertThat(attempts).containsExactly("tensors.create tls-failed");
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("urls")
+  void connectsWithACustomTrustStore(String url) throws Exception {
+    try (var athanor =
+            Athanor.builder(url.replace("HOST", "127.0.0.1")).sslContext(trusting()).build();
+        var x = athanor.upload(HostTensor.of(new float[] {-1, 2}));
+        var y = athanor.relu(x)) {
+      assertThat(y.download().toFloats()).containsExactly(0, 2);
+      assertThat(athanor.ready()).isTrue();
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("urls")
+  void rejectsACertificateThatTheJvmDoesNotTrust(String url) {
+    expectFailedHandshake(
+        Athanor.builder(url.replace("HOST", "127.0.0.1")),
+        "unable to find valid certification path to requested target");
+  }
+
+  @ParameterizedTest
+  @MethodSource("urls")
+  void rejectsACertificateForAnotherHost(String url) throws Exception {
+    expectFailedHandshake(
+        Athanor.builder(url.replace("HOST", "localhost")).sslContext(trusting()),
+        "No name matching localhost found");
+  }
+}

@@ -1,0 +1,191 @@
+package dev.athanor.service.replica;
+
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.replica.ReplicaClient.Outgoing;
+import dev.athanor.service.replica.ReplicaClient.Reply;
+import dev.athanor.service.tensor.Handles;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.URI;
+import java.net.UnknownHostException;
+import java.net.http.HttpRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The other replicas. While this one serves a request, it may send them requests of its own, one at
+ * a time and with the credentials of the client. They may do no more than the client itself, and
+ * they ask no further replicas.
+ */
+public final class Peers {
+
+  /** The headers of a client's request that requests to other replicas repeat. */
+  public static final List<String> CREDENTIALS =
+      List.of("Authorization", "X-API-Key", "X-Priority");
+
+  private final @Nullable ReplicaClient client;
+  private final Handles handles;
+  private final List<String> marks;
+  private final int place;
+
+  /**
+   * @param client null if {@code all} is empty
+   * @param all the marks of all replicas, this one included; empty if the others are not known or
+   *     the client's credentials cannot be passed on
+   */
+  public Peers(@Nullable ReplicaClient client, Handles handles, List<String> all) {
+    this.client = client;
+    this.handles = handles;
+    place = Math.max(all.indexOf(handles.replica()), 0);
+    var others = new ArrayList<String>();
+    if (!all.isEmpty()) {
+      others.addAll(all.subList(place + 1, all.size()));
+      others.addAll(all.subList(0, place)); // so that each replica asks another one first
+    }
+    marks = List.copyOf(others);
+  }
+
+  private Peers(Handles handles, int place) {
+    client = null;
+    this.handles = handles;
+    marks = List.of();
+    this.place = place;
+  }
+
+  /** Returns the replicas that may serve a request: none if another replica forwarded it. */
+  Peers of(EntryRequest request) {
+    return request.isForwarded() ? new Peers(handles, place) : this;
+  }
+
+  /** Their marks, in the order in which they are asked. */
+  public List<String> marks() {
+    return marks;
+  }
+
+  /** The place of this replica among all, from 0. */
+  public int place() {
+    return place;
+  }
+
+  /** Returns whether a replica has an address. Where pods come and go, some of them have none. */
+  public boolean exists(String mark) {
+    try {
+      var _ = InetAddress.getByName(URI.create(url(mark)).getHost());
+      return true;
+    } catch (UnknownHostException _) {
+      return false;
+    }
+  }
+
+  private String url(String mark) {
+    return Objects.requireNonNull(handles.url(mark), "athanor.forward.url is set");
+  }
+
+  /**
+   * A request to another replica.
+   *
+   * @param entry the client's request
+   * @param target path and query
+   * @param body null for none
+   * @param length of the body in bytes
+   * @param isCancellable whether the request ends when the client disconnects or its deadline
+   *     passes
+   */
+  record PeerRequest(
+      EntryRequest entry,
+      String method,
+      String target,
+      @Nullable String contentType,
+      @Nullable InputStream body,
+      long length,
+      boolean isCancellable) {
+
+    /** A request without a body. */
+    PeerRequest(EntryRequest entry, String method, String target, boolean isCancellable) {
+      this(entry, method, target, null, null, 0, isCancellable);
+    }
+  }
+
+  /**
+   * Sends a request to a replica and returns its response, whatever the status.
+   *
+   * @throws Failure.Busy with {@code replica-unavailable} or {@code queue-full} if there is none
+   */
+  Reply ask(String mark, PeerRequest request) throws IOException {
+    var context = request.entry().context();
+    return Objects.requireNonNull(client, "only configured replicas are asked")
+        .ask(
+            new Outgoing(
+                request.method(),
+                request.target(),
+                builder -> headers(request, builder),
+                mark,
+                url(mark),
+                request.body(),
+                request.length(),
+                request.isCancellable() ? context.deadline() : Deadline.none(),
+                request.isCancellable() ? context.clientHasGone() : () -> false));
+  }
+
+  private static void headers(PeerRequest request, HttpRequest.Builder builder) {
+    request.entry().credentials().forEach(builder::setHeader);
+    if (request.contentType() != null) {
+      builder.setHeader("Content-Type", request.contentType());
+    }
+  }
+
+  /**
+   * A replica with a copy of a tensor.
+   *
+   * @param version of the copy
+   */
+  public record Holder(String mark, OptionalLong version) {}
+
+  /**
+   * Finds a replica that has a tensor of a name.
+   *
+   * @return empty if none has
+   * @throws Failure.Busy with {@code replica-unavailable} if none of those that answer has, but one
+   *     that does not answer may have
+   */
+  public Optional<Holder> find(EntryRequest request, String name) throws IOException {
+    if (request.isForwarded()) {
+      return Optional.empty();
+    }
+    Failure unavailable = null;
+    for (var mark : marks) {
+      try {
+        if (exists(mark)) {
+          var reply = ask(mark, new PeerRequest(request, "HEAD", "/tensors/" + name, true));
+          if (reply.status() == 200) {
+            return Optional.of(new Holder(mark, version(reply.etag())));
+          }
+        }
+      } catch (Failure.Busy e) {
+        if (e.code() != Code.REPLICA_UNAVAILABLE) {
+          throw e;
+        }
+        unavailable = e;
+      }
+    }
+    if (unavailable != null) {
+      throw unavailable;
+    }
+    return Optional.empty();
+  }
+
+  /** Returns the version in the entity tag of a description, such as {@code "7"}. */
+  private static OptionalLong version(String etag) {
+    return etag.length() < 2
+        ? OptionalLong.empty()
+        : Tensors.integer(etag.substring(1, etag.length() - 1));
+  }
+}

@@ -1,0 +1,329 @@
+package dev.athanor.service.forward;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.rpc.ErrorInfo;
+import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
+import dev.athanor.api.inference.InferParameter;
+import dev.athanor.api.inference.ModelInferRequest;
+import dev.athanor.api.v1.DeleteRequest;
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.GetRequest;
+import dev.athanor.api.v1.InputTensor;
+import dev.athanor.api.v1.NamedTensor;
+import dev.athanor.api.v1.OpsGrpc;
+import dev.athanor.api.v1.PipelineStep;
+import dev.athanor.api.v1.PutHeader;
+import dev.athanor.api.v1.PutRequest;
+import dev.athanor.api.v1.PutResponse;
+import dev.athanor.api.v1.RunPipelineRequest;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.api.v1.Tensor;
+import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.service.ServiceProcess;
+import dev.athanor.service.security.ApiKey;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.AbstractStub;
+import io.grpc.stub.MetadataUtils;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The replicas 2 and 3, which copy named tensors to each other, called over gRPC. */
+@Timeout(300)
+class GrpcReplicasTest {
+
+  private static final ApiKey.NewKey LAB = key("lab");
+  private static final ApiKey.NewKey OTHER = key("other");
+  private static final Map<String, ServiceProcess> REPLICAS = new TreeMap<>();
+  private static final Map<String, ManagedChannel> CHANNELS = new TreeMap<>();
+
+  @TempDir private static Path folder;
+  private static int port;
+
+  private static ApiKey.NewKey key(String tenant) {
+    return ApiKey.create(
+        new Tenant(tenant), Scope.list("ops:run,tensors:read,tensors:write"), new SecureRandom());
+  }
+
+  private static int freePort() throws IOException {
+    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return socket.getLocalPort();
+    }
+  }
+
+  @BeforeAll
+  static void start() throws Exception {
+    port = freePort();
+    Files.write(folder.resolve("keys"), List.of(LAB.line(), OTHER.line()));
+    for (var mark : List.of("2", "3")) {
+      int grpcPort = freePort();
+      REPLICAS.put(
+          mark,
+          new ServiceProcess(
+              "127.0.0." + mark,
+              port,
+              grpcPort,
+              folder.resolve(mark + ".log"),
+              List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+              List.of(
+                  "athanor.replica=test-" + mark,
+                  "athanor.forward.url=http://127.0.0.{replica}:" + port,
+                  "athanor.forward.replicas=2,3",
+                  "athanor.security.mode=api-key",
+                  "athanor.security.api-keys.file=" + folder.resolve("keys"),
+                  "athanor.tuning.cache=" + folder.resolve(mark + ".json"))));
+      CHANNELS.put(
+          mark, NettyChannelBuilder.forAddress("127.0.0." + mark, grpcPort).usePlaintext().build());
+    }
+    for (var replica : REPLICAS.values()) {
+      replica.awaitReady();
+    }
+  }
+
+  @AfterAll
+  static void stop() {
+    CHANNELS.values().forEach(ManagedChannel::shutdownNow);
+    REPLICAS.values().forEach(ServiceProcess::close);
+  }
+
+  @AfterEach
+  void delete() {
+    for (var key : List.of(LAB, OTHER)) {
+      var _ = delete(key, "2", "w");
+    }
+  }
+
+  private static ManagedChannel channel(String mark) {
+    return Objects.requireNonNull(CHANNELS.get(mark));
+  }
+
+  private static <S extends AbstractStub<S>> S as(ApiKey.NewKey key, S stub) {
+    var metadata = new Metadata();
+    metadata.put(Metadata.Key.of("x-api-key", Metadata.ASCII_STRING_MARSHALLER), key.key());
+    return stub.withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
+  }
+
+  private static TensorsGrpc.TensorsBlockingStub tensors(ApiKey.NewKey key, String mark) {
+    return as(key, TensorsGrpc.newBlockingStub(channel(mark)));
+  }
+
+  private static OpsGrpc.OpsBlockingStub ops(String mark) {
+    return as(LAB, OpsGrpc.newBlockingStub(channel(mark)));
+  }
+
+  private static PutResponse store(
+      ApiKey.NewKey key, String mark, NamedTensor.Builder named, String elements) {
+    var answer = new CompletableFuture<PutResponse>();
+    var requests =
+        as(key, TensorsGrpc.newStub(channel(mark)))
+            .put(
+                new StreamObserver<>() {
+                  @Override
+                  public void onNext(PutResponse response) {
+                    answer.complete(response);
+                  }
+
+                  @Override
+                  public void onError(Throwable thrown) {
+                    answer.completeExceptionally(thrown);
+                  }
+
+                  @Override
+                  public void onCompleted() {}
+                });
+    requests.onNext(
+        PutRequest.newBuilder()
+            .setHeader(
+                PutHeader.newBuilder().setDtype("u8").addShape(elements.length()).setStore(named))
+            .build());
+    requests.onNext(PutRequest.newBuilder().setChunk(ByteString.copyFromUtf8(elements)).build());
+    requests.onCompleted();
+    try {
+      return answer.join();
+    } catch (CompletionException e) {
+      throw (RuntimeException) e.getCause();
+    }
+  }
+
+  private static NamedTensor.Builder w() {
+    return NamedTensor.newBuilder().setName("w");
+  }
+
+  private static Tensor describe(ApiKey.NewKey key, String mark, String handle) {
+    return tensors(key, mark)
+        .describe(DescribeRequest.newBuilder().setHandle(handle).build())
+        .getTensor();
+  }
+
+  private static boolean delete(ApiKey.NewKey key, String mark, String handle) {
+    return tensors(key, mark)
+        .delete(DeleteRequest.newBuilder().setHandle(handle).build())
+        .isInitialized();
+  }
+
+  private static String read(String mark) {
+    var text = new StringBuilder();
+    tensors(LAB, mark)
+        .get(GetRequest.newBuilder().setHandle("w").build())
+        .forEachRemaining(answer -> text.append(answer.getChunk().toStringUtf8()));
+    return text.toString();
+  }
+
+  /** Expects the failure of a call that only the replica 2 can serve. */
+  private static void expectOwner(Runnable call) {
+    var thrown = catchThrowableOfType(StatusRuntimeException.class, call::run);
+    assertThat(Status.fromThrowable(thrown).getCode()).isEqualTo(Status.Code.FAILED_PRECONDITION);
+    var info = info(thrown);
+    assertThat(info.getReason()).isEqualTo("wrong-replica");
+    assertThat(info.getMetadataMap())
+        .containsEntry("replica", "2")
+        .containsEntry("url", "http://127.0.0.2:" + port);
+    assertThat(thrown).hasMessageContaining("w belongs to replica 2; send the request there");
+  }
+
+  private static ErrorInfo info(Throwable thrown) {
+    try {
+      return Objects.requireNonNull(StatusProto.fromThrowable(thrown))
+          .getDetails(0)
+          .unpack(ErrorInfo.class);
+    } catch (InvalidProtocolBufferException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void eachReplicaGetsItsCopy() throws Exception {
+    var stored = store(LAB, "3", w().setAllReplicas(true).setScope("a b"), "xy");
+
+    assertThat(stored.getUnreachableList()).isEmpty();
+    assertThat(stored.getTensor().getReplicasList()).containsExactly("3", "2");
+    for (var mark : REPLICAS.keySet()) {
+      var copy = describe(LAB, mark, "w");
+      assertThat(copy.getReplicasList()).containsExactly("3", "2");
+      assertThat(copy.getScope()).isEqualTo("a b");
+      assertThat(copy.getHandle()).endsWith("_" + mark);
+      assertThat(copy.getVersion()).isEqualTo(stored.getTensor().getVersion());
+      assertThat(read(mark)).isEqualTo("xy");
+    }
+    var request =
+        HttpRequest.newBuilder(URI.create("http://127.0.0.2:%d/tensors/w".formatted(port)))
+            .header("X-API-Key", LAB.key())
+            .build();
+    try (var client = HttpClient.newHttpClient()) {
+      assertThat(client.send(request, BodyHandlers.ofString(UTF_8)).body())
+          .contains("\"replicas\":[\"3\",\"2\"]");
+    }
+  }
+
+  @Test
+  void anOlderCopyElsewhereIsDeleted() {
+    store(LAB, "2", w().setReplicas(2), "old");
+    var again = store(LAB, "2", w(), "new");
+
+    assertThat(again.getTensor().getReplicasList()).containsExactly("2");
+    assertThat(read("2")).isEqualTo("new");
+    expectOwner(() -> describe(LAB, "3", "w"));
+  }
+
+  @Test
+  void aReplicaWithoutACopyNamesTheOwner() {
+    store(LAB, "2", w(), "xy");
+
+    expectOwner(() -> describe(LAB, "3", "w"));
+    expectOwner(() -> read("3"));
+    var input = InputTensor.newBuilder().setHandle("w").build();
+    expectOwner(
+        () -> ops("3").run(RunRequest.newBuilder().setOp("relu").putInputs("x", input).build()));
+    var step = PipelineStep.newBuilder().setOp("relu").putInputs("x", "w").putOutputs("y", "y");
+    expectOwner(() -> ops("3").runPipeline(RunPipelineRequest.newBuilder().addSteps(step).build()));
+    var inference = as(LAB, GRPCInferenceServiceGrpc.newBlockingStub(channel("3")));
+    expectOwner(() ->
+        inference.modelInfer(
+            ModelInferRequest.newBuilder()
+                .setModelName("relu")
+                .addInputs(
+                    ModelInferRequest.InferInputTensor.newBuilder()
+                        .setName("x")
+                        .setDatatype("UINT8")
+                        .addShape(2)
+                        .putParameters(
+                            "tensor_handle",
+                            InferParameter.newBuilder().setStringParam("w").build()))
+                .build()));
+  }
+
+  @Test
+  void preconditionsSeeCopiesOfOtherReplicas() {
+    var version = store(LAB, "2", w(), "xy").getTensor().getVersion();
+
+    var thrown =
+        catchThrowableOfType(
+            StatusRuntimeException.class, () -> store(LAB, "3", w().setAbsent(true), "z"));
+    assertThat(thrown)
+        .hasMessageContaining(
+            "header.store.absent is true, but version %d of a tensor is stored under the name w"
+                .formatted(version));
+    assertThat(store(LAB, "3", w().setVersion(version), "z").getTensor().getReplicasList())
+        .containsExactly("3");
+    assertThat(read("3")).isEqualTo("z");
+  }
+
+  @Test
+  void deletingDeletesAllCopies() {
+    store(LAB, "2", w().setAllReplicas(true), "xy");
+
+    delete(LAB, "3", "w");
+
+    for (var mark : REPLICAS.keySet()) {
+      var thrown =
+          catchThrowableOfType(StatusRuntimeException.class, () -> describe(LAB, mark, "w"));
+      assertThat(Status.fromThrowable(thrown).getCode()).isEqualTo(Status.Code.NOT_FOUND);
+      assertThat(info(thrown).getReason()).isEqualTo("unknown-handle");
+    }
+  }
+
+  @Test
+  void namesBelongToTheirTenants() {
+    store(LAB, "2", w(), "xy");
+
+    var thrown =
+        catchThrowableOfType(StatusRuntimeException.class, () -> describe(OTHER, "3", "w"));
+    assertThat(info(thrown).getReason()).isEqualTo("unknown-handle");
+    store(OTHER, "3", w().setAllReplicas(true), "z");
+    assertThat(read("2")).isEqualTo("xy");
+    delete(OTHER, "3", "w");
+    assertThat(read("2")).isEqualTo("xy");
+  }
+}
