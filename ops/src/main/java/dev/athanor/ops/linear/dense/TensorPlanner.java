@@ -80,7 +80,8 @@ final class TensorPlanner {
     }
     var inputs = Padding.none(problem);
     offer(problem, inputs, capability, candidates);
-    Padding.of(problem).ifPresent(padded -> offer(problem, padded, capability, candidates));
+    Padding.of(problem, capability)
+        .ifPresent(padded -> offer(problem, padded, capability, candidates));
   }
 
   /** Offers the kernels for factors as they are, or for copies with aligned rows. */
