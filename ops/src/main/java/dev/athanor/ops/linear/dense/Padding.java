@@ -54,8 +54,7 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
     if (padding.b.operand().access() < PadVariant.ALIGNMENT) {
       padding = padding.with(padding.b, batch.matricesOfB());
     }
-    return padding.steps.isEmpty()
-            || padding.workspaceBytes > device.memoryBytes() / MEMORY_SHARE
+    return padding.steps.isEmpty() || padding.workspaceBytes > device.memoryBytes() / MEMORY_SHARE
         ? Optional.empty()
         : Optional.of(padding);
   }
