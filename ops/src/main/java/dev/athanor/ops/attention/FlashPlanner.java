@@ -270,7 +270,7 @@ public final class FlashPlanner {
         ? attending
         : attending
             + machine.sum(
-                partialBytes(task, splits) + lseBytes(task, splits),
+                (double) (partialBytes(task, splits) + lseBytes(task, splits)),
                 queries(task) * (double) task.dv * bytes,
                 CombineVariant.rounds(task.dv, splits));
   }

@@ -153,7 +153,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
     }
     long slots = slots(block);
     double ofBlock = dramBytes / blocks;
-    double cycles = blocks / slots * wave(block, slots, ofBlock);
+    double whole = (double) Math.floorDiv(blocks, slots);
+    double cycles = whole * wave(block, slots, ofBlock);
     if (blocks % slots > 0) {
       cycles += wave(block, blocks % slots, ofBlock);
     }

@@ -1,5 +1,6 @@
 package dev.athanor.ops.linear.dense;
 
+import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.cost.Machine;
@@ -19,6 +20,9 @@ import java.util.Optional;
  */
 record Padding(Source a, Source b, List<Step> steps, double bytes, long workspaceBytes) {
 
+  /** Copies take at most this share of the device's memory, since the inputs are there as well. */
+  private static final int MEMORY_SHARE = 8;
+
   /** Workspace offsets are multiples of this, as allocations are. */
   private static final long ALIGNMENT = 256;
 
@@ -33,9 +37,9 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
 
   /**
    * Copies of the inputs whose rows are not multiples of 16 bytes; empty if there are none, or if
-   * they have too many rows for a launch.
+   * they have too many rows for a launch or take too much memory.
    */
-  static Optional<Padding> of(MatmulProblem problem) {
+  static Optional<Padding> of(MatmulProblem problem, Capability device) {
     var batch = problem.batch();
     var padding = none(problem);
     boolean fits =
@@ -50,7 +54,9 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
     if (padding.b.operand().access() < PadVariant.ALIGNMENT) {
       padding = padding.with(padding.b, batch.matricesOfB());
     }
-    return padding.steps.isEmpty() ? Optional.empty() : Optional.of(padding);
+    return padding.steps.isEmpty() || padding.workspaceBytes > device.memoryBytes() / MEMORY_SHARE
+        ? Optional.empty()
+        : Optional.of(padding);
   }
 
   /** Adds a copy of one of the factors. */

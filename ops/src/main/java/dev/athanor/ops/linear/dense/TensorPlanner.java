@@ -34,7 +34,7 @@ record TensorPlanner(
       return;
     }
     of(problem, Padding.none(problem), capability, candidates).offer();
-    Padding.of(problem)
+    Padding.of(problem, capability)
         .ifPresent(padded -> of(problem, padded, capability, candidates).offer());
   }
 

@@ -132,6 +132,16 @@ class PaddingTest {
     assertThat(aligned).noneSatisfy(plan -> assertThat(plan.kernel()).endsWith("_padded"));
   }
 
+  @Test
+  void copiesThatTakeMuchOfTheMemoryAreNotOffered() {
+    long most = TestDevices.H200.memoryBytes() / 8;
+    int rows = Math.toIntExact(most / 2 / 4096);
+    var fits = plans(types(64, rows - 128, 4095, false, true), attributes(false, true));
+    var tooLarge = plans(types(64, rows + 128, 4095, false, true), attributes(false, true));
+    assertThat(fits).anySatisfy(plan -> assertThat(plan.kernel()).endsWith("_padded"));
+    assertThat(tooLarge).noneSatisfy(plan -> assertThat(plan.kernel()).endsWith("_padded"));
+  }
+
   private static Map<String, TensorType> types(
       int m, int n, int k, boolean transposeA, boolean transposeB) {
     return Map.of(
