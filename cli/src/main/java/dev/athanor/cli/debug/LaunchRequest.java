@@ -32,6 +32,7 @@ final class LaunchRequest {
       Set.of("args", "grid", "block", "cluster", "shared", "cooperative");
 
   private final Map<String, Object> given;
+  private final List<Path> sourcePath;
   private final Debuggee debuggee;
 
   /**
@@ -39,6 +40,7 @@ final class LaunchRequest {
    */
   LaunchRequest(Map<String, Object> given) {
     this.given = given;
+    this.sourcePath = folders();
     this.debuggee = debuggee();
   }
 
@@ -67,6 +69,10 @@ final class LaunchRequest {
 
   /** Returns the folders under which Java sources are looked for. */
   List<Path> sourcePath() {
+    return sourcePath;
+  }
+
+  private List<Path> folders() {
     var folders = list(SOURCE_PATH).stream().map(Path::of).toList();
     for (var folder : folders) {
       if (!Files.isDirectory(folder)) {

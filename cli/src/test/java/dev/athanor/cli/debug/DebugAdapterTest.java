@@ -49,9 +49,9 @@ class DebugAdapterTest {
   /** The lines of saxpy.ptx. */
   private static final int FIRST = 13;
 
-  private static final int LOAD_Y = 27;
-  private static final int FMA = 28;
-  private static final int STORE = 29;
+  private static final int LOAD_Y = 28;
+  private static final int FMA = 29;
+  private static final int STORE = 30;
 
   /** The lines of race.ptx. */
   private static final int RACE_STORE = 16;
@@ -355,7 +355,7 @@ class DebugAdapterTest {
           {program=../examples/saxpy.ptx, block=32, sanitize=yes} | `sanitize` is yes; it takes true or false
           {program=../examples/saxpy.ptx, block=32, sourcePath=/no/folder} | `sourcePath` is /no/folder; it takes folders that exist
           {program=../examples/saxpy.ptx, block=32, args=u33:1} | `args` u33:1: arguments are TYPE:VALUE
-          {program=../examples/saxpy.ptx, block=32, args=u32:1} | saxpy takes
+          {program=../examples/saxpy.ptx, block=32, args=u32:1} | cannot launch saxpy: got 1 arguments; the kernel takes 4
           """)
   void aBadLaunchIsAnsweredWithOneSentence(String request, String sentence) throws Exception {
     var arguments = new HashMap<String, Object>();
