@@ -38,6 +38,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Sessions of a client with the adapter. */
 @Timeout(120)
@@ -281,6 +283,25 @@ class DebugAdapterTest {
     assertThat(client.frames(thread)[0].getName() + ";")
         .startsWith(instructions[100].getInstruction().replace(";", ""));
     client.server.disconnect(new DisconnectArguments()).get();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"saxpy.ptx", "race.ptx", "rms-norm"})
+  void theConfigurationsOfTheDocumentationStart(String name) throws Exception {
+    var text = Files.readString(Path.of("../docs/debugging.md"));
+    var file = text.substring(text.indexOf("{\n  \"version\": \"0.2.0\""));
+    var json = file.substring(0, file.indexOf("```")).replace("${workspaceFolder}", "..");
+    for (var configuration : new JsonMapper().readTree(json).get("configurations")) {
+      if (configuration.get("name").asString().equals(name)) {
+        client.launch(new JsonMapper().convertValue(configuration, Map.class));
+        client.start();
+        assertThat(client.stopped().getReason())
+            .isEqualTo(name.equals("race.ptx") ? "exception" : "entry");
+        assertThat(client.printed()).doesNotContain("is not used");
+        return;
+      }
+    }
+    throw new AssertionError(name);
   }
 
   @Test
