@@ -23,8 +23,8 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * A launch of a kernel of a PTX file. Its methods throw a {@link ParameterException} with a sentence
- * when they cannot read what was given.
+ * A launch of a kernel of a PTX file. Its methods throw a {@link ParameterException} with a
+ * sentence when they cannot read what was given.
  */
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class ProgramArguments {
@@ -137,8 +137,7 @@ public final class ProgramArguments {
     var launch =
         cluster == null
             ? new Launch(kernelOnDevice, blocks, threads, shared, given)
-            : new Launch(
-                kernelOnDevice, blocks, threads, dim(cluster, "--cluster"), shared, given);
+            : new Launch(kernelOnDevice, blocks, threads, dim(cluster, "--cluster"), shared, given);
     return cooperative ? launch.asCooperative() : launch;
   }
 

@@ -33,7 +33,8 @@ public final class DebugCommand implements Callable<Integer> {
   @Option(
       names = "--port",
       paramLabel = "PORT",
-      description = "serves sessions on a port of this machine until it is stopped; 0 = any free one")
+      description =
+          "serves sessions on a port of this machine until it is stopped; 0 = any free one")
   private @Nullable Integer port;
 
   @Override

@@ -199,8 +199,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       var known = path == null ? null : files().nameOf(Path.of(path)).orElse(null);
       var set = new ArrayList<Breakpoint>();
       var answers = new ArrayList<org.eclipse.lsp4j.debug.Breakpoint>();
-      for (var wanted :
-          requireNonNullElse(arguments.getBreakpoints(), new SourceBreakpoint[0])) {
+      for (var wanted : requireNonNullElse(arguments.getBreakpoints(), new SourceBreakpoint[0])) {
         answers.add(breakpoint(wanted, known, set));
       }
       breakpoints.put(String.valueOf(path), set);
@@ -359,11 +358,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       var bytes =
           state.read(
               new WarpId(
-                  focus.launch(),
-                  at.space() == Space.SHARED
-                      ? at.block()
-                      : focus.block(),
-                  0),
+                  focus.launch(), at.space() == Space.SHARED ? at.block() : focus.block(), 0),
               at.space(),
               at.address(),
               arguments.getCount());
@@ -558,9 +553,10 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   }
 
   private void fail(Throwable failure) {
-    var cause = failure instanceof CompletionException && failure.getCause() != null
-        ? failure.getCause()
-        : failure;
+    var cause =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
     print(cause.getMessage() + "\n", OutputEventArgumentsCategory.IMPORTANT);
   }
 
@@ -569,8 +565,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       case Outcome.Stopped(Stop stop) -> send(stop);
       case Outcome.Ended end -> {
         end.findings()
-            .forEach(each ->
-                print(line(each) + "\n", OutputEventArgumentsCategory.STDERR));
+            .forEach(each -> print(line(each) + "\n", OutputEventArgumentsCategory.STDERR));
         if (end.failure() != null) {
           print(end.failure() + "\n", OutputEventArgumentsCategory.STDERR);
         }

@@ -63,8 +63,7 @@ public final class DebugServer implements AutoCloseable {
     ExecutorService reader =
         Executors.newSingleThreadExecutor(Thread.ofPlatform().daemon().factory());
     try (var adapter = new DebugAdapter()) {
-      var launcher =
-          DSPLauncher.createServerLauncher(adapter, in, out, reader, adapter::inOrder);
+      var launcher = DSPLauncher.createServerLauncher(adapter, in, out, reader, adapter::inOrder);
       adapter.connect(launcher.getRemoteProxy());
       launcher.startListening().get();
     } catch (ExecutionException | CancellationException e) {

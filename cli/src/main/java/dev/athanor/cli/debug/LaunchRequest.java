@@ -103,7 +103,11 @@ final class LaunchRequest {
       if (others.contains(name)) {
         throw new IllegalArgumentException(
             "`%s` is not an argument of %s"
-                .formatted(name, own == OF_OP ? "an op; it is one of `program`" : "a PTX file; it is one of `op`"));
+                .formatted(
+                    name,
+                    own == OF_OP
+                        ? "an op; it is one of `program`"
+                        : "a PTX file; it is one of `op`"));
       }
       if (!own.contains(name) && !COMMON.contains(name)) {
         continue;
@@ -116,7 +120,8 @@ final class LaunchRequest {
         }
         case "args" -> list(name).forEach(each -> words.addAll(List.of("--arg", each)));
         case "shape", "dtype", "attr" ->
-            pairs(name).forEach((key, value) -> words.addAll(List.of("--" + name, key + "=" + value)));
+            pairs(name)
+                .forEach((key, value) -> words.addAll(List.of("--" + name, key + "=" + value)));
         default -> words.addAll(List.of("--" + name, text(name)));
       }
     }

@@ -89,7 +89,8 @@ final class OpDebuggee implements Debuggee {
             new IllegalArgumentException(
                 "`kernel` %s: kernels for this are %s"
                     .formatted(
-                        variant, plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
+                        variant,
+                        plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
   }
 
   /** Returns the type of the elements of a tensor; packed blocks are bytes. */
@@ -129,7 +130,6 @@ final class OpDebuggee implements Debuggee {
         () -> problem.draw(new SplittableRandom(OpProfile.SEED)),
         with,
         (name, tensor) ->
-            buffers.accept(
-                new NamedBuffer(name, tensor.buffer(), element(tensor.type().dtype()))));
+            buffers.accept(new NamedBuffer(name, tensor.buffer(), element(tensor.type().dtype()))));
   }
 }

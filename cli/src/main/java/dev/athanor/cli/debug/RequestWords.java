@@ -22,9 +22,10 @@ final class RequestWords {
     } catch (MissingParameterException e) {
       var names =
           e.getMissing().stream()
-              .map(each -> each instanceof CommandLine.Model.OptionSpec option
-                  ? "`" + option.longestName().substring(2) + "`"
-                  : each.paramLabel())
+              .map(each ->
+                  each instanceof CommandLine.Model.OptionSpec option
+                      ? "`" + option.longestName().substring(2) + "`"
+                      : each.paramLabel())
               .toList();
       throw new IllegalArgumentException(
           "%s %s missing".formatted(String.join(" and ", names), names.size() == 1 ? "is" : "are"),

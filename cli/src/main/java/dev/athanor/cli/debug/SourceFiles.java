@@ -65,8 +65,7 @@ final class SourceFiles {
       return Optional.of(Path.of(name));
     }
     for (var folder : folders) {
-      try (var files =
-          Files.find(folder, DEPTH, (path, _) -> path.endsWith(name))) {
+      try (var files = Files.find(folder, DEPTH, (path, _) -> path.endsWith(name))) {
         var first = files.findFirst();
         if (first.isPresent()) {
           return first;

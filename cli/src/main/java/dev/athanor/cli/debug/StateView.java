@@ -79,11 +79,13 @@ final class StateView {
                   LaneText.lanes(fragment.lanes()),
                   fragment.waits() ? " · waiting" : "");
       all.add(
-          frame(new Frame(warp, fragment), name, fragment.instruction().source(), fragment.number()));
+          frame(
+              new Frame(warp, fragment), name, fragment.instruction().source(), fragment.number()));
     }
     var finding = state.stop().finding();
     if (finding != null && finding.other() != null && warp.equals(state.stop().warp())) {
-      all.add(frame(new Frame(warp, null), otherName(finding.other()), finding.other().source(), -1));
+      all.add(
+          frame(new Frame(warp, null), otherName(finding.other()), finding.other().source(), -1));
     }
     return all.toArray(StackFrame[]::new);
   }
@@ -98,8 +100,7 @@ final class StateView {
         .formatted(other.instruction(), other.block(), other.warp(), other.lane());
   }
 
-  private StackFrame frame(
-      Frame frame, String name, Source source, int number) {
+  private StackFrame frame(Frame frame, String name, Source source, int number) {
     frames.add(frame);
     var shown = new StackFrame();
     shown.setId(frames.size());
@@ -191,8 +192,8 @@ final class StateView {
     variable.setVariablesReference(
         container((start, count) ->
             LongStream.range(start, Math.min(start + count, register.bits().length))
-                .mapToObj(lane ->
-                    variable("[%d]".formatted(lane), text(register, (int) lane, warp)))
+                .mapToObj(
+                    lane -> variable("[%d]".formatted(lane), text(register, (int) lane, warp)))
                 .toList()));
     return variable;
   }
@@ -296,8 +297,7 @@ final class StateView {
             .or(() -> state.register(warp, "%" + name))
             .map(register -> register(register, lanes, warp))
             .orElseGet(() ->
-                Stream.of(
-                        state.buffers(warp), state.shared(warp), state.parameters(warp))
+                Stream.of(state.buffers(warp), state.shared(warp), state.parameters(warp))
                     .flatMap(List::stream)
                     .filter(each -> each.name().equals(name))
                     .findFirst()
@@ -329,7 +329,6 @@ final class StateView {
     throw new IllegalArgumentException(
         "\"%s\" has no such element; an index is a number from 0 to %d"
             .formatted(
-                expression,
-                of.getIndexedVariables() == null ? 0 : of.getIndexedVariables() - 1));
+                expression, of.getIndexedVariables() == null ? 0 : of.getIndexedVariables() - 1));
   }
 }

@@ -95,7 +95,11 @@ class DebugAdapterTest {
     TensorFile.write(y, new HostTensor(type, bytes(x)));
     return new HashMap<>(
         Map.of(
-            "program", SAXPY, "block", 40, "args",
+            "program",
+            SAXPY,
+            "block",
+            40,
+            "args",
             List.of("u32:40", "f32:2", "in:" + file, "inout:" + y)));
   }
 
@@ -127,7 +131,8 @@ class DebugAdapterTest {
   @Test
   void debugsSaxpyForwardAndBackward() throws Exception {
     client.launch(saxpy());
-    var breakpoint = client.breakpoint(Path.of(SAXPY).toAbsolutePath().toString(), FMA, "lane == 3");
+    var breakpoint =
+        client.breakpoint(Path.of(SAXPY).toAbsolutePath().toString(), FMA, "lane == 3");
     assertThat(breakpoint.isVerified()).isTrue();
     client.start();
 
@@ -153,9 +158,7 @@ class DebugAdapterTest {
     assertThat(f1.getValue()).startsWith("0.0, 1.0, 2.0, 3.0");
     assertThat(client.variables(f1.getVariablesReference(), 7, 2))
         .extracting(Variable::getName, Variable::getValue)
-        .containsExactly(
-            tuple("[7]", "7.0"),
-            tuple("[8]", "8.0"));
+        .containsExactly(tuple("[7]", "7.0"), tuple("[8]", "8.0"));
     var lane = client.variable(frame.getId(), "By lane", "lane 5");
     assertThat(lane.getValue()).isEqualTo("thread (5,0,0)");
     assertThat(client.variables(lane.getVariablesReference(), null, null))
@@ -197,7 +200,10 @@ class DebugAdapterTest {
     resume();
     // lane 3 of warp 1
     client.terminated();
-    assertThat(TensorFile.read(folder.resolve("y.npy")).data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 12))
+    assertThat(
+            TensorFile.read(folder.resolve("y.npy"))
+                .data()
+                .get(ValueLayout.JAVA_FLOAT_UNALIGNED, 12))
         .isEqualTo(7f);
   }
 
@@ -218,7 +224,8 @@ class DebugAdapterTest {
     assertThat(race.getText()).contains("nothing orders the two");
     var frames = client.frames(race.getThreadId());
     assertThat(frames[0].getLine()).isEqualTo(RACE_LOAD);
-    assertThat(frames[1].getName()).startsWith("other access: st.shared.u32 [%r2], %r0 · block (0,0,0)");
+    assertThat(frames[1].getName())
+        .startsWith("other access: st.shared.u32 [%r2], %r0 · block (0,0,0)");
     assertThat(frames[1].getLine()).isEqualTo(RACE_STORE);
     assertThat(client.scopes(frames[1].getId())).isEmpty();
     var exception = new ExceptionInfoArguments();
@@ -249,10 +256,14 @@ class DebugAdapterTest {
   void debugsTheLinesOfAnOp() throws Exception {
     client.launch(
         Map.of(
-            "op", "rms-norm",
-            "shape", Map.of("x", "4,64", "weight", "64"),
-            "stopOnEntry", true,
-            "sourcePath", "../ops/src/main/java"));
+            "op",
+            "rms-norm",
+            "shape",
+            Map.of("x", "4,64", "weight", "64"),
+            "stopOnEntry",
+            true,
+            "sourcePath",
+            "../ops/src/main/java"));
     client.start();
     var entry = client.stopped();
     assertThat(entry.getReason()).isEqualTo("entry");
@@ -260,7 +271,8 @@ class DebugAdapterTest {
     var path = frame.getSource().getPath();
     assertThat(path).endsWith(".java").startsWith("/");
     assertThat(Files.readAllLines(Path.of(path))).hasSizeGreaterThan(frame.getLine());
-    assertThat(client.variable(frame.getId(), "Buffers", "x").getValue()).startsWith("f32[256] at ");
+    assertThat(client.variable(frame.getId(), "Buffers", "x").getValue())
+        .startsWith("f32[256] at ");
     int thread = entry.getThreadId();
     next(thread);
     client.stopped();

@@ -37,12 +37,18 @@ class DebugProcessTest {
   private static void session(DebugClient client) throws Exception {
     client.launch(
         Map.of(
-            "program", "../examples/race.ptx",
-            "block", 64,
-            "args", List.of("zeros:256"),
-            "schedule", "random",
-            "seed", 3,
-            "stopOnEntry", true));
+            "program",
+            "../examples/race.ptx",
+            "block",
+            64,
+            "args",
+            List.of("zeros:256"),
+            "schedule",
+            "random",
+            "seed",
+            3,
+            "stopOnEntry",
+            true));
     client.start();
     assertThat(client.stopped().getReason()).isEqualTo("entry");
     client.server.continue_(new ContinueArguments()).get();

@@ -17,11 +17,20 @@ public record Condition(List<Comparison> comparisons) {
   /** The indices of a lane. */
   public static final Set<String> INDICES =
       Set.of(
-          "lane", "warp", "block", "block.x", "block.y", "block.z", "thread", "thread.x",
-          "thread.y", "thread.z");
+          "lane",
+          "warp",
+          "block",
+          "block.x",
+          "block.y",
+          "block.z",
+          "thread",
+          "thread.x",
+          "thread.y",
+          "thread.z");
 
   private static final Pattern COMPARISON =
-      Pattern.compile("\\s*([%$\\w.]+)\\s*(==|!=|<=|>=|<|>)\\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9.eE+-]+))\\s*");
+      Pattern.compile(
+          "\\s*([%$\\w.]+)\\s*(==|!=|<=|>=|<|>)\\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9.eE+-]+))\\s*");
 
   /**
    * A comparison.
@@ -70,7 +79,8 @@ public record Condition(List<Comparison> comparisons) {
 
   private static Number number(String digits, String text) {
     try {
-      return Long.decode(digits.matches("-?0\\d+") ? String.valueOf(Long.parseLong(digits)) : digits);
+      return Long.decode(
+          digits.matches("-?0\\d+") ? String.valueOf(Long.parseLong(digits)) : digits);
     } catch (NumberFormatException notWhole) {
       try {
         return Double.valueOf(digits);

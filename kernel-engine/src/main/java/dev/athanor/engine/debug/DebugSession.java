@@ -94,8 +94,7 @@ public final class DebugSession implements AutoCloseable {
    */
   public CompletableFuture<Outcome> start(boolean stopOnEntry) {
     return command(() ->
-        repeat(
-            stopOnEntry ? new Goal.AtStep(0, Reason.ENTRY, 0) : new Goal.NextBreakpoint()));
+        repeat(stopOnEntry ? new Goal.AtStep(0, Reason.ENTRY, 0) : new Goal.NextBreakpoint()));
   }
 
   /** Continues to the next breakpoint or finding, or to the end. */
@@ -176,8 +175,7 @@ public final class DebugSession implements AutoCloseable {
 
   /** Goes to a step, backward or forward. */
   public CompletableFuture<Outcome> goTo(Stop to) {
-    return fromStop(_ ->
-        repeat(new Goal.AtStep(to.step(), Reason.POSITION, to.warp().warp())));
+    return fromStop(_ -> repeat(new Goal.AtStep(to.step(), Reason.POSITION, to.warp().warp())));
   }
 
   /** Stops running launches at their next instruction. */

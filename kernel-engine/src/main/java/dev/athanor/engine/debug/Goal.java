@@ -82,9 +82,7 @@ abstract class Goal {
 
     @Override
     @Nullable Hit before(Moment moment) {
-      return moment.step() < step
-          ? null
-          : new Hit(hit.reason, hit.warp, moment.hits(hit.warp));
+      return moment.step() < step ? null : new Hit(hit.reason, hit.warp, moment.hits(hit.warp));
     }
 
     @Override

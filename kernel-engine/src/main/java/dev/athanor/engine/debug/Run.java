@@ -217,8 +217,7 @@ final class Run {
     reports.stream()
         .filter(report -> report.place().block().equals(index))
         .findFirst()
-        .ifPresent(report ->
-            stop(Reason.FAULT, probe, report.place().warp(), List.of(), report));
+        .ifPresent(report -> stop(Reason.FAULT, probe, report.place().warp(), List.of(), report));
   }
 
   private void stop(

@@ -150,10 +150,7 @@ public final class StoppedState {
         .sorted()
         .map(register ->
             values(
-                warp,
-                register.toString(),
-                register.type().registerClass(),
-                special.get(register)))
+                warp, register.toString(), register.type().registerClass(), special.get(register)))
         .toList();
   }
 
@@ -194,11 +191,7 @@ public final class StoppedState {
         .map(each -> {
           int offset = kernel.parameterOffset(each.name()).orElseThrow();
           return new MemoryArray(
-              each.name(),
-              Space.PARAM,
-              offset,
-              each.type(),
-              memory.asSlice(offset, each.bytes()));
+              each.name(), Space.PARAM, offset, each.type(), memory.asSlice(offset, each.bytes()));
         })
         .toList();
   }
@@ -269,8 +262,8 @@ public final class StoppedState {
   /** Returns the named buffer that contains an address, and the offset there, as in {@code x+4}. */
   public Optional<String> describe(WarpId warp, long address) {
     return buffers(warp).stream()
-        .filter(each ->
-            address >= each.address() && address < each.address() + each.bytes().byteSize())
+        .filter(
+            each -> address >= each.address() && address < each.address() + each.bytes().byteSize())
         .map(each ->
             each.name() + (address == each.address() ? "" : "+" + (address - each.address())))
         .findFirst();

@@ -117,12 +117,7 @@ class DebugSessionTest {
 
   private static int line(DebugSession session) {
     var state = session.state();
-    return state
-        .fragments(state.stop().warp())
-        .getFirst()
-        .instruction()
-        .source()
-        .line();
+    return state.fragments(state.stop().warp()).getFirst().instruction().source().line();
   }
 
   private static String value(DebugSession session, String register, int lane) {
@@ -141,8 +136,7 @@ class DebugSessionTest {
     assertThat(entry.reason()).isEqualTo(Reason.ENTRY);
     assertThat(line(session)).isEqualTo(9);
     assertThat(value(session, "%sum", 0)).isEqualTo("not written");
-    assertThat(session.state().warps())
-        .containsExactly(new WarpId(0, 0, 0), new WarpId(0, 0, 1));
+    assertThat(session.state().warps()).containsExactly(new WarpId(0, 0, 0), new WarpId(0, 0, 1));
     assertThat(session.resume().join()).isEqualTo(new Ended(List.of(), null));
     assertThat(session.isStopped()).isFalse();
     assertThatThrownBy(session::state)
@@ -223,7 +217,8 @@ class DebugSessionTest {
     }
     assertThat(forward).doesNotHaveDuplicates();
     for (int i = 6; i >= 0; i--) {
-      var back = stop(i % 2 == 0 ? session.stepBackLine(first) : session.stepBackInstruction(first));
+      var back =
+          stop(i % 2 == 0 ? session.stepBackLine(first) : session.stepBackInstruction(first));
       assertThat(back.warp()).isEqualTo(first);
       assertThat(snapshot(session, first)).isEqualTo(forward.get(i));
     }
@@ -276,7 +271,8 @@ class DebugSessionTest {
     assertThat(words.name()).isEqualTo("words");
     assertThat(words.count()).isEqualTo(32);
     assertThat(words.text(3)).isEqualTo("4");
-    assertThat(state.read(warp, Space.GLOBAL, words.address() + 8, 5)).containsExactly(3, 0, 0, 0, 4);
+    assertThat(state.read(warp, Space.GLOBAL, words.address() + 8, 5))
+        .containsExactly(3, 0, 0, 0, 4);
     assertThat(state.read(warp, Space.GLOBAL, words.address() + 126, 9)).hasSize(2);
     assertThat(state.read(warp, Space.GLOBAL, 0, 4)).isEmpty();
     long pointer = state.register(warp, "%a").orElseThrow().bits()[2];
@@ -353,7 +349,8 @@ class DebugSessionTest {
   void stepsThroughBothSidesOfABranch() {
     var divergent = LOOP.replace("mov.u32 %n, 3;", "add.u32 %n, %i, 1;");
     var session = session(PtxDebuggee.of(divergent, PLAIN, 1, 32, new int[32]));
-    session.setBreakpoints(List.of(new Breakpoint(FILE, SUM, Condition.parse("lane == 31 && %n == 31"))));
+    session.setBreakpoints(
+        List.of(new Breakpoint(FILE, SUM, Condition.parse("lane == 31 && %n == 31"))));
     var warp = stop(session.start(false)).warp();
     var fragments = session.state().fragments(warp);
     // lane 0 has left the loop after its first turn

@@ -19,8 +19,7 @@ import java.util.function.Consumer;
 record PtxDebuggee(Module module, EmulatorOptions options, int grid, int block, int[] words)
     implements Debuggee {
 
-  static PtxDebuggee of(
-      String text, EmulatorOptions options, int grid, int block, int... words) {
+  static PtxDebuggee of(String text, EmulatorOptions options, int grid, int block, int... words) {
     return new PtxDebuggee(Parser.parse(text, "test.ptx"), options, grid, block, words);
   }
 

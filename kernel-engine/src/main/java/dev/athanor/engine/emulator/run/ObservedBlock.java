@@ -126,13 +126,10 @@ final class ObservedBlock implements BlockState {
   public List<Position> positions(int warp) {
     var positions = new ArrayList<Position>();
     for (var fragment : warps[warp].fragments) {
-      boolean executes =
-          first <= warp && warp < last && (fragment.mask & block.active[warp]) != 0;
+      boolean executes = first <= warp && warp < last && (fragment.mask & block.active[warp]) != 0;
       var position =
           new Position(
-              executes ? pc : fragment.pc,
-              fragment.mask,
-              !executes && fragment.wait != Wait.NONE);
+              executes ? pc : fragment.pc, fragment.mask, !executes && fragment.wait != Wait.NONE);
       positions.add(executes ? 0 : positions.size(), position);
     }
     return positions;
