@@ -4,27 +4,16 @@ import static java.util.Objects.requireNonNullElse;
 import static java.util.concurrent.CompletableFuture.completedFuture;
 import static java.util.concurrent.CompletableFuture.failedFuture;
 
-import dev.athanor.engine.debug.Breakpoint;
-import dev.athanor.engine.debug.Condition;
-import dev.athanor.engine.debug.DebugSession;
 import dev.athanor.engine.debug.Outcome;
-import dev.athanor.engine.debug.Stop;
 import dev.athanor.engine.debug.WarpId;
-import dev.athanor.engine.device.Report;
 import dev.athanor.engine.ptx.Modifier.Space;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Base64;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.eclipse.lsp4j.debug.BreakpointNotVerifiedReason;
 import org.eclipse.lsp4j.debug.Capabilities;
 import org.eclipse.lsp4j.debug.ConfigurationDoneArguments;
 import org.eclipse.lsp4j.debug.ContinueArguments;
@@ -37,11 +26,8 @@ import org.eclipse.lsp4j.debug.EvaluateResponse;
 import org.eclipse.lsp4j.debug.ExceptionBreakMode;
 import org.eclipse.lsp4j.debug.ExceptionInfoArguments;
 import org.eclipse.lsp4j.debug.ExceptionInfoResponse;
-import org.eclipse.lsp4j.debug.ExitedEventArguments;
 import org.eclipse.lsp4j.debug.InitializeRequestArguments;
 import org.eclipse.lsp4j.debug.NextArguments;
-import org.eclipse.lsp4j.debug.OutputEventArguments;
-import org.eclipse.lsp4j.debug.OutputEventArgumentsCategory;
 import org.eclipse.lsp4j.debug.PauseArguments;
 import org.eclipse.lsp4j.debug.ReadMemoryArguments;
 import org.eclipse.lsp4j.debug.ReadMemoryResponse;
@@ -60,11 +46,8 @@ import org.eclipse.lsp4j.debug.StepBackArguments;
 import org.eclipse.lsp4j.debug.StepInArguments;
 import org.eclipse.lsp4j.debug.StepOutArguments;
 import org.eclipse.lsp4j.debug.SteppingGranularity;
-import org.eclipse.lsp4j.debug.StoppedEventArguments;
-import org.eclipse.lsp4j.debug.StoppedEventArgumentsReason;
 import org.eclipse.lsp4j.debug.TerminateArguments;
 import org.eclipse.lsp4j.debug.TerminatedEventArguments;
-import org.eclipse.lsp4j.debug.Thread;
 import org.eclipse.lsp4j.debug.ThreadsResponse;
 import org.eclipse.lsp4j.debug.VariablesArguments;
 import org.eclipse.lsp4j.debug.VariablesResponse;
@@ -93,23 +76,13 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   private static final String OTHER_COMMAND = ":other";
   private static final String FINDING_COMMAND = ":finding";
 
-  private final Map<WarpId, Integer> threads = new LinkedHashMap<>();
-
-  /** The breakpoints of each file, with their numbers. */
-  private final Map<String, List<Breakpoint>> breakpoints = new LinkedHashMap<>();
-
-  private final Map<Breakpoint, Integer> breakpointNumbers = new LinkedHashMap<>();
-
   /** Commands that begin when their requests have been answered. */
   private final ConcurrentLinkedQueue<Runnable> commands = new ConcurrentLinkedQueue<>();
 
   private @Nullable IDebugProtocolClient client;
-  private @Nullable DebugSession session;
-  private @Nullable SourceFiles files;
-  private volatile @Nullable StateView view;
-  private volatile @Nullable Stop finding;
-  private Thread[] lastThreads = new Thread[0];
-  private int linesFrom = 1;
+  private @Nullable LaunchedSession launched;
+  private boolean started;
+  private int firstLine = 1;
 
   /** Sets the client before the first request. */
   void connect(IDebugProtocolClient to) {
@@ -130,7 +103,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   @Override
   public CompletableFuture<Capabilities> initialize(InitializeRequestArguments arguments) {
-    linesFrom = Boolean.FALSE.equals(arguments.getLinesStartAt1()) ? 0 : 1;
+    firstLine = Boolean.FALSE.equals(arguments.getLinesStartAt1()) ? 0 : 1;
     var can = new Capabilities();
     can.setSupportsConfigurationDoneRequest(true);
     can.setSupportsConditionalBreakpoints(true);
@@ -147,28 +120,19 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @Override
   public CompletableFuture<Void> launch(Map<String, Object> arguments) {
     return answer(() -> {
-      if (session != null) {
+      if (launched != null) {
         throw new IllegalArgumentException("this session has been launched already");
       }
       var request = new LaunchRequest(arguments);
-      files = new SourceFiles(request.target().instructions(), request.sourcePath());
-      session =
-          new DebugSession(
-              request.target(), text -> print(text, OutputEventArgumentsCategory.STDOUT));
-      boolean stops = request.stopsOnEntry();
+      var fresh = new LaunchedSession(client(), request, firstLine);
+      launched = fresh;
       commands.add(() -> {
-        request
-            .warnings()
-            .forEach(text -> print(text + "\n", OutputEventArgumentsCategory.CONSOLE));
+        request.warnings().forEach(fresh::note);
         client().initialized();
       });
-      configured = () -> session().start(stops);
       return null;
     });
   }
-
-  /** Starts the launches. */
-  private @Nullable Supplier<CompletableFuture<Outcome>> configured;
 
   @Override
   public CompletableFuture<Void> attach(Map<String, Object> arguments) {
@@ -181,12 +145,11 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @Override
   public CompletableFuture<Void> configurationDone(ConfigurationDoneArguments arguments) {
     return answer(() -> {
-      var start = configured;
-      if (start == null) {
-        throw new IllegalArgumentException("a launch request must come first");
+      var fresh = launched();
+      if (!started) {
+        started = true;
+        command(fresh::start);
       }
-      configured = null;
-      command(start);
       return null;
     });
   }
@@ -195,52 +158,14 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   public CompletableFuture<SetBreakpointsResponse> setBreakpoints(
       SetBreakpointsArguments arguments) {
     return answer(() -> {
-      var path = arguments.getSource().getPath();
-      var known = path == null ? null : files().nameOf(Path.of(path)).orElse(null);
-      var set = new ArrayList<Breakpoint>();
-      var answers = new ArrayList<org.eclipse.lsp4j.debug.Breakpoint>();
-      for (var wanted : requireNonNullElse(arguments.getBreakpoints(), new SourceBreakpoint[0])) {
-        answers.add(breakpoint(wanted, known, set));
-      }
-      breakpoints.put(String.valueOf(path), set);
-      session().setBreakpoints(breakpoints.values().stream().flatMap(List::stream).toList());
       var response = new SetBreakpointsResponse();
-      response.setBreakpoints(answers.toArray(org.eclipse.lsp4j.debug.Breakpoint[]::new));
+      response.setBreakpoints(
+          launched()
+              .setBreakpoints(
+                  arguments.getSource().getPath(),
+                  requireNonNullElse(arguments.getBreakpoints(), new SourceBreakpoint[0])));
       return response;
     });
-  }
-
-  private org.eclipse.lsp4j.debug.Breakpoint breakpoint(
-      SourceBreakpoint wanted, @Nullable String file, List<Breakpoint> set) {
-    var answer = new org.eclipse.lsp4j.debug.Breakpoint();
-    answer.setLine(wanted.getLine());
-    try {
-      var text = wanted.getCondition();
-      var condition = text == null || text.isBlank() ? null : Condition.parse(text);
-      if (condition != null) {
-        session().check(condition);
-      }
-      if (file == null) {
-        throw new IllegalArgumentException("no instruction of the kernel is from this file");
-      }
-      int line =
-          session()
-              .lineFrom(file, wanted.getLine() + 1 - linesFrom)
-              .orElseThrow(() ->
-                  new IllegalArgumentException(
-                      "no instruction of the kernel is from this line or a later one"));
-      var breakpoint = new Breakpoint(file, line, condition);
-      set.add(breakpoint);
-      answer.setId(
-          breakpointNumbers.computeIfAbsent(breakpoint, _ -> breakpointNumbers.size() + 1));
-      answer.setLine(line - 1 + linesFrom);
-      answer.setVerified(true);
-    } catch (IllegalArgumentException e) {
-      answer.setVerified(false);
-      answer.setReason(BreakpointNotVerifiedReason.FAILED);
-      answer.setMessage(e.getMessage());
-    }
-    return answer;
   }
 
   @Override
@@ -252,46 +177,16 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @Override
   public CompletableFuture<ThreadsResponse> threads() {
     return answer(() -> {
-      var known = view;
-      if (known != null) {
-        lastThreads =
-            known.state().warps().stream()
-                .map(warp -> {
-                  var thread = new Thread();
-                  thread.setId(thread(warp));
-                  thread.setName(known.name(warp));
-                  return thread;
-                })
-                .toArray(Thread[]::new);
-      }
       var response = new ThreadsResponse();
-      response.setThreads(lastThreads);
+      response.setThreads(launched().threads());
       return response;
     });
-  }
-
-  /** Returns the number of a warp, always the same one. */
-  private int thread(WarpId warp) {
-    synchronized (threads) {
-      return threads.computeIfAbsent(warp, _ -> threads.size() + 1);
-    }
-  }
-
-  private WarpId warp(int thread) {
-    synchronized (threads) {
-      return threads.entrySet().stream()
-          .filter(each -> each.getValue() == thread)
-          .map(Map.Entry::getKey)
-          .findFirst()
-          .orElseThrow(
-              () -> new IllegalArgumentException("there is no thread %d".formatted(thread)));
-    }
   }
 
   @Override
   public CompletableFuture<StackTraceResponse> stackTrace(StackTraceArguments arguments) {
     return answer(() -> {
-      var frames = view().frames(warp(arguments.getThreadId()));
+      var frames = view().frames(launched().warp(arguments.getThreadId()));
       var response = new StackTraceResponse();
       int start = requireNonNullElse(arguments.getStartFrame(), 0);
       int levels = requireNonNullElse(arguments.getLevels(), 0);
@@ -299,7 +194,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
           Stream.of(frames)
               .skip(start)
               .limit(levels == 0 ? frames.length : levels)
-              .peek(frame -> frame.setLine(frame.getLine() - 1 + linesFrom))
+              .peek(frame -> frame.setLine(frame.getLine() - 1 + launched().firstLine()))
               .toArray(StackFrame[]::new));
       response.setTotalFrames(frames.length);
       return response;
@@ -334,11 +229,11 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       var response = new EvaluateResponse();
       switch (text) {
         case OTHER_COMMAND -> {
-          command(this::toOther);
+          command(launched()::toOther);
           response.setResult("Going to the other access …");
         }
         case FINDING_COMMAND -> {
-          command(this::toFinding);
+          command(launched()::toFinding);
           response.setResult("Going to the finding …");
         }
         default -> response = view().evaluate(text, arguments.getFrameId());
@@ -376,7 +271,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       var state = view().state();
       var response = new DisassembleResponse();
       response.setInstructions(
-          Disassembly.of(state.instructions(state.stop().warp()), arguments, files()));
+          Disassembly.of(state.instructions(state.stop().warp()), arguments, launched().files()));
       return response;
     });
   }
@@ -404,7 +299,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   public CompletableFuture<ContinueResponse> continue_(ContinueArguments arguments) {
     return answer(() -> {
       view();
-      command(() -> session().resume());
+      command(() -> launched().session().resume());
       var response = new ContinueResponse();
       response.setAllThreadsContinued(true);
       return response;
@@ -426,13 +321,13 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
         thread,
         warp ->
             granularity == SteppingGranularity.INSTRUCTION
-                ? session().stepInstruction(warp)
-                : session().stepLine(warp));
+                ? launched().session().stepInstruction(warp)
+                : launched().session().stepLine(warp));
   }
 
   @Override
   public CompletableFuture<Void> stepOut(StepOutArguments arguments) {
-    return move(arguments.getThreadId(), _ -> session().resume());
+    return move(arguments.getThreadId(), _ -> launched().session().resume());
   }
 
   @Override
@@ -441,20 +336,20 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
         arguments.getThreadId(),
         warp ->
             arguments.getGranularity() == SteppingGranularity.INSTRUCTION
-                ? session().stepBackInstruction(warp)
-                : session().stepBackLine(warp));
+                ? launched().session().stepBackInstruction(warp)
+                : launched().session().stepBackLine(warp));
   }
 
   @Override
   public CompletableFuture<Void> reverseContinue(ReverseContinueArguments arguments) {
-    return move(arguments.getThreadId(), _ -> session().reverse());
+    return move(arguments.getThreadId(), _ -> launched().session().reverse());
   }
 
   private CompletableFuture<Void> move(
       int thread, Function<WarpId, CompletableFuture<Outcome>> how) {
     return answer(() -> {
       view();
-      var warp = warp(thread);
+      var warp = launched().warp(thread);
       command(() -> how.apply(warp));
       return null;
     });
@@ -464,7 +359,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @JsonRequest(OTHER_ACCESS)
   public CompletableFuture<Void> otherAccess(Map<String, Object> arguments) {
     return answer(() -> {
-      command(this::toOther);
+      command(launched()::toOther);
       return null;
     });
   }
@@ -473,31 +368,15 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @JsonRequest(FINDING)
   public CompletableFuture<Void> finding(Map<String, Object> arguments) {
     return answer(() -> {
-      command(this::toFinding);
+      command(launched()::toFinding);
       return null;
     });
-  }
-
-  private CompletableFuture<Outcome> toOther() {
-    return session().goToOther(lastFinding());
-  }
-
-  private CompletableFuture<Outcome> toFinding() {
-    return session().goTo(lastFinding());
-  }
-
-  private Stop lastFinding() {
-    var known = finding;
-    if (known == null) {
-      throw new IllegalArgumentException("the launches have not stopped at a finding yet");
-    }
-    return known;
   }
 
   @Override
   public CompletableFuture<Void> pause(PauseArguments arguments) {
     return answer(() -> {
-      session().pause();
+      launched().session().pause();
       return null;
     });
   }
@@ -524,96 +403,20 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   /** Ends the launches. */
   @Override
   public void close() {
-    var known = session;
+    var known = launched;
     if (known != null) {
       known.close();
     }
   }
 
-  /** Begins a command after the current response, and sends its outcome. */
+  /** Begins a command after the current response. */
   private void command(Supplier<CompletableFuture<Outcome>> work) {
-    commands.add(() -> {
-      try {
-        var before = view;
-        view = null;
-        work.get()
-            .whenComplete((outcome, failure) -> {
-              if (failure == null) {
-                send(outcome);
-              } else {
-                view = before;
-                fail(failure);
-              }
-            });
-      } catch (IllegalArgumentException | IllegalStateException e) {
-        view = session().isStopped() ? new StateView(session().state(), files()) : null;
-        fail(e);
-      }
-    });
+    var session = launched();
+    commands.add(() -> session.begin(work));
   }
 
-  private void fail(Throwable failure) {
-    var cause =
-        failure instanceof CompletionException && failure.getCause() != null
-            ? failure.getCause()
-            : failure;
-    print(cause.getMessage() + "\n", OutputEventArgumentsCategory.IMPORTANT);
-  }
-
-  private void send(Outcome outcome) {
-    switch (outcome) {
-      case Outcome.Stopped(Stop stop) -> send(stop);
-      case Outcome.Ended end -> {
-        end.findings()
-            .forEach(each -> print(line(each) + "\n", OutputEventArgumentsCategory.STDERR));
-        if (end.failure() != null) {
-          print(end.failure() + "\n", OutputEventArgumentsCategory.STDERR);
-        }
-        var exited = new ExitedEventArguments();
-        exited.setExitCode(end.findings().isEmpty() && end.failure() == null ? 0 : 1);
-        client().exited(exited);
-        client().terminated(new TerminatedEventArguments());
-      }
-    }
-  }
-
-  private static String line(Report found) {
-    return "report: %s: %s".formatted(found.kind(), found);
-  }
-
-  private void send(Stop stop) {
-    view = new StateView(session().state(), files());
-    var event = new StoppedEventArguments();
-    event.setThreadId(thread(stop.warp()));
-    event.setAllThreadsStopped(true);
-    event.setReason(
-        switch (stop.reason()) {
-          case ENTRY -> StoppedEventArgumentsReason.ENTRY;
-          case BREAKPOINT -> StoppedEventArgumentsReason.BREAKPOINT;
-          case STEP -> StoppedEventArgumentsReason.STEP;
-          case PAUSE -> StoppedEventArgumentsReason.PAUSE;
-          case POSITION -> StoppedEventArgumentsReason.GOTO;
-          case FINDING, FAULT -> StoppedEventArgumentsReason.EXCEPTION;
-        });
-    event.setHitBreakpointIds(
-        stop.breakpoints().stream()
-            .map(breakpointNumbers::get)
-            .filter(number -> number != null)
-            .toArray(Integer[]::new));
-    if (stop.finding() != null) {
-      finding = stop;
-      event.setDescription(stop.finding().kind().name());
-      event.setText(stop.finding().toString());
-      print(line(stop.finding()) + "\n", OutputEventArgumentsCategory.CONSOLE);
-    }
-    client().stopped(event);
-  }
-
-  private void print(String text, String category) {
-    var output = new OutputEventArguments();
-    output.setCategory(category);
-    output.setOutput(text);
-    client().output(output);
+  private StateView view() {
+    return launched().view();
   }
 
   private IDebugProtocolClient client() {
@@ -624,25 +427,10 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
     return known;
   }
 
-  private DebugSession session() {
-    return launched(session);
-  }
-
-  private SourceFiles files() {
-    return launched(files);
-  }
-
-  private static <T> T launched(@Nullable T part) {
-    if (part == null) {
-      throw new IllegalArgumentException("a launch request must come first");
-    }
-    return part;
-  }
-
-  private StateView view() {
-    var known = view;
+  private LaunchedSession launched() {
+    var known = launched;
     if (known == null) {
-      throw new IllegalStateException("the launches are not stopped; pause them first");
+      throw new IllegalArgumentException("a launch request must come first");
     }
     return known;
   }

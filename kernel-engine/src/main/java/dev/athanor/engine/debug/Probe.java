@@ -144,7 +144,7 @@ final class Probe implements Observer {
   /** Returns the breakpoints at an instruction whose conditions hold for a lane. */
   List<Breakpoint> hits(int number, int warp, int lanes) {
     var all = run.breakpoints();
-    if (byInstruction == null || known != all) {
+    if (byInstruction == null || !known.equals(all)) {
       known = all;
       byInstruction =
           observed.instructions().stream()
