@@ -119,7 +119,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   @Override
   public CompletableFuture<Void> launch(Map<String, Object> arguments) {
-    return answer(() -> {
+    return perform(() -> {
       if (launched != null) {
         throw new IllegalArgumentException("this session has been launched already");
       }
@@ -130,13 +130,12 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
         request.warnings().forEach(fresh::note);
         client().initialized();
       });
-      return null;
     });
   }
 
   @Override
   public CompletableFuture<Void> attach(Map<String, Object> arguments) {
-    return answer(() -> {
+    return perform(() -> {
       throw new IllegalArgumentException(
           "there is nothing to attach to; set `request` to launch, and `debugServer` to the port of athanor debug");
     });
@@ -144,13 +143,12 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   @Override
   public CompletableFuture<Void> configurationDone(ConfigurationDoneArguments arguments) {
-    return answer(() -> {
+    return perform(() -> {
       var fresh = launched();
       if (!started) {
         started = true;
         command(fresh::start);
       }
-      return null;
     });
   }
 
@@ -347,56 +345,50 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   private CompletableFuture<Void> move(
       int thread, Function<WarpId, CompletableFuture<Outcome>> how) {
-    return answer(() -> {
+    return perform(() -> {
       view();
       var warp = launched().warp(thread);
       command(() -> how.apply(warp));
-      return null;
     });
   }
 
   /** Goes to the other access of the last finding. */
   @JsonRequest(OTHER_ACCESS)
   public CompletableFuture<Void> otherAccess(Map<String, Object> arguments) {
-    return answer(() -> {
+    return perform(() -> {
       command(launched()::toOther);
-      return null;
     });
   }
 
   /** Goes back to the last finding. */
   @JsonRequest(FINDING)
   public CompletableFuture<Void> finding(Map<String, Object> arguments) {
-    return answer(() -> {
+    return perform(() -> {
       command(launched()::toFinding);
-      return null;
     });
   }
 
   @Override
   public CompletableFuture<Void> pause(PauseArguments arguments) {
-    return answer(() -> {
+    return perform(() -> {
       launched().session().pause();
-      return null;
     });
   }
 
   @Override
   public CompletableFuture<Void> terminate(TerminateArguments arguments) {
-    return answer(() -> {
+    return perform(() -> {
       commands.add(() -> {
         close();
         client().terminated(new TerminatedEventArguments());
       });
-      return null;
     });
   }
 
   @Override
   public CompletableFuture<Void> disconnect(DisconnectArguments arguments) {
-    return answer(() -> {
+    return perform(() -> {
       close();
-      return null;
     });
   }
 
@@ -433,6 +425,15 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       throw new IllegalArgumentException("a launch request must come first");
     }
     return known;
+  }
+
+  /** Performs a request that has no answer. */
+  private static CompletableFuture<Void> perform(Runnable work) {
+    return answer(() -> {
+          work.run();
+          return true;
+        })
+        .thenAccept(_ -> {});
   }
 
   /** Answers a request; bad requests get a sentence. */

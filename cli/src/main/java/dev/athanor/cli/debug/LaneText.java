@@ -19,9 +19,9 @@ final class LaneText {
     }
     var ranges = new ArrayList<String>();
     for (int lane = 0; lane < Warps.SIZE; lane++) {
-      if ((mask >>> lane & 1) != 0) {
+      if (((mask >>> lane) & 1) != 0) {
         int first = lane;
-        while (lane + 1 < Warps.SIZE && (mask >>> (lane + 1) & 1) != 0) {
+        while (lane + 1 < Warps.SIZE && ((mask >>> (lane + 1)) & 1) != 0) {
           lane++;
         }
         ranges.add(first == lane ? "" + lane : first + "–" + lane);

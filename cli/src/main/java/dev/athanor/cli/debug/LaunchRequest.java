@@ -144,7 +144,7 @@ final class LaunchRequest {
     return switch (value) {
       case String text when !text.isBlank() -> text;
       case Boolean flag -> flag.toString();
-      case Number number when number.doubleValue() == number.longValue() ->
+      case Number number when number.doubleValue() == (double) number.longValue() ->
           Long.toString(number.longValue());
       case Number number -> number.toString();
       case List<?> list when !list.isEmpty() ->

@@ -214,7 +214,8 @@ final class LaunchedSession implements AutoCloseable {
     var before = view;
     view = null;
     try {
-      work.get()
+      var _ =
+        work.get()
           .whenComplete((outcome, failure) -> {
             if (failure == null) {
               send(outcome);

@@ -188,10 +188,10 @@ final class StateView {
     var variable = variable(register.name(), LaneText.values(register, lanes));
     variable.setType(register.type().word());
     variable.setEvaluateName(register.name());
-    variable.setIndexedVariables(register.bits().length);
+    variable.setIndexedVariables(register.bits().size());
     variable.setVariablesReference(
         container((start, count) ->
-            LongStream.range(start, Math.min(start + count, register.bits().length))
+            LongStream.range(start, Math.min(start + count, register.bits().size()))
                 .mapToObj(
                     lane -> variable("[%d]".formatted(lane), text(register, (int) lane, warp)))
                 .toList()));
@@ -202,13 +202,13 @@ final class StateView {
   private String text(LaneValues register, int lane, WarpId warp) {
     var text = register.text(lane);
     return register.type() == RegisterClass.B64
-        ? text + state.describe(warp, register.bits()[lane]).map(" (%s)"::formatted).orElse("")
+        ? text + state.describe(warp, register.bits().get(lane)).map(" (%s)"::formatted).orElse("")
         : text;
   }
 
   private List<Variable> byLane(WarpId warp, int lanes) {
     return IntStream.range(0, Integer.SIZE)
-        .filter(lane -> (lanes >>> lane & 1) != 0)
+        .filter(lane -> ((lanes >>> lane) & 1) != 0)
         .mapToObj(lane -> {
           var variable =
               variable("lane " + lane, "thread %s".formatted(state.threadIndex(warp, lane)));

@@ -333,8 +333,7 @@ class DebugAdapterTest {
 
   @Test
   void requestsThatCannotBeAnsweredSayWhy() throws Exception {
-    assertThat(failure(() -> client.frames(1)))
-        .isEqualTo("the launches are not stopped; pause them first");
+    assertThat(failure(() -> client.frames(1))).isEqualTo("a launch request must come first");
     assertThat(failure(() -> client.start())).isEqualTo("a launch request must come first");
     assertThat(failure(() -> client.server.attach(Map.of()).get()))
         .startsWith("there is nothing to attach to; set `request` to launch");
@@ -346,6 +345,8 @@ class DebugAdapterTest {
         .isEqualTo("`stopOnEntri` is not used; did you mean stopOnEntry?\n");
     assertThat(failure(() -> client.server.launch(Map.of()).get()))
         .isEqualTo("this session has been launched already");
+    assertThat(failure(() -> client.frames(1)))
+        .isEqualTo("the launches are not stopped; pause them first");
     client.start();
     client.stopped();
     assertThat(failure(() -> client.frames(99))).isEqualTo("there is no thread 99");

@@ -4,8 +4,6 @@ import dev.athanor.engine.debug.Outcome.Ended;
 import dev.athanor.engine.debug.Outcome.Stopped;
 import dev.athanor.engine.debug.Stop.Reason;
 import dev.athanor.engine.ptx.Operand.Register;
-import dev.athanor.engine.ptx.Source;
-import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
@@ -52,16 +50,15 @@ public final class DebugSession implements AutoCloseable {
 
   /** Returns the first line, from a line of a file on, that has instructions. */
   public OptionalInt lineFrom(String file, int line) {
-    return debuggee.instructions().stream()
-        .map(Instruction::source)
-        .flatMap(DebugSession::origins)
-        .filter(source -> source.file().equals(file) && source.line() >= line)
-        .mapToInt(Source::line)
-        .min();
-  }
-
-  private static Stream<Source> origins(Source source) {
-    return Stream.iterate(source, each -> each != null, Source::origin);
+    int first = Integer.MAX_VALUE;
+    for (var instruction : debuggee.instructions()) {
+      for (var at = instruction.source(); at != null; at = at.origin()) {
+        if (at.file().equals(file) && at.line() >= line) {
+          first = Math.min(first, at.line());
+        }
+      }
+    }
+    return first == Integer.MAX_VALUE ? OptionalInt.empty() : OptionalInt.of(first);
   }
 
   /**
@@ -265,17 +262,18 @@ public final class DebugSession implements AutoCloseable {
   public void close() {
     commands.shutdown();
     boolean interrupted = false;
+    boolean ended = false;
     do {
       var running = run;
       if (running != null) {
         running.cancel();
       }
       try {
-        commands.awaitTermination(10, TimeUnit.MILLISECONDS);
+        ended = commands.awaitTermination(10, TimeUnit.MILLISECONDS);
       } catch (InterruptedException e) {
         interrupted = true;
       }
-    } while (!commands.isTerminated());
+    } while (!ended);
     if (interrupted) {
       Thread.currentThread().interrupt();
     }

@@ -168,7 +168,7 @@ abstract class Goal {
       if (access != null
           && moment.step() < limit
           && request.warp() == lane.place().warp()
-          && (request.mask() >>> lane.place().lane() & 1) != 0
+          && ((request.mask() >>> lane.place().lane()) & 1) != 0
           && executed == moment.step()
           && Run.access(request, lane.place().lane()).overlaps(access)) {
         touched = moment.step();

@@ -10,7 +10,7 @@ record Lane(Place place) {
     var instruction = moment.instruction();
     if (!instruction.source().equals(place.source())
         || !moment.includes(place.warp())
-        || (moment.lanes(place.warp()) >>> place.lane() & 1) == 0) {
+        || ((moment.lanes(place.warp()) >>> place.lane()) & 1) == 0) {
       return false;
     }
     return moment.place(place.warp(), place.lane()).equals(place);

@@ -33,7 +33,7 @@ final class Run {
   }
 
   private final Supplier<List<Breakpoint>> breakpoints;
-  private final Thread thread;
+  private final CompletableFuture<Ended> ended = new CompletableFuture<>();
   private final LinkedBlockingQueue<Goal> goals = new LinkedBlockingQueue<>();
   private final List<NamedBuffer> buffers = new ArrayList<>();
 
@@ -65,11 +65,10 @@ final class Run {
                 output.accept(text);
               }
             });
-    this.thread =
-        Thread.ofPlatform()
+    Thread.ofPlatform()
             .daemon()
             .name("debuggee")
-            .unstarted(() -> {
+            .start(() -> {
               Ended end;
               try {
                 goal = nextGoal();
@@ -81,8 +80,8 @@ final class Run {
                 end = new Ended(List.of(), cancelled ? null : text(e));
               }
               outcome.complete(end);
+              ended.complete(end);
             });
-    thread.start();
   }
 
   private static String text(Throwable e) {
@@ -107,17 +106,7 @@ final class Run {
   void cancel() {
     cancelled = true;
     goals.add(new Goal.NextBreakpoint());
-    boolean interrupted = false;
-    while (thread.isAlive()) {
-      try {
-        thread.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    ended.join();
   }
 
   private Goal nextGoal() {
@@ -241,7 +230,7 @@ final class Run {
     var current = request;
     return current == null
             || current.warp() != warp
-            || (current.mask() >>> lane & 1) == 0
+            || ((current.mask() >>> lane) & 1) == 0
             || current.memories[lane] == null
         ? null
         : access(current, lane);

@@ -16,8 +16,9 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.IntStream;
 
 /** The registers and memories of stopped launches. */
 public final class StoppedState {
@@ -37,22 +38,22 @@ public final class StoppedState {
    * @param lanes those that have not exited
    * @param bits zero-extended, an element for each lane
    */
-  public record LaneValues(String name, RegisterClass type, int lanes, long[] bits) {
+  public record LaneValues(String name, RegisterClass type, int lanes, List<Long> bits) {
 
     /** Returns the text of a lane's value. */
     public String text(int lane) {
-      return (lanes >>> lane & 1) == 0
+      return ((lanes >>> lane) & 1) == 0
           ? "exited"
-          : isUnwritten(lane) ? "not written" : Elements.text(type, bits[lane]);
+          : isUnwritten(lane) ? "not written" : Elements.text(type, bits.get(lane));
     }
 
     /** Returns whether the register still has the value with which a block begins. */
     private boolean isUnwritten(int lane) {
       return switch (type) {
         case PRED -> false;
-        case B16, B32, F32 -> (int) bits[lane] == Registers.POISON;
-        case B64 -> bits[lane] == Registers.POISON * 0x1_0000_0001L;
-        case F64 -> bits[lane] == Double.doubleToRawLongBits(Double.NaN);
+        case B16, B32, F32 -> bits.get(lane).intValue() == Registers.POISON;
+        case B64 -> bits.get(lane) == Registers.POISON * 0x1_0000_0001L;
+        case F64 -> bits.get(lane) == Double.doubleToRawLongBits(Double.NaN);
       };
     }
   }
@@ -150,7 +151,7 @@ public final class StoppedState {
         .sorted()
         .map(register ->
             values(
-                warp, register.toString(), register.type().registerClass(), special.get(register)))
+                warp, register.toString(), register.type().registerClass(), Objects.requireNonNull(special.get(register))))
         .toList();
   }
 
@@ -171,15 +172,15 @@ public final class StoppedState {
   }
 
   private LaneValues values(
-      WarpId warp, String name, RegisterClass type, Registers.@Nullable Lanes lanes) {
+      WarpId warp, String name, RegisterClass type, Registers.Lanes lanes) {
     int live =
         block(warp).state().positions(warp.warp()).stream()
             .mapToInt(Position::lanes)
             .reduce(0, (a, b) -> a | b);
-    var bits = new long[Warps.SIZE];
-    for (int lane = 0; lanes != null && lane < bits.length; lane++) {
-      bits[lane] = lanes.bits(Warps.thread(warp.warp(), lane));
-    }
+    var bits =
+        IntStream.range(0, Warps.SIZE)
+            .mapToObj(lane -> lanes.bits(Warps.thread(warp.warp(), lane)))
+            .toList();
     return new LaneValues(name, type, live, bits);
   }
 

@@ -275,7 +275,7 @@ class DebugSessionTest {
         .containsExactly(3, 0, 0, 0, 4);
     assertThat(state.read(warp, Space.GLOBAL, words.address() + 126, 9)).hasSize(2);
     assertThat(state.read(warp, Space.GLOBAL, 0, 4)).isEmpty();
-    long pointer = state.register(warp, "%a").orElseThrow().bits()[2];
+    long pointer = state.register(warp, "%a").orElseThrow().bits().get(2);
     assertThat(state.describe(warp, pointer)).hasValue("words+8");
     assertThat(state.describe(warp, 0)).isEmpty();
     assertThat(state.parameters(warp).getFirst().name()).isEqualTo("words");
