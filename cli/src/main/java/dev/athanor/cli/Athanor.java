@@ -3,6 +3,7 @@ package dev.athanor.cli;
 import dev.athanor.cli.argument.BadUse;
 import dev.athanor.cli.command.ApiKeyCommand;
 import dev.athanor.cli.command.BenchCommand;
+import dev.athanor.cli.command.DebugCommand;
 import dev.athanor.cli.command.EmulateCommand;
 import dev.athanor.cli.command.LoadCommand;
 import dev.athanor.cli.command.OpsCommand;
@@ -38,6 +39,7 @@ import picocli.CommandLine.Spec;
       ProfileCommand.class,
       PtxCommand.class,
       EmulateCommand.class,
+      DebugCommand.class,
       LoadCommand.class,
       ApiKeyCommand.class,
       VersionCommand.class

@@ -41,6 +41,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.cli.argument")
         .layer("report")
         .definedBy("dev.athanor.cli.report")
+        .layer("debug")
+        .definedBy("dev.athanor.cli.debug")
         .layer("load")
         .definedBy("dev.athanor.cli.load")
         .whereLayer("program")
@@ -48,7 +50,9 @@ class ArchitectureTest {
         .whereLayer("command")
         .mayOnlyBeAccessedByLayers("program")
         .whereLayer("argument")
-        .mayOnlyBeAccessedByLayers("command", "program")
+        .mayOnlyBeAccessedByLayers("debug", "command", "program")
+        .whereLayer("debug")
+        .mayOnlyBeAccessedByLayers("command")
         .whereLayer("report")
         .mayOnlyBeAccessedByLayers("command", "program")
         .whereLayer("load")
@@ -78,7 +82,7 @@ class ArchitectureTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"command", "argument", "report", "load"})
+  @ValueSource(strings = {"command", "argument", "report", "debug", "load"})
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
     for (JavaClass type : CLASSES.that(resideInAPackage("dev.athanor.cli." + name))) {

@@ -95,6 +95,7 @@ class ArchitectureTest {
           entry("analysis", Set.of("ptx", "device", "natives")),
           entry("analysis.sass", Set.of("analysis", "ptx")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
+          entry("debug", Set.of("ptx", "device", "emulator")),
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of()));
 

@@ -16,6 +16,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Npy;
 import dev.athanor.service.failure.Failure;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.math.BigInteger;
 import java.nio.file.Files;
@@ -246,5 +247,38 @@ public sealed interface KernelArgument {
         yield tensor.map.map(map -> Argument.of(map, buffer)).orElse(Argument.of(buffer));
       }
     };
+  }
+
+  /** A file that holds an output, and the type of the output. */
+  record WrittenFile(String file, String type) {}
+
+  /**
+   * Writes the outputs of a launch to their files.
+   *
+   * @param buffers those that {@link #on} has allocated for the arguments
+   * @throws UncheckedIOException if a file cannot be written
+   */
+  static List<WrittenFile> write(
+      List<KernelArgument> arguments, List<Buffer> buffers, Stream stream) {
+    var written = new ArrayList<WrittenFile>();
+    int next = 0;
+    for (var argument : arguments) {
+      if (argument instanceof Tensor tensor) {
+        var buffer = buffers.get(next++);
+        if (tensor.target().isPresent()) {
+          var type = tensor.initial().type();
+          var data = MemorySegment.ofArray(new byte[Math.toIntExact(type.bytes())]);
+          stream.download(buffer, 0, data);
+          stream.synchronize();
+          try {
+            TensorFile.write(tensor.target().get(), new HostTensor(type, data));
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+          written.add(new WrittenFile(tensor.target().get().toString(), type.toString()));
+        }
+      }
+    }
+    return written;
   }
 }

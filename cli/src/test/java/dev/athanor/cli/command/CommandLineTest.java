@@ -55,6 +55,7 @@ class CommandLineTest {
         "ptx",
         "profile",
         "emulate",
+        "debug",
         "verify",
         "bench",
         "load",
@@ -126,6 +127,8 @@ class CommandLineTest {
           ptx | athanor ptx: OP is missing; see athanor ptx --help
           ptx matmull | athanor ptx: there is no op "matmull"; did you mean matmul?
           ops soft-max | athanor ops: there is no op "soft-max"; did you mean softmax?
+          debug --port 70000 | athanor debug: --port: 70000 is no port; ports are 0 to 65535
+          debug x.ptx | athanor debug: unexpected argument "x.ptx"; see athanor debug --help
           emulate x.ptx | athanor emulate: --block X[,Y[,Z]] is missing; see athanor emulate --help
           load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
           load put | athanor load: "put": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
@@ -164,6 +167,19 @@ class CommandLineTest {
                     .formatted(port, option));
         assertThat(run.status()).isEqualTo(1);
       }
+    }
+  }
+
+  @Test
+  void debugSaysThatItsPortIsInUse() throws IOException {
+    try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      int port = taken.getLocalPort();
+      var run = athanor("debug", "--port", Integer.toString(port));
+      assertThat(run.err())
+          .isEqualTo(
+              "athanor debug: port %d is in use; stop the program that uses it or choose another port with --port%n"
+                  .formatted(port));
+      assertThat(run.status()).isEqualTo(1);
     }
   }
 

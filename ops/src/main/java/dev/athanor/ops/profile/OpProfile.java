@@ -1,28 +1,20 @@
 package dev.athanor.ops.profile;
 
 import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profiler;
-import dev.athanor.ops.Bindings;
-import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.Supplier;
 
@@ -33,7 +25,8 @@ import java.util.function.Supplier;
  */
 public record OpProfile(Plan plan, List<Profile> launches) {
 
-  private static final long SEED = 1;
+  /** Seed of the inputs. */
+  public static final long SEED = 1;
 
   public OpProfile {
     launches = List.copyOf(launches);
@@ -101,36 +94,7 @@ public record OpProfile(Plan plan, List<Profile> launches) {
             .withTarget(gpu.target())
             .withBlocks(mostBlocks)
             .withObservers(List.of(profiler));
-    var buffers = new ArrayList<Buffer>();
-    try (var device = new EmulatedDevice(options);
-        var stream = device.openStream()) {
-      var given = new LinkedHashMap<String, DeviceTensor>();
-      // the device says at once when they do not fit, before anything is drawn
-      inputs.forEach((name, type) ->
-          given.put(name, new DeviceTensor(type, allocate(device, buffers, type.bytes()))));
-      draw.get()
-          .forEach((name, tensor) ->
-              stream.upload(
-                  tensor.data(), Objects.requireNonNull(given.get(name), name).buffer(), 0));
-      var made = new LinkedHashMap<String, DeviceTensor>();
-      plan.outputs()
-          .forEach((name, type) ->
-              made.put(name, new DeviceTensor(type, allocate(device, buffers, type.bytes()))));
-      var workspace =
-          plan.workspaceBytes() == 0
-              ? Optional.<Buffer>empty()
-              : Optional.of(allocate(device, buffers, plan.workspaceBytes()));
-      plan.enqueue(new KernelCache(device), stream, new Bindings(given, made, workspace));
-      stream.synchronize();
-    } finally {
-      buffers.forEach(Buffer::close);
-    }
+    EmulatedPlan.run(plan, inputs, draw, options, (_, _) -> {});
     return new OpProfile(plan, profiler.profiles());
-  }
-
-  private static Buffer allocate(Device device, List<Buffer> buffers, long bytes) {
-    var buffer = device.allocate(bytes);
-    buffers.add(buffer);
-    return buffer;
   }
 }

@@ -19,7 +19,6 @@ import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.step.Cluster;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.step.Vectors;
-import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 import java.util.List;
@@ -41,7 +40,7 @@ public final class BlockRunner {
   private final Warp[] warps;
   private final BlockBarriers barriers;
   private final WarpScheduler picker;
-  private final @Nullable Observer observer;
+  private final @Nullable ObservedBlock observed;
   private final LoadedProgram program;
   private final CompiledSegments segments;
   private final EventWaits waits;
@@ -57,14 +56,11 @@ public final class BlockRunner {
   /** Fused products by their first instruction; null = none. */
   private final @Nullable FusedProducts @Nullable [] fused;
 
-  /** Whether the observer wants to know of each instruction. */
-  private final boolean[] watched;
-
   /**
    * @param rank the rank of the block in its cluster
    */
   BlockRunner(LaunchedKernel launch, Cluster cluster, AsyncCluster asyncs, int rank) {
-    this.observer = launch.observer(cluster.observer(), rank);
+    var observer = launch.observer(cluster.observer(), rank);
     this.block =
         new Block(
             launch.context(),
@@ -82,14 +78,15 @@ public final class BlockRunner {
                 || launch.context().options().schedule() != Schedule.CONVERGING
             ? null
             : FusedProducts.in(launch.program().code().instructions(), vectors, block);
-    this.watched = new boolean[code.length];
-    for (int i = 0; observer != null && i < watched.length; i++) {
-      watched[i] = observer.watches(i) && !launch.program().code().added().contains(i);
-    }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
       warps[i] = new Warp(i);
     }
+    this.observed =
+        observer == null
+            ? null
+            : new ObservedBlock(
+                observer, block, warps, code.length, launch.program().code().added());
     this.barriers = new BlockBarriers(block, code, warps, observer);
     this.picker =
         new WarpScheduler(
@@ -131,8 +128,8 @@ public final class BlockRunner {
   /** Notifies the observer that the block has ended. */
   public void end() {
     program.count(interpreted, segments.executed(), products);
-    if (observer != null) {
-      observer.end();
+    if (observed != null) {
+      observed.ended();
     }
   }
 
@@ -163,6 +160,13 @@ public final class BlockRunner {
     // Threads that spin may be waiting for others whose wait is over.
     waits.wakeReady();
     return true;
+  }
+
+  /** Notifies the observer that a fault has stopped the launch. */
+  void failed(Fault fault) {
+    if (observed != null) {
+      observed.failed(fault.reports());
+    }
   }
 
   /** Returns whether compiled code executed any of the current block. */
@@ -198,6 +202,9 @@ public final class BlockRunner {
       gang = Gang.ofFragment(block, warps, first, fragment);
     }
     advance(gang, fragment.pc);
+    if (observed != null) {
+      observed.pause();
+    }
     for (int i = first; i < end; i++) {
       warps[i].merge(picker.keepsApart());
     }
@@ -295,10 +302,8 @@ public final class BlockRunner {
 
   /** Notifies the observer of an instruction. */
   private void announce(BoundInstruction op, int pc, Gang gang) {
-    if (observer != null && watched[pc]) {
-      for (int warp = gang.first; warp < gang.end; warp++) {
-        observer.execute(pc, warp, block.active[warp], op.chosen(warp, block.active[warp]));
-      }
+    if (observed != null) {
+      observed.announce(op, pc, gang);
     }
   }
 
@@ -350,8 +355,8 @@ public final class BlockRunner {
     }
     if ((step.needed(warp.index, chosen) & ~chosen) == 0) {
       block.active[warp.index] = chosen;
-      if (observer != null && watched[pc]) {
-        observer.execute(pc, warp.index, all, chosen);
+      if (observed != null) {
+        observed.announce(pc, warp.index, all, chosen);
       }
       step.execute(warp.index, warp.index + 1, whole && chosen == all);
       return;

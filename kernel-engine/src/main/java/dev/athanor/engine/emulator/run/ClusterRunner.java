@@ -120,6 +120,7 @@ public final class ClusterRunner {
       if (first.ranCompiled() && !first.block().hasStored()) {
         run(cluster, Execution.INTERPRETED);
       }
+      runners.forEach(runner -> runner.failed(fault));
       throw fault;
     }
   }
@@ -152,6 +153,7 @@ public final class ClusterRunner {
           && blocks.stream().noneMatch(runner -> runner.block().hasStored())) {
         runTogether(all, Execution.INTERPRETED);
       }
+      all.forEach(cluster -> cluster.runners.forEach(runner -> runner.failed(fault)));
       throw fault;
     }
   }

@@ -67,7 +67,13 @@ public record LaunchedKernel(
     if (clusters != null) {
       all.add(clusters.observer(rank));
     }
-    context.options().observers().forEach(factory -> all.add(factory.observe(observed)));
+    for (var factory : context.options().observers()) {
+      var added = factory.observe(observed);
+      if (observer != null) {
+        observer.listen(added::found);
+      }
+      all.add(added);
+    }
     return switch (all.size()) {
       case 0 -> null;
       case 1 -> all.getFirst();

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -30,12 +31,18 @@ final class Reports {
 
   private final Map<Key, Entry> entries = new HashMap<>();
   private final Set<Report.Kind> ignored;
+  private final List<Consumer<Report>> listeners = new ArrayList<>();
 
   /**
    * @param ignored kinds that are not reported
    */
   Reports(Set<Report.Kind> ignored) {
     this.ignored = ignored;
+  }
+
+  /** Calls a listener with each new report from now on. */
+  synchronized void listen(Consumer<Report> listener) {
+    listeners.add(listener);
   }
 
   /**
@@ -56,6 +63,8 @@ final class Reports {
     if (entry == null) {
       entry = new Entry(block, report.get());
       entries.put(key, entry);
+      var added = entry.report;
+      listeners.forEach(listener -> listener.accept(added));
     } else if (block < entry.block) {
       entry.block = block;
       entry.report = report.get();

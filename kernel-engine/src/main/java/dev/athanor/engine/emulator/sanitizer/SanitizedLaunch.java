@@ -9,6 +9,7 @@ import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.emulator.watch.Observer.Observed;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /** The sanitizer of a launch. */
@@ -26,6 +27,11 @@ public final class SanitizedLaunch implements LaunchObserver {
   @Override
   public ClusterObserver observeClusters() {
     return new Clusters(new ClusterHistory(history));
+  }
+
+  @Override
+  public void listen(Consumer<Report> listener) {
+    history.reports.listen(listener);
   }
 
   @Override

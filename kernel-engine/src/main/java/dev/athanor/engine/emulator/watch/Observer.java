@@ -51,6 +51,9 @@ public interface Observer {
       int localBytes,
       @Nullable DeviceHeap heap) {}
 
+  /** Receives the state of the blocks that it observes. Called once, before the first begins. */
+  default void attach(BlockState state) {}
+
   /**
    * A block begins.
    *
@@ -107,6 +110,19 @@ public interface Observer {
 
   /** Lanes of a warp continue after a wait at the barrier of the cluster. */
   default void joined(int warp, int lanes) {}
+
+  /**
+   * The sanitizer has made a report, on what the next call of this observer announces or on the
+   * last instruction. Any worker of the launch may call it. It must return at once.
+   */
+  default void found(Report report) {}
+
+  /**
+   * A fault stops the launch. The state is that at the fault.
+   *
+   * @param reports what is wrong, of this block or of others
+   */
+  default void failed(List<Report> reports) {}
 
   /**
    * A thread has broken a rule, but the block continues.

@@ -9,6 +9,11 @@ import java.util.List;
 public record Observers(List<Observer> all) implements Observer {
 
   @Override
+  public void attach(BlockState state) {
+    all.forEach(observer -> observer.attach(state));
+  }
+
+  @Override
   public void begin(long number) {
     all.forEach(observer -> observer.begin(number));
   }
@@ -61,6 +66,16 @@ public record Observers(List<Observer> all) implements Observer {
   @Override
   public void joined(int warp, int lanes) {
     all.forEach(observer -> observer.joined(warp, lanes));
+  }
+
+  @Override
+  public void found(Report report) {
+    all.forEach(observer -> observer.found(report));
+  }
+
+  @Override
+  public void failed(List<Report> reports) {
+    all.forEach(observer -> observer.failed(reports));
   }
 
   @Override

@@ -1,0 +1,158 @@
+package dev.athanor.cli.argument;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.engine.ptx.text.PtxSyntaxException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/**
+ * A launch of a kernel of a PTX file. Its methods throw a {@link ParameterException} with a
+ * sentence when they cannot read what was given.
+ */
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class ProgramArguments {
+
+  @Spec(Spec.Target.MIXEE)
+  private CommandSpec spec;
+
+  @Parameters(paramLabel = "FILE.ptx", description = "the PTX")
+  private Path file;
+
+  @Option(names = "--kernel", paramLabel = "NAME", description = "the kernel; none = the only one")
+  private @Nullable String kernel;
+
+  @Option(
+      names = "--grid",
+      paramLabel = "X[,Y[,Z]]",
+      defaultValue = "1",
+      description = "blocks; ${DEFAULT-VALUE} where not given")
+  private String grid;
+
+  @Option(names = "--block", paramLabel = "X[,Y[,Z]]", required = true, description = "threads")
+  private String block;
+
+  @Option(
+      names = "--cluster",
+      paramLabel = "X[,Y[,Z]]",
+      description = "blocks that are resident together; as the kernel says where not given")
+  private @Nullable String cluster;
+
+  @Option(
+      names = "--cooperative",
+      description =
+          "keeps all blocks resident, so that they may wait for one another (grid.sync())")
+  private boolean cooperative;
+
+  @Option(
+      names = "--shared",
+      paramLabel = "BYTES",
+      defaultValue = "0",
+      description = "dynamic shared memory; ${DEFAULT-VALUE} where not given")
+  private int shared;
+
+  @Option(
+      names = "--target",
+      paramLabel = "TARGET",
+      description = "whose tensor cores are followed, sm_90a; that of the file where not given")
+  private @Nullable String target;
+
+  @Option(
+      names = "--arg",
+      paramLabel = "ARGUMENT",
+      description = {
+        "a parameter's value, in their order: TYPE:VALUE, in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,",
+        "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value), or a tensor map"
+            + " of",
+        "tiles, tensormap:BOX:swizzle=128:in:FILE.npy (or out:, inout:)"
+      })
+  private List<String> arguments = new ArrayList<>();
+
+  /** Reads the file. */
+  public Module module() {
+    try {
+      return Parser.parse(Files.readString(file), file.toString());
+    } catch (IOException e) {
+      throw refused("there is no readable file " + file, e);
+    } catch (PtxSyntaxException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  /** Returns the chosen kernel of the file. */
+  public Kernel kernel(Module module) {
+    var names = module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", "));
+    if (kernel == null) {
+      if (module.kernels().size() != 1) {
+        throw refused("--kernel is needed; the file has " + names, null);
+      }
+      return module.kernels().getFirst();
+    }
+    return module
+        .kernel(kernel)
+        .orElseThrow(() -> refused("--kernel %s: the file has %s".formatted(kernel, names), null));
+  }
+
+  /** Reads the arguments and the files that they name. */
+  public List<KernelArgument> values() {
+    try {
+      return arguments.stream().map(KernelArgument::parse).toList();
+    } catch (IllegalArgumentException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  /** Returns the chosen target, or that of the file. */
+  public Target target(Module module) {
+    if (target == null) {
+      return module.target();
+    }
+    try {
+      return Target.of(target);
+    } catch (IllegalArgumentException e) {
+      throw refused("--target: " + e.getMessage(), e);
+    }
+  }
+
+  /** Returns the launch of a loaded kernel. */
+  public Launch launch(LoadedKernel kernelOnDevice, List<Argument> given) {
+    var blocks = dim(grid, "--grid");
+    var threads = dim(block, "--block");
+    var launch =
+        cluster == null
+            ? new Launch(kernelOnDevice, blocks, threads, shared, given)
+            : new Launch(kernelOnDevice, blocks, threads, dim(cluster, "--cluster"), shared, given);
+    return cooperative ? launch.asCooperative() : launch;
+  }
+
+  private Dim3 dim(String text, String option) {
+    if (!text.matches("[1-9]\\d{0,8}(,[1-9]\\d{0,8}){0,2}")) {
+      throw refused("%s %s: it takes one to three numbers, 16,16".formatted(option, text), null);
+    }
+    var parts = text.split(",", -1);
+    return new Dim3(
+        Integer.parseInt(parts[0]),
+        parts.length > 1 ? Integer.parseInt(parts[1]) : 1,
+        parts.length > 2 ? Integer.parseInt(parts[2]) : 1);
+  }
+
+  private ParameterException refused(String sentence, @Nullable Throwable cause) {
+    return new ParameterException(spec.commandLine(), sentence, cause);
+  }
+}

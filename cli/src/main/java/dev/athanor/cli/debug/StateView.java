@@ -1,0 +1,334 @@
+package dev.athanor.cli.debug;
+
+import dev.athanor.engine.debug.Elements;
+import dev.athanor.engine.debug.StoppedState;
+import dev.athanor.engine.debug.StoppedState.Fragment;
+import dev.athanor.engine.debug.StoppedState.LaneValues;
+import dev.athanor.engine.debug.StoppedState.MemoryArray;
+import dev.athanor.engine.debug.WarpId;
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import org.eclipse.lsp4j.debug.EvaluateResponse;
+import org.eclipse.lsp4j.debug.Scope;
+import org.eclipse.lsp4j.debug.StackFrame;
+import org.eclipse.lsp4j.debug.Variable;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One stop as a debugger's client sees it. A frame is a fragment of a warp: the lanes that stand at
+ * one instruction. Frames and variables have numbers that are valid until the next command.
+ */
+final class StateView {
+
+  /** Maximum number of children that are returned at once. */
+  private static final long MOST_CHILDREN = 10_000;
+
+  /** Elements in the summary of an array. */
+  private static final int SUMMARY = 8;
+
+  /** Returns the variables {@code start} to {@code start + count - 1} of a container. */
+  @FunctionalInterface
+  private interface Children {
+    List<Variable> get(long start, long count);
+  }
+
+  /**
+   * A frame.
+   *
+   * @param fragment null = the other access of a finding
+   */
+  private record Frame(WarpId warp, @Nullable Fragment fragment) {}
+
+  private final StoppedState state;
+  private final SourceFiles files;
+  private final List<Frame> frames = new ArrayList<>();
+  private final List<Children> containers = new ArrayList<>();
+
+  StateView(StoppedState state, SourceFiles files) {
+    this.state = state;
+    this.files = files;
+  }
+
+  StoppedState state() {
+    return state;
+  }
+
+  /** Returns the name of a warp. */
+  String name(WarpId warp) {
+    return "%s block %s warp %d"
+        .formatted(state.kernel(warp).name(), state.blockIndex(warp), warp.warp());
+  }
+
+  /** Returns the fragments of a warp, and the other access of the finding. */
+  StackFrame[] frames(WarpId warp) {
+    var all = new ArrayList<StackFrame>();
+    for (var fragment : state.fragments(warp)) {
+      var name =
+          "%s · %s%s"
+              .formatted(
+                  text(fragment.instruction()),
+                  LaneText.lanes(fragment.lanes()),
+                  fragment.waits() ? " · waiting" : "");
+      all.add(
+          frame(
+              new Frame(warp, fragment), name, fragment.instruction().source(), fragment.number()));
+    }
+    var finding = state.stop().finding();
+    if (finding != null && finding.other() != null && warp.equals(state.stop().warp())) {
+      all.add(
+          frame(new Frame(warp, null), otherName(finding.other()), finding.other().source(), -1));
+    }
+    return all.toArray(StackFrame[]::new);
+  }
+
+  private static String text(Instruction instruction) {
+    var text = instruction.toString();
+    return text.substring(0, text.length() - 1);
+  }
+
+  private static String otherName(Report.Place other) {
+    return "other access: %s · block %s warp %d lane %d"
+        .formatted(other.instruction(), other.block(), other.warp(), other.lane());
+  }
+
+  private StackFrame frame(Frame frame, String name, Source source, int number) {
+    frames.add(frame);
+    var shown = new StackFrame();
+    shown.setId(frames.size());
+    shown.setName(name);
+    if (source.line() > 0) {
+      shown.setSource(files.source(source.file()));
+    }
+    shown.setLine(source.line());
+    shown.setColumn(source.column());
+    if (number >= 0) {
+      shown.setInstructionPointerReference(Disassembly.address(number));
+    }
+    return shown;
+  }
+
+  /** Returns the warp of a frame; without one, that of the stop. */
+  WarpId warp(@Nullable Integer frame) {
+    return frame == null ? state.stop().warp() : find(frame).warp;
+  }
+
+  private Frame find(int id) {
+    if (id < 1 || id > frames.size()) {
+      throw new IllegalArgumentException("there is no frame %d at this stop".formatted(id));
+    }
+    return frames.get(id - 1);
+  }
+
+  /** Returns the scopes of a frame. */
+  Scope[] scopes(int id) {
+    var frame = find(id);
+    var fragment = frame.fragment;
+    if (fragment == null) {
+      return new Scope[0];
+    }
+    var warp = frame.warp;
+    int lanes = fragment.lanes();
+    var scopes = new ArrayList<Scope>();
+    add(scopes, "Lanes", all(() -> registers(state.registers(warp), lanes, warp)));
+    add(scopes, "By lane", all(() -> byLane(warp, lanes)));
+    add(
+        scopes,
+        "Special registers",
+        all(() -> registers(state.specialRegisters(warp), lanes, warp)));
+    add(scopes, "Parameters", all(() -> arrays(state.parameters(warp), warp)));
+    add(scopes, "Buffers", all(() -> arrays(state.buffers(warp), warp)));
+    add(scopes, "Shared memory", all(() -> arrays(state.shared(warp), warp)));
+    return scopes.toArray(Scope[]::new);
+  }
+
+  private void add(List<Scope> scopes, String name, Children children) {
+    var scope = new Scope();
+    scope.setName(name);
+    scope.setVariablesReference(container(children));
+    scope.setExpensive(false);
+    scopes.add(scope);
+  }
+
+  private int container(Children children) {
+    containers.add(children);
+    return containers.size();
+  }
+
+  private static Children all(Supplier<List<Variable>> variables) {
+    return (start, count) -> variables.get().stream().skip(start).limit(count).toList();
+  }
+
+  /** Returns the variables of a scope or of a variable. */
+  Variable[] variables(int reference, @Nullable Integer start, @Nullable Integer count) {
+    if (reference < 1 || reference > containers.size()) {
+      throw new IllegalArgumentException(
+          "there are no variables %d at this stop".formatted(reference));
+    }
+    long most = count == null || count <= 0 ? MOST_CHILDREN : Math.min(count, MOST_CHILDREN);
+    return containers
+        .get(reference - 1)
+        .get(start == null ? 0 : start, most)
+        .toArray(Variable[]::new);
+  }
+
+  private List<Variable> registers(List<LaneValues> registers, int lanes, WarpId warp) {
+    return registers.stream().map(each -> register(each, lanes, warp)).toList();
+  }
+
+  private Variable register(LaneValues register, int lanes, WarpId warp) {
+    var variable = variable(register.name(), LaneText.values(register, lanes));
+    variable.setType(register.type().word());
+    variable.setEvaluateName(register.name());
+    variable.setIndexedVariables(register.bits().size());
+    variable.setVariablesReference(
+        container((start, count) ->
+            LongStream.range(start, Math.min(start + count, register.bits().size()))
+                .mapToObj(
+                    lane -> variable("[%d]".formatted(lane), text(register, (int) lane, warp)))
+                .toList()));
+    return variable;
+  }
+
+  /** Returns the text of a value; a pointer also as an offset in a buffer. */
+  private String text(LaneValues register, int lane, WarpId warp) {
+    var text = register.text(lane);
+    return register.type() == RegisterClass.B64
+        ? text + state.describe(warp, register.bits().get(lane)).map(" (%s)"::formatted).orElse("")
+        : text;
+  }
+
+  private List<Variable> byLane(WarpId warp, int lanes) {
+    return IntStream.range(0, Integer.SIZE)
+        .filter(lane -> ((lanes >>> lane) & 1) != 0)
+        .mapToObj(lane -> {
+          var variable =
+              variable("lane " + lane, "thread %s".formatted(state.threadIndex(warp, lane)));
+          variable.setVariablesReference(
+              container(
+                  all(() ->
+                      state.registers(warp).stream()
+                          .map(each -> variable(each.name(), text(each, lane, warp)))
+                          .toList())));
+          return variable;
+        })
+        .toList();
+  }
+
+  private List<Variable> arrays(List<MemoryArray> arrays, WarpId warp) {
+    return arrays.stream().map(each -> array(each, warp)).toList();
+  }
+
+  private Variable array(MemoryArray array, WarpId warp) {
+    var type = array.element().word();
+    if (array.space() == Space.PARAM && array.count() == 1) {
+      var scalar = variable(array.name(), parameter(array, warp));
+      scalar.setType(type);
+      return scalar;
+    }
+    var first =
+        LongStream.range(0, Math.min(SUMMARY, array.count())).mapToObj(array::text).toList();
+    var variable =
+        variable(
+            array.name(),
+            "%s[%d] at 0x%x {%s%s}"
+                .formatted(
+                    type,
+                    array.count(),
+                    array.address(),
+                    String.join(", ", first),
+                    array.count() > SUMMARY ? ", …" : ""));
+    variable.setType(type + "[]");
+    variable.setEvaluateName(array.name());
+    variable.setIndexedVariables((int) Math.min(Integer.MAX_VALUE, array.count()));
+    if (array.space() != Space.PARAM) {
+      variable.setMemoryReference(MemoryReference.of(array, warp).toString());
+    }
+    variable.setVariablesReference(
+        container((start, count) ->
+            LongStream.range(start, Math.min(start + count, array.count()))
+                .mapToObj(index -> variable("[%d]".formatted(index), array.text(index)))
+                .toList()));
+    return variable;
+  }
+
+  private String parameter(MemoryArray parameter, WarpId warp) {
+    if (parameter.element().bytes() != Long.BYTES) {
+      return parameter.text(0);
+    }
+    long bits = Elements.bits(parameter.bytes(), 0, parameter.element());
+    return state
+        .describe(warp, bits)
+        .map(name -> "0x%x (%s)".formatted(bits, name))
+        .orElseGet(() -> parameter.text(0));
+  }
+
+  private static Variable variable(String name, String value) {
+    var variable = new Variable();
+    variable.setName(name);
+    variable.setValue(value);
+    return variable;
+  }
+
+  /**
+   * Evaluates the name of a register, parameter, buffer or shared array, optionally with an index:
+   * a lane or an element.
+   *
+   * @throws IllegalArgumentException if there is none
+   */
+  EvaluateResponse evaluate(String expression, @Nullable Integer id) {
+    var warp = warp(id);
+    var fragment = id == null ? null : find(id).fragment;
+    var first = state.fragments(warp).getFirst();
+    int lanes = fragment == null ? first.lanes() : fragment.lanes();
+    var parts = expression.strip().split("\\[", 2);
+    var name = parts[0].strip();
+    var variable =
+        state
+            .register(warp, name)
+            .or(() -> state.register(warp, "%" + name))
+            .map(register -> register(register, lanes, warp))
+            .orElseGet(() ->
+                Stream.of(state.buffers(warp), state.shared(warp), state.parameters(warp))
+                    .flatMap(List::stream)
+                    .filter(each -> each.name().equals(name))
+                    .findFirst()
+                    .map(each -> array(each, warp))
+                    .orElseThrow(() ->
+                        new IllegalArgumentException(
+                            "\"%s\" is no register, parameter, buffer or shared array of %s"
+                                .formatted(name, state.kernel(warp).name()))));
+    if (parts.length == 2) {
+      variable = element(variable, expression, parts[1]);
+    }
+    var response = new EvaluateResponse();
+    response.setResult(variable.getValue());
+    response.setType(variable.getType());
+    response.setVariablesReference(variable.getVariablesReference());
+    response.setIndexedVariables(variable.getIndexedVariables());
+    response.setMemoryReference(variable.getMemoryReference());
+    return response;
+  }
+
+  private Variable element(Variable of, String expression, String index) {
+    var digits = index.replaceFirst("]\\s*$", "").strip();
+    if (digits.matches("\\d{1,9}") && of.getVariablesReference() > 0) {
+      var found = variables(of.getVariablesReference(), Integer.valueOf(digits), 1);
+      if (found.length == 1) {
+        return found[0];
+      }
+    }
+    throw new IllegalArgumentException(
+        "\"%s\" has no such element; an index is a number from 0 to %d"
+            .formatted(
+                expression, of.getIndexedVariables() == null ? 0 : of.getIndexedVariables() - 1));
+  }
+}

@@ -1,0 +1,5 @@
+/** A server of the Debug Adapter Protocol for kernels on the emulator. */
+@NullMarked
+package dev.athanor.cli.debug;
+
+import org.jspecify.annotations.NullMarked;

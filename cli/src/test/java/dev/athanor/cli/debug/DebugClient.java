@@ -1,0 +1,181 @@
+package dev.athanor.cli.debug;
+
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.eclipse.lsp4j.debug.ConfigurationDoneArguments;
+import org.eclipse.lsp4j.debug.EvaluateArguments;
+import org.eclipse.lsp4j.debug.InitializeRequestArguments;
+import org.eclipse.lsp4j.debug.OutputEventArguments;
+import org.eclipse.lsp4j.debug.ReadMemoryArguments;
+import org.eclipse.lsp4j.debug.Scope;
+import org.eclipse.lsp4j.debug.ScopesArguments;
+import org.eclipse.lsp4j.debug.SetBreakpointsArguments;
+import org.eclipse.lsp4j.debug.Source;
+import org.eclipse.lsp4j.debug.SourceBreakpoint;
+import org.eclipse.lsp4j.debug.StackFrame;
+import org.eclipse.lsp4j.debug.StackTraceArguments;
+import org.eclipse.lsp4j.debug.StoppedEventArguments;
+import org.eclipse.lsp4j.debug.TerminatedEventArguments;
+import org.eclipse.lsp4j.debug.Variable;
+import org.eclipse.lsp4j.debug.VariablesArguments;
+import org.eclipse.lsp4j.debug.launch.DSPLauncher;
+import org.eclipse.lsp4j.debug.services.IDebugProtocolClient;
+import org.eclipse.lsp4j.debug.services.IDebugProtocolServer;
+import org.eclipse.lsp4j.jsonrpc.Endpoint;
+
+/** A client as editors are. */
+final class DebugClient implements IDebugProtocolClient {
+  private static final long SECONDS = 30;
+
+  private final BlockingQueue<Object> events = new LinkedBlockingQueue<>();
+  private final StringBuffer printed = new StringBuffer();
+  final IDebugProtocolServer server;
+  private final Endpoint endpoint;
+
+  DebugClient(InputStream in, OutputStream out) {
+    var launcher = DSPLauncher.createClientLauncher(this, in, out);
+    launcher.startListening();
+    server = launcher.getRemoteProxy();
+    endpoint = launcher.getRemoteEndpoint();
+  }
+
+  /** Sends requests up to that for the launch, and waits until it can be configured. */
+  void launch(Map<String, Object> arguments) throws Exception {
+    server.initialize(new InitializeRequestArguments()).get(SECONDS, TimeUnit.SECONDS);
+    server.launch(arguments).get(SECONDS, TimeUnit.SECONDS);
+    next(String.class);
+  }
+
+  /** Starts the launches. */
+  void start() throws Exception {
+    server.configurationDone(new ConfigurationDoneArguments()).get(SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Sends a request that the protocol does not have. */
+  void custom(String method) throws Exception {
+    endpoint.request(method, Map.of()).get(SECONDS, TimeUnit.SECONDS);
+  }
+
+  StoppedEventArguments stopped() throws Exception {
+    return next(StoppedEventArguments.class);
+  }
+
+  void terminated() throws Exception {
+    next(TerminatedEventArguments.class);
+  }
+
+  private <T> T next(Class<T> type) throws InterruptedException {
+    var event = events.poll(SECONDS, TimeUnit.SECONDS);
+    if (!type.isInstance(event)) {
+      throw new AssertionError(
+          "expected %s, got %s; printed: %s".formatted(type.getSimpleName(), event, printed));
+    }
+    return type.cast(event);
+  }
+
+  String printed() {
+    return printed.toString();
+  }
+
+  org.eclipse.lsp4j.debug.Breakpoint breakpoint(String path, int line, String condition)
+      throws Exception {
+    var source = new Source();
+    source.setPath(path);
+    var breakpoint = new SourceBreakpoint();
+    breakpoint.setLine(line);
+    breakpoint.setCondition(condition);
+    var arguments = new SetBreakpointsArguments();
+    arguments.setSource(source);
+    arguments.setBreakpoints(new SourceBreakpoint[] {breakpoint});
+    return server.setBreakpoints(arguments).get(SECONDS, TimeUnit.SECONDS).getBreakpoints()[0];
+  }
+
+  StackFrame[] frames(int thread) throws Exception {
+    var arguments = new StackTraceArguments();
+    arguments.setThreadId(thread);
+    return server.stackTrace(arguments).get(SECONDS, TimeUnit.SECONDS).getStackFrames();
+  }
+
+  Scope[] scopes(int frame) throws Exception {
+    var arguments = new ScopesArguments();
+    arguments.setFrameId(frame);
+    return server.scopes(arguments).get(SECONDS, TimeUnit.SECONDS).getScopes();
+  }
+
+  Variable[] variables(int reference, Integer start, Integer count) throws Exception {
+    var arguments = new VariablesArguments();
+    arguments.setVariablesReference(reference);
+    arguments.setStart(start);
+    arguments.setCount(count);
+    return server.variables(arguments).get(SECONDS, TimeUnit.SECONDS).getVariables();
+  }
+
+  /** Returns a variable of a scope. */
+  Variable variable(int frame, String scope, String name) throws Exception {
+    for (var each : scopes(frame)) {
+      if (each.getName().equals(scope)) {
+        for (var variable : variables(each.getVariablesReference(), null, null)) {
+          if (variable.getName().equals(name)) {
+            return variable;
+          }
+        }
+      }
+    }
+    throw new AssertionError("no %s in %s".formatted(name, scope));
+  }
+
+  String evaluate(String expression, Integer frame) throws Exception {
+    var arguments = new EvaluateArguments();
+    arguments.setExpression(expression);
+    arguments.setFrameId(frame);
+    return server.evaluate(arguments).get(SECONDS, TimeUnit.SECONDS).getResult();
+  }
+
+  String memory(String reference, int offset, int count) throws Exception {
+    var arguments = new ReadMemoryArguments();
+    arguments.setMemoryReference(reference);
+    arguments.setOffset(offset);
+    arguments.setCount(count);
+    return server.readMemory(arguments).get(SECONDS, TimeUnit.SECONDS).getData();
+  }
+
+  /** Returns the sentence with which a request fails. */
+  static String failure(Request request) throws Exception {
+    try {
+      request.send();
+    } catch (ExecutionException e) {
+      return e.getCause().getMessage();
+    }
+    throw new AssertionError("the request succeeded");
+  }
+
+  /** A request that may fail. */
+  interface Request {
+    void send() throws Exception;
+  }
+
+  @Override
+  public void initialized() {
+    events.add("initialized");
+  }
+
+  @Override
+  public void stopped(StoppedEventArguments arguments) {
+    events.add(arguments);
+  }
+
+  @Override
+  public void terminated(TerminatedEventArguments arguments) {
+    events.add(arguments);
+  }
+
+  @Override
+  public void output(OutputEventArguments arguments) {
+    printed.append(arguments.getOutput());
+  }
+}

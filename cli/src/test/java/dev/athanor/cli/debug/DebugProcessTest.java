@@ -1,0 +1,90 @@
+package dev.athanor.cli.debug;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.eclipse.lsp4j.debug.ContinueArguments;
+import org.eclipse.lsp4j.debug.DisconnectArguments;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** {@code athanor debug} in a process of its own. */
+@Timeout(120)
+class DebugProcessTest {
+
+  private static ProcessBuilder athanor(String... arguments) {
+    var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    var command =
+        Stream.concat(
+                Stream.of(
+                    java,
+                    "-XX:TieredStopAtLevel=1",
+                    "-cp",
+                    System.getProperty("java.class.path"),
+                    "dev.athanor.cli.Athanor",
+                    "debug"),
+                Stream.of(arguments))
+            .toList();
+    return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
+  }
+
+  private static void session(DebugClient client) throws Exception {
+    client.launch(
+        Map.of(
+            "program",
+            "../examples/race.ptx",
+            "block",
+            64,
+            "args",
+            List.of("zeros:256"),
+            "schedule",
+            "random",
+            "seed",
+            3,
+            "stopOnEntry",
+            true));
+    client.start();
+    assertThat(client.stopped().getReason()).isEqualTo("entry");
+    client.server.continue_(new ContinueArguments()).get();
+    client.terminated();
+  }
+
+  @Test
+  void servesOneSessionOnStandardInputAndOutput() throws Exception {
+    var process = athanor().start();
+    try {
+      var client = new DebugClient(process.getInputStream(), process.getOutputStream());
+      session(client);
+      client.server.disconnect(new DisconnectArguments()).get();
+      process.getOutputStream().close();
+      assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(process.exitValue()).isZero();
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void servesSessionsOnAPort() throws Exception {
+    var process = athanor("--port", "0").start();
+    try {
+      var line = process.inputReader().readLine();
+      assertThat(line).matches("Listening for debug clients on 127\\.0\\.0\\.1:\\d+");
+      int port = Integer.parseInt(line.replaceFirst(".*:", ""));
+      for (int i = 0; i < 2; i++) {
+        try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+          session(new DebugClient(socket.getInputStream(), socket.getOutputStream()));
+        }
+      }
+      assertThat(process.isAlive()).isTrue();
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+}

@@ -1,0 +1,202 @@
+package dev.athanor.engine.debug;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Index;
+import dev.athanor.engine.emulator.watch.BlockState;
+import dev.athanor.engine.emulator.watch.LaunchGeometry;
+import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.emulator.watch.Observer;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Tells a run what the blocks of one rank do. */
+final class Probe implements Observer {
+  private static final int NOWHERE = -1;
+
+  private final Run run;
+  private final Observed observed;
+  private final LaunchGeometry geometry;
+  private final Map<String, Register> registers = new HashMap<>();
+
+  /** The last instruction of each warp. */
+  private final int[] previous;
+
+  /** Whether each warp begins a line with its current instruction. */
+  private final boolean[] arrived;
+
+  private @Nullable BlockState state;
+  private long block;
+
+  /** The breakpoints that {@link #byInstruction} was made for. */
+  private List<Breakpoint> known = List.of();
+
+  private @Nullable List<List<Breakpoint>> byInstruction;
+
+  Probe(Run run, Observed observed) {
+    this.run = run;
+    this.observed = observed;
+    this.geometry =
+        new LaunchGeometry(
+            observed.kernel().name(), observed.grid(), observed.block(), observed.cluster());
+    this.previous = new int[geometry.warps()];
+    this.arrived = new boolean[geometry.warps()];
+    observed.kernel().registers().forEach(register -> registers.put(register.name(), register));
+  }
+
+  BlockState state() {
+    return requireNonNull(state);
+  }
+
+  Observed observed() {
+    return observed;
+  }
+
+  LaunchGeometry geometry() {
+    return geometry;
+  }
+
+  long block() {
+    return block;
+  }
+
+  /** Returns the registers of the kernel by name. */
+  Map<String, Register> registers() {
+    return registers;
+  }
+
+  @Override
+  public void attach(BlockState attached) {
+    state = attached;
+  }
+
+  @Override
+  public void begin(long number) {
+    block = number;
+    Arrays.fill(previous, NOWHERE);
+    run.began(this);
+  }
+
+  @Override
+  public void end() {
+    run.checkFinding(this);
+    run.ended(this);
+  }
+
+  @Override
+  public void execute(int number, int warp, int active, int chosen) {
+    if (warp == state().first()) {
+      for (int each = warp; each < state().end(); each++) {
+        arrived[each] = isNewLine(previous[each], number);
+        previous[each] = number;
+      }
+      run.step(this, number);
+    }
+    run.checkFinding(this);
+  }
+
+  @Override
+  public void touch(MemoryRequest request) {
+    run.touch(this, request);
+  }
+
+  @Override
+  public void touched(MemoryRequest request) {
+    run.checkFinding(this);
+  }
+
+  @Override
+  public void complain(
+      Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {
+    run.checkFinding(this);
+  }
+
+  @Override
+  public void found(Report report) {
+    run.found(report);
+  }
+
+  @Override
+  public void failed(List<Report> reports) {
+    run.failed(this, reports);
+  }
+
+  private boolean isNewLine(int before, int now) {
+    if (before == NOWHERE || now <= before) {
+      return true;
+    }
+    var from = observed.instructions().get(before).source();
+    var to = observed.instructions().get(now).source();
+    return from.line() != to.line() || !from.file().equals(to.file());
+  }
+
+  boolean arrives(int warp) {
+    return arrived[warp];
+  }
+
+  /** Returns the breakpoints at an instruction whose conditions hold for a lane. */
+  List<Breakpoint> hits(int number, int warp, int lanes) {
+    var all = run.breakpoints();
+    if (byInstruction == null || !known.equals(all)) {
+      known = all;
+      byInstruction =
+          observed.instructions().stream()
+              .map(each -> all.stream().filter(point -> point.isAt(each.source())).toList())
+              .toList();
+    }
+    var here = byInstruction.get(number);
+    return here.isEmpty()
+        ? here
+        : here.stream().filter(point -> holds(point.condition(), warp, lanes)).toList();
+  }
+
+  private boolean holds(@Nullable Condition condition, int warp, int lanes) {
+    if (condition == null) {
+      return true;
+    }
+    for (int left = lanes; left != 0; left &= left - 1) {
+      int thread = Warps.firstThread(warp, left);
+      if (condition.holds(name -> value(name, thread))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Returns an index or a register of a thread; null = there is none of this name. */
+  private @Nullable Number value(String name, int thread) {
+    var inBlock = index(thread, observed.block().x(), observed.block().y());
+    var inGrid = index(block, observed.grid().x(), observed.grid().y());
+    return switch (name) {
+      case "lane" -> (long) Warps.laneOf(thread);
+      case "warp" -> (long) Warps.warpOf(thread);
+      case "thread" -> (long) thread;
+      case "thread.x" -> (long) inBlock.x();
+      case "thread.y" -> (long) inBlock.y();
+      case "thread.z" -> (long) inBlock.z();
+      case "block" -> block;
+      case "block.x" -> (long) inGrid.x();
+      case "block.y" -> (long) inGrid.y();
+      case "block.z" -> (long) inGrid.z();
+      default -> {
+        var register = registers.get(name);
+        yield register == null
+            ? null
+            : Condition.number(
+                register.registerClass(), state().registers().of(register).bits(thread));
+      }
+    };
+  }
+
+  /** Returns the index of a block in its grid, or of a thread in its block. */
+  static Index index(long number, int x, int y) {
+    return new Index((int) (number % x), (int) (number / x % y), (int) (number / x / y));
+  }
+}
