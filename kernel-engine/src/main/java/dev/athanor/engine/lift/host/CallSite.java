@@ -21,16 +21,20 @@ record CallSite(List<Call> calls, StackFrame method, StackFrame caller) {
   /** The instruction of a method that calls another; which method it calls follows from it. */
   record Call(Class<?> type, int bytecodeIndex) {}
 
-  /** Returns the call of a method of {@code Gpu} that is on the stack. */
-  static CallSite here() {
-    return STACK.walk(CallSite::of);
+  /**
+   * Returns the call of a method of {@code Gpu} that is on the stack.
+   *
+   * @param runner the class that calls the kernel
+   */
+  static CallSite below(Class<?> runner) {
+    return STACK.walk(frames -> of(runner, frames));
   }
 
-  private static CallSite of(Stream<StackFrame> frames) {
+  private static CallSite of(Class<?> runner, Stream<StackFrame> frames) {
     var stack =
         frames
             .dropWhile(frame -> !isGpu(frame))
-            .takeWhile(frame -> frame.getDeclaringClass() != GpuThread.class)
+            .takeWhile(frame -> frame.getDeclaringClass() != runner)
             .toList();
     var calls = new ArrayList<Call>(stack.size());
     int outermost = 0;
