@@ -51,7 +51,7 @@ class ArchitectureTest {
           entry("layout", Set.of()),
           entry("author", Set.of("ptx", "layout")),
           entry("device", Set.of("ptx")),
-          entry("lift", Set.of("lift.host")),
+          entry("lift", Set.of("lift.host", "device")),
           entry("lift.host", Set.of("device")),
           entry("natives", Set.of()),
           emulator("memory"),

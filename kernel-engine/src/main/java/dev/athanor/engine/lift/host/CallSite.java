@@ -1,54 +1,55 @@
 package dev.athanor.engine.lift.host;
 
+import java.lang.StackWalker.Option;
+import java.lang.StackWalker.StackFrame;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
 /**
  * A call of a method of {@code Gpu}, with the calls of helpers that led to it: the same for all
- * threads that reach the call, on every iteration of a loop.
+ * threads that reach the call, on every iteration of a loop. Two sites are equal if their calls are.
  *
  * @param calls the calls from the primitive method of {@code Gpu} up to the kernel
  * @param method the outermost method of {@code Gpu}, such as {@code blockSum}
- * @param place file and line of the call of that method
+ * @param caller the method that calls it
  */
-record CallSite(List<Call> calls, String method, String place) {
+record CallSite(List<Call> calls, StackFrame method, StackFrame caller) {
   private static final String GPU = "dev.athanor.engine.lift.Gpu";
-  private static final String KERNEL_CALLER = GpuThread.class.getName();
-  private static final StackWalker STACK = StackWalker.getInstance();
+  private static final StackWalker STACK = StackWalker.getInstance(Option.RETAIN_CLASS_REFERENCE);
 
-  /** The instruction of a method that calls another. */
-  record Call(String type, String method, String descriptor, int bytecodeIndex) {}
+  /** The instruction of a method that calls another; which method it calls follows from it. */
+  record Call(Class<?> type, int bytecodeIndex) {}
 
-  /** Returns the call of a method of {@code Gpu} that is on the stack. */
-  static CallSite here() {
-    return STACK.walk(CallSite::of);
+  /**
+   * Returns the call of a method of {@code Gpu} that is on the stack.
+   *
+   * @param runner the class that calls the kernel
+   */
+  static CallSite below(Class<?> runner) {
+    return STACK.walk(frames -> of(runner, frames));
   }
 
-  private static CallSite of(Stream<StackWalker.StackFrame> frames) {
-    var calls = new ArrayList<Call>();
-    var method = "";
-    var place = "";
-    boolean outermost = false;
-    for (var frame : (Iterable<StackWalker.StackFrame>) frames::iterator) {
-      var type = frame.getClassName();
-      if (type.equals(GPU)) {
-        method = frame.getMethodName();
-        outermost = true;
-      } else if (outermost) {
-        place = frame.getFileName() + ":" + frame.getLineNumber();
-        outermost = false;
-      }
-      if (!method.isEmpty()) {
-        if (type.equals(KERNEL_CALLER)) {
-          break;
-        }
-        calls.add(
-            new Call(
-                type, frame.getMethodName(), frame.getDescriptor(), frame.getByteCodeIndex()));
+  private static CallSite of(Class<?> runner, Stream<StackFrame> frames) {
+    var stack =
+        frames
+            .dropWhile(frame -> !isGpu(frame))
+            .takeWhile(frame -> frame.getDeclaringClass() != runner)
+            .toList();
+    var calls = new ArrayList<Call>(stack.size());
+    int outermost = 0;
+    for (int i = 0; i < stack.size(); i++) {
+      var frame = stack.get(i);
+      calls.add(new Call(frame.getDeclaringClass(), frame.getByteCodeIndex()));
+      if (isGpu(frame)) {
+        outermost = i;
       }
     }
-    return new CallSite(List.copyOf(calls), method, place);
+    return new CallSite(calls, stack.get(outermost), stack.get(outermost + 1));
+  }
+
+  private static boolean isGpu(StackFrame frame) {
+    return frame.getDeclaringClass().getName().equals(GPU);
   }
 
   @Override
@@ -63,6 +64,7 @@ record CallSite(List<Call> calls, String method, String place) {
 
   @Override
   public String toString() {
-    return "%s (%s)".formatted(method, place);
+    return "%s (%s:%d)"
+        .formatted(method.getMethodName(), caller.getFileName(), caller.getLineNumber());
   }
 }

@@ -92,7 +92,7 @@ public final class GpuThread {
 
   /** Returns the array in shared memory that belongs to the call of {@code Gpu} on the stack. */
   public <T> T shared(Class<T> type, int length) {
-    return block.shared().of(CallSite.here(), type, length);
+    return block.shared().of(site(), type, length);
   }
 
   /** Returns the block's dynamic shared memory. */
@@ -101,7 +101,7 @@ public final class GpuThread {
   }
 
   public void barrier() {
-    block.barrier(this, CallSite.here());
+    block.barrier(this, site());
   }
 
   public void warpBarrier() {
@@ -143,8 +143,12 @@ public final class GpuThread {
     return ballot(!vote) == 0;
   }
 
+  private static CallSite site() {
+    return CallSite.below(GpuThread.class);
+  }
+
   private WarpValues exchange(long bits) {
-    return block.exchange(this, CallSite.here(), bits);
+    return block.exchange(this, site(), bits);
   }
 
   private long of(WarpValues passed, int lane) {
