@@ -6,7 +6,13 @@ import java.util.List;
 /** The passes, in order. */
 public final class Optimizer {
   private static final List<Pass> CLEANUP =
-      List.of(new RemoveTrivialParameters(), new MergeBlocks(), new RemoveDeadCode());
+      List.of(
+          new RemoveTrivialParameters(),
+          new MergeBlocks(),
+          new NumberValues(),
+          new RemoveDeadCode());
+
+  private static final int MOST_ROUNDS = 8;
 
   private Optimizer() {}
 
@@ -16,6 +22,12 @@ public final class Optimizer {
   }
 
   private static void cleanUp(Graph graph) {
-    CLEANUP.forEach(pass -> pass.run(graph));
+    boolean changed = true;
+    for (int round = 0; changed && round < MOST_ROUNDS; round++) {
+      changed = false;
+      for (var pass : CLEANUP) {
+        changed |= pass.run(graph);
+      }
+    }
   }
 }
