@@ -309,7 +309,7 @@ final class SampleKernels {
       mix = mix * 31 + (char) f;
       mix = mix * 31 + Float.floatToRawIntBits((float) (long) x);
       mix = mix * 31 + Double.doubleToRawLongBits((double) (int) f + (x < f ? 1 : x > f ? 2 : 3));
-      mix = mix * 31 + Float.floatToRawIntBits(Math.max(f, -0f)) + (Double.isNaN(Math.min(x, 1)) ? 1 : 0);
+      mix = mix * 31 + (1 / Math.max(f, -0f) > 0 ? 5 : 7) + (Double.isNaN(Math.min(x, 1)) ? 1 : 0);
       mix = mix * 31 + (f == f ? Float.floatToFloat16(f) : 0); // the bits of a NaN differ
       out[i] = mix;
     }
