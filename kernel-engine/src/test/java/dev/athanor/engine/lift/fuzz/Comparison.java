@@ -17,9 +17,15 @@ record Comparison(Device device) {
   /**
    * What differs.
    *
-   * @param kind the same for differences with probably one cause
+   * @param kind a few words
+   * @param text what one run says, or the values
    */
   record Difference(String kind, String text) {
+    /** Returns the words without places and numbers: the same for differences of one cause. */
+    String words() {
+      return kind + text.replaceAll("\\(in \\w+\\)|\\w*\\d[\\w.]*|[^A-Za-z ]", "");
+    }
+
     @Override
     public String toString() {
       return kind + ": " + text;
@@ -79,8 +85,8 @@ record Comparison(Device device) {
             return Optional.of(
                 new Difference(
                     "results differ",
-                    "%s argument %d[%d]: Java %s, device %s"
-                        .formatted(checked ? "checked" : "unchecked", i, k, one, other)));
+                    "argument %d[%d] is %s in Java and %s on the device, %s"
+                        .formatted(i, k, one, other, checked ? "with checks" : "without checks")));
           }
         }
       }
