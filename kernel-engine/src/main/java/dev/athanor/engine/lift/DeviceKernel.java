@@ -62,11 +62,7 @@ public final class DeviceKernel {
    * @throws IllegalArgumentException if the kernel declares another shape
    */
   public DeviceKernel block(Dim3 value) {
-    if (kernel.blockSize().isPresent() && !kernel.blockSize().get().equals(value)) {
-      throw new IllegalArgumentException(
-          "%s declares blocks of %s threads, got %s"
-              .formatted(kernel.name(), kernel.blockSize().get(), value));
-    }
+    kernel.requireBlock(value);
     return new DeviceKernel(kernel, device, checked, Optional.of(value), dynamicSharedBytes);
   }
 
@@ -116,7 +112,7 @@ public final class DeviceKernel {
     DeviceException failure = null;
     try {
       stream.launch(
-          new Launch(loaded, grid, blockShape(), dynamicSharedBytes, passed.list(code.kernel())));
+          new Launch(loaded, grid, block.orElseThrow(kernel::noBlock), dynamicSharedBytes, passed.list(code.kernel())));
       stream.synchronize();
     } catch (DeviceException e) {
       failure = e;
@@ -127,12 +123,6 @@ public final class DeviceKernel {
     if (failure != null) {
       throw failure;
     }
-  }
-
-  private Dim3 blockShape() {
-    return block.orElseThrow(() ->
-        new IllegalArgumentException(
-            "%s declares no blockSize; set one with block()".formatted(kernel.name())));
   }
 
   /** Throws if a thread recorded a fault. It explains a failure of the launch, if there is one. */

@@ -86,6 +86,26 @@ public final class JavaKernel {
     return new DeviceKernel(this, device);
   }
 
+  /** Prepares runs as plain Java. */
+  public HostKernel inJava() {
+    return new HostKernel(this);
+  }
+
+  /** Checks that blocks may have a shape. */
+  void requireBlock(Dim3 shape) {
+    blockSize()
+        .filter(declared -> !declared.equals(shape))
+        .ifPresent(declared -> {
+          throw new IllegalArgumentException(
+              "%s declares blocks of %s threads, got %s".formatted(name, declared, shape));
+        });
+  }
+
+  IllegalArgumentException noBlock() {
+    return new IllegalArgumentException(
+        "%s declares no blockSize; set one with block()".formatted(name));
+  }
+
   CompiledKernel compile(boolean withChecks) {
     var known = withChecks ? checked : unchecked;
     if (known.isPresent()) {
