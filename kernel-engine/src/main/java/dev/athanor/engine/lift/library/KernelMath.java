@@ -51,6 +51,10 @@ public final class KernelMath {
     return (x ^ y) < 0 && q * y != x ? q - 1 : q;
   }
 
+  public static long floorDiv(long x, int y) {
+    return floorDiv(x, (long) y);
+  }
+
   public static int floorMod(int x, int y) {
     int r = x % y;
     return (r ^ y) < 0 && r != 0 ? r + y : r;
@@ -59,6 +63,10 @@ public final class KernelMath {
   public static long floorMod(long x, long y) {
     long r = x % y;
     return (r ^ y) < 0 && r != 0 ? r + y : r;
+  }
+
+  public static int floorMod(long x, int y) {
+    return (int) floorMod(x, (long) y);
   }
 
   public static int clamp(long value, int min, int max) {
