@@ -1,0 +1,128 @@
+package dev.athanor.engine.lift;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.bytecode.Lifter;
+import dev.athanor.engine.lift.emit.KernelEmitter;
+import dev.athanor.engine.lift.optimize.Optimizer;
+import dev.athanor.engine.lift.optimize.WrittenArrays;
+import dev.athanor.engine.ptx.Module;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A kernel that is a Java method. It is lifted to PTX when it is first needed, once with and once
+ * without checks.
+ */
+public final class JavaKernel {
+  private final Method method;
+  private final String name;
+  private final List<Integer> blockShape;
+  private volatile Optional<CompiledKernel> checked = Optional.empty();
+  private volatile Optional<CompiledKernel> unchecked = Optional.empty();
+
+  JavaKernel(Method method) {
+    this.method = method;
+    var annotation = method.getAnnotation(GpuKernel.class);
+    if (annotation == null) {
+      throw new IllegalArgumentException(
+          "%s.%s is no kernel; annotate it with @GpuKernel"
+              .formatted(method.getDeclaringClass().getName(), method.getName()));
+    }
+    name = annotation.name().isEmpty() ? method.getName() : annotation.name();
+    blockShape = shape(annotation.blockSize());
+  }
+
+  private List<Integer> shape(int[] extents) {
+    if (extents.length > 3 || Arrays.stream(extents).anyMatch(extent -> extent < 1)) {
+      throw new IllegalArgumentException(
+          "the blockSize of %s must be one to three positive numbers, got %s"
+              .formatted(name, Arrays.toString(extents)));
+    }
+    if (extents.length == 0) {
+      return List.of();
+    }
+    var shape = new ArrayList<>(Arrays.stream(extents).boxed().toList());
+    shape.addAll(Collections.nCopies(3 - extents.length, 1));
+    return List.copyOf(shape);
+  }
+
+  /** Returns the method. */
+  public Method method() {
+    return method;
+  }
+
+  /** Returns the name in PTX. */
+  public String name() {
+    return name;
+  }
+
+  /** Returns the declared shape of blocks; empty if each launch gives it. */
+  public Optional<Dim3> blockSize() {
+    return blockShape.isEmpty()
+        ? Optional.empty()
+        : Optional.of(new Dim3(blockShape.get(0), blockShape.get(1), blockShape.get(2)));
+  }
+
+  /**
+   * Lifts the method.
+   *
+   * @param withChecks whether array indices and integer divisors are checked
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
+   */
+  public Module module(boolean withChecks) {
+    return compile(withChecks).module();
+  }
+
+  /**
+   * Prepares launches on a device. Array indices and integer divisors are checked on the emulator,
+   * and not on GPUs; see {@link DeviceKernel#checked}.
+   */
+  public DeviceKernel on(Device device) {
+    return new DeviceKernel(this, device);
+  }
+
+  /** Prepares runs as plain Java. */
+  public HostKernel inJava() {
+    return new HostKernel(this);
+  }
+
+  /** Checks that blocks may have a shape. */
+  void requireBlock(Dim3 shape) {
+    blockSize()
+        .filter(declared -> !declared.equals(shape))
+        .ifPresent(declared -> {
+          throw new IllegalArgumentException(
+              "%s declares blocks of %s threads, got %s".formatted(name, declared, shape));
+        });
+  }
+
+  IllegalArgumentException noBlock() {
+    return new IllegalArgumentException(
+        "%s declares no blockSize; set one with block()".formatted(name));
+  }
+
+  CompiledKernel compile(boolean withChecks) {
+    var known = withChecks ? checked : unchecked;
+    if (known.isPresent()) {
+      return known.get();
+    }
+    var graph = Lifter.lift(method, name, blockShape, withChecks);
+    Optimizer.optimize(graph);
+    var written = WrittenArrays.of(graph).names();
+    var emitted = KernelEmitter.emit(graph);
+    var compiled =
+        new CompiledKernel(
+            Module.of(emitted.kernel()), graph.arguments(), written, emitted.sites());
+    if (withChecks) {
+      checked = Optional.of(compiled);
+    } else {
+      unchecked = Optional.of(compiled);
+    }
+    return compiled;
+  }
+}

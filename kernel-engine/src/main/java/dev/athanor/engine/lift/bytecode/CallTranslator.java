@@ -1,0 +1,306 @@
+package dev.athanor.engine.lift.bytecode;
+
+import static dev.athanor.engine.lift.bytecode.Translation.number;
+
+import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
+import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
+import dev.athanor.engine.lift.intrinsic.Atomics;
+import dev.athanor.engine.lift.intrinsic.Intrinsics;
+import dev.athanor.engine.lift.intrinsic.LoweredMethods;
+import dev.athanor.engine.lift.intrinsic.Meaning;
+import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Intrinsic;
+import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.lift.ir.Relation;
+import dev.athanor.engine.lift.ir.SharedVariable;
+import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.ir.ValueType;
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.Refusal;
+import java.lang.classfile.Opcode;
+import java.lang.classfile.instruction.InvokeInstruction;
+import java.lang.constant.ClassDesc;
+import java.lang.constant.MethodTypeDesc;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Translates calls: to intrinsics, to records, and to static methods, which are inlined. */
+final class CallTranslator {
+  private static final String SEGMENT = "java/lang/foreign/MemorySegment";
+  private static final int DEEPEST = 64;
+
+  private final Translation to;
+  private final MethodCode code;
+
+  CallTranslator(Translation to, MethodCode code) {
+    this.to = to;
+    this.code = code;
+  }
+
+  private LiftException refuse(Refusal refusal, Object... names) {
+    return new LiftException(refusal, to.source(), code.name(), names);
+  }
+
+  /** A called method. */
+  private record Callee(String owner, String name, MethodTypeDesc type) {
+    String text() {
+      return InstructionTranslator.simple(owner) + "." + name;
+    }
+
+    ClassDesc result() {
+      return type.returnType();
+    }
+  }
+
+  /**
+   * Translates a call; returns false if it never returns.
+   *
+   * @param narrowed whether the result, a double, is rounded to float right after the call
+   */
+  boolean invoke(InvokeInstruction call, boolean narrowed, Frame frame) {
+    var callee =
+        new Callee(call.owner().asInternalName(), call.name().stringValue(), call.typeSymbol());
+    var arguments = new ArrayList<JavaValue>();
+    for (int i = 0; i < callee.type.parameterCount(); i++) {
+      arguments.addFirst(frame.pop());
+    }
+    if (call.opcode() == Opcode.INVOKESTATIC) {
+      return callStatic(callee, arguments, narrowed, frame);
+    }
+    var receiver = frame.pop();
+    return switch (receiver) {
+      case Unconstructed object -> construct(callee, object, arguments, frame);
+      case RecordRef object -> {
+        arguments.addFirst(object);
+        yield inline(new Callee(object.type(), callee.name, callee.type), arguments, frame);
+      }
+      case SegmentRef segment when callee.owner.equals(SEGMENT) -> {
+        segment(callee, segment, arguments, frame);
+        yield true;
+      }
+      default ->
+          throw call.opcode() == Opcode.INVOKEINTERFACE
+              ? refuse(Refusal.INTERFACE_CALL, callee.text())
+              : refuse(Refusal.INSTANCE_METHOD, callee.text());
+    };
+  }
+
+  private boolean callStatic(
+      Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
+    var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
+    if (meaning == null) {
+      meaning =
+          LoweredMethods.find(
+              to.classes().method(callee.owner, callee.name, callee.type.descriptorString()),
+              name -> load(name),
+              reason -> refuse(Refusal.BAD_LOWERING, callee.text(), reason));
+    }
+    switch (meaning) {
+      case null -> {
+        return inline(callee, arguments, frame);
+      }
+      case Meaning.OfOp(var op) ->
+          push(frame, to.add(op, type(callee.result()), null, numbers(arguments)));
+      case Meaning.OfRegister(var register) -> push(frame, to.special(register));
+      case Meaning.OfShared(var element) ->
+          frame.push(to.shared(element, constantLength(arguments)));
+      case Meaning.OfDynamicShared(var element) ->
+          frame.push(to.shared(element, SharedVariable.DYNAMIC));
+      case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
+      case Meaning.OfBits bits ->
+          push(frame, to.add(Op.BITCAST, type(callee.result()), null, numbers(arguments)));
+      case Meaning.OfInstructions(var intrinsic) ->
+          instructions(callee, intrinsic, arguments, frame);
+      case Meaning.OfLibrary library -> {
+        return library(callee, library, arguments, narrowed, frame);
+      }
+    }
+    return true;
+  }
+
+  private void instructions(
+      Callee callee, Intrinsic intrinsic, List<JavaValue> arguments, Frame frame) {
+    var inputs = new ArrayList<Value>();
+    for (int i = 0; i < arguments.size(); i++) {
+      var number = number(arguments.get(i));
+      boolean condition = callee.type.parameterType(i).descriptorString().equals("Z");
+      inputs.add(condition ? to.toCondition(number) : number);
+    }
+    boolean condition = callee.result().descriptorString().equals("Z");
+    var type = condition ? ValueType.BOOL : type(callee.result());
+    var result = to.add(Op.CALL, type, intrinsic, inputs.toArray(Value[]::new));
+    if (type != ValueType.VOID) {
+      push(frame, condition ? to.toInt(result) : result);
+    }
+  }
+
+  /** Calls a method of the library in place of one of the JDK. */
+  private boolean library(
+      Callee callee,
+      Meaning.OfLibrary library,
+      List<JavaValue> arguments,
+      boolean narrowed,
+      Frame frame) {
+    boolean single =
+        narrowed && arguments.stream().allMatch(argument -> isWidened(number(argument)));
+    if (!single) {
+      return inline(new Callee(library.owner(), callee.name, callee.type), arguments, frame);
+    }
+    var floats = new ArrayList<JavaValue>();
+    arguments.forEach(
+        argument -> floats.add(new Scalar(to.convert(number(argument), ValueType.FLOAT))));
+    var type = MethodTypeDesc.ofDescriptor(callee.type.descriptorString().replace('D', 'F'));
+    boolean returns = inline(new Callee(library.owner(), callee.name, type), floats, frame);
+    if (returns) {
+      push(frame, to.convert(number(frame.pop()), ValueType.DOUBLE));
+    }
+    return returns;
+  }
+
+  private static boolean isWidened(Value value) {
+    return value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT
+        || (value.is(Op.CONSTANT)
+            && value.attribute(Double.class)
+                == (float) value.attribute(Double.class).doubleValue());
+  }
+
+  /** Translates {@code %} of floating-point numbers. */
+  Value remainder(Frame frame) {
+    var b = frame.pop();
+    var a = frame.pop();
+    var word = number(a).type() == ValueType.FLOAT ? "F" : "D";
+    var type = MethodTypeDesc.ofDescriptor("(" + word + word + ")" + word);
+    inline(new Callee(Intrinsics.LIBRARY, "remainder", type), List.of(a, b), frame);
+    return number(frame.pop());
+  }
+
+  private void atomic(String operation, List<JavaValue> arguments, Frame frame) {
+    if (!(arguments.getFirst() instanceof ArrayRef array)) {
+      throw refuse(Refusal.NOT_AN_ARRAY, "an array");
+    }
+    var inputs = new ArrayList<Value>();
+    inputs.add(to.element(array, number(arguments.get(1))));
+    arguments.subList(2, arguments.size()).forEach(each -> inputs.add(number(each)));
+    var intrinsic = Atomics.intrinsic(operation, array.space(), array.element());
+    push(frame, to.add(Op.CALL, array.element().value(), intrinsic, inputs.toArray(Value[]::new)));
+  }
+
+  private int constantLength(List<JavaValue> arguments) {
+    var length = number(arguments.getFirst());
+    if (!length.is(Op.CONSTANT)) {
+      throw refuse(Refusal.SHARED_LENGTH);
+    }
+    return (int) length.integer();
+  }
+
+  /** Runs a constructor of a record. */
+  private boolean construct(
+      Callee callee, Unconstructed object, List<JavaValue> arguments, Frame frame) {
+    if (callee.owner.equals("java/lang/Record")) {
+      return true;
+    }
+    arguments.addFirst(object);
+    boolean returns = inline(callee, arguments, frame);
+    if (callee.owner.equals(object.type())) {
+      frame.replace(object, object.constructed());
+    }
+    return returns;
+  }
+
+  private void segment(Callee callee, SegmentRef segment, List<JavaValue> arguments, Frame frame) {
+    if (callee.name.equals("byteSize")) {
+      push(frame, segment.bytes());
+      return;
+    }
+    boolean byElement = callee.name.endsWith("AtIndex");
+    if (!callee.name.startsWith("get") && !callee.name.startsWith("set")) {
+      throw refuse(Refusal.UNKNOWN_METHOD, callee.text());
+    }
+    if (!(arguments.getFirst() instanceof Layout(var element))) {
+      throw refuse(Refusal.LAYOUT);
+    }
+    var index = number(arguments.get(1));
+    int size = byElement ? element.bytes() : 1;
+    var limit = to.add(Op.DIV, ValueType.LONG, null, segment.bytes(), Value.constant((long) size));
+    to.checkIndex(segment.name(), index, limit);
+    var address = to.add(Op.ADDRESS, ValueType.LONG, size, segment.pointer(), index);
+    var access = new Access(Access.Space.GLOBAL, element);
+    if (callee.name.startsWith("get")) {
+      push(frame, to.add(Op.LOAD, element.value(), access, address));
+    } else {
+      var value = number(arguments.get(2));
+      to.add(
+          Op.STORE,
+          ValueType.VOID,
+          access,
+          address,
+          element == Element.BOOLEAN
+              ? to.toInt(to.compare(Relation.NE, value, Value.constant(0)))
+              : value);
+    }
+  }
+
+  /** Translates the body of a method in place of its call. */
+  private boolean inline(Callee callee, List<JavaValue> arguments, Frame frame) {
+    var key = callee.owner + "." + callee.name + callee.type.descriptorString();
+    if (to.callers().contains(key) || to.callers().size() > DEEPEST) {
+      throw refuse(Refusal.RECURSION, callee.text());
+    }
+    var model = to.classes().find(callee.owner);
+    if (model.isEmpty()) {
+      throw refuse(Refusal.NO_CLASS_FILE, InstructionTranslator.simple(callee.owner));
+    }
+    var method = to.classes().method(callee.owner, callee.name, callee.type.descriptorString());
+    if (method.isEmpty() || callee.owner.startsWith("java/")) {
+      throw refuse(Refusal.UNKNOWN_METHOD, callee.text());
+    }
+    if (method.get().code().isEmpty()) {
+      throw refuse(Refusal.NATIVE_METHOD, callee.text());
+    }
+    to.callers().add(key);
+    var source = to.source();
+    var result =
+        new MethodTranslator(to, new MethodCode(model.get(), method.get())).translate(arguments);
+    to.setSource(source);
+    to.callers().removeLast();
+    if (result.value() != null) {
+      frame.push(result.value());
+    }
+    return result.block() != null;
+  }
+
+  private Class<?> load(String internalName) {
+    try {
+      return to.classes().load(internalName);
+    } catch (ClassNotFoundException e) {
+      throw refuse(Refusal.NO_CLASS_FILE, InstructionTranslator.simple(internalName));
+    }
+  }
+
+  private static void push(Frame frame, @Nullable Value value) {
+    if (value != null) {
+      frame.push(new Scalar(value));
+    }
+  }
+
+  private static Value[] numbers(List<JavaValue> values) {
+    return values.stream().map(Translation::number).toArray(Value[]::new);
+  }
+
+  /** Returns the type of a number of a Java type. */
+  static ValueType type(ClassDesc type) {
+    return switch (type.descriptorString()) {
+      case "J" -> ValueType.LONG;
+      case "F" -> ValueType.FLOAT;
+      case "D" -> ValueType.DOUBLE;
+      case "V" -> ValueType.VOID;
+      default -> ValueType.INT;
+    };
+  }
+}

@@ -1,0 +1,134 @@
+package dev.athanor.engine.lift.bytecode;
+
+import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
+import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.ir.ValueType;
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.Refusal;
+import java.lang.classfile.instruction.FieldInstruction;
+import java.lang.classfile.instruction.NewObjectInstruction;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
+
+/** Translates constants of classes, components of records, and the creation of records. */
+final class FieldTranslator {
+  private final Translation to;
+  private final MethodCode code;
+
+  FieldTranslator(Translation to, MethodCode code) {
+    this.to = to;
+    this.code = code;
+  }
+
+  private LiftException refuse(Refusal refusal, Object... names) {
+    return new LiftException(refusal, to.source(), code.name(), names);
+  }
+
+  void translate(FieldInstruction field, Frame frame) {
+    var name =
+        InstructionTranslator.simple(field.owner().asInternalName())
+            + "."
+            + field.name().stringValue();
+    switch (field.opcode()) {
+      case GETSTATIC -> frame.push(constant(field, name));
+      case GETFIELD -> {
+        if (!(frame.pop() instanceof RecordRef object)) {
+          throw refuse(Refusal.INSTANCE_FIELD, name);
+        }
+        frame.push(object.component(field.name().stringValue()));
+      }
+      case PUTFIELD -> {
+        var value = frame.pop();
+        if (!(frame.pop() instanceof Unconstructed object)) {
+          throw refuse(Refusal.FIELD_WRITE, name);
+        }
+        object.put(field.name().stringValue(), value);
+      }
+      default -> throw refuse(Refusal.FIELD_WRITE, name);
+    }
+  }
+
+  /** Starts the creation of a record. */
+  void create(NewObjectInstruction instruction, Frame frame) {
+    var type = instruction.className().asInternalName();
+    if (!isRecord(type)) {
+      throw refuse(Refusal.NEW_OBJECT, InstructionTranslator.simple(type));
+    }
+    frame.push(new Unconstructed(type));
+  }
+
+  private boolean isRecord(String type) {
+    return to.classes()
+        .find(type)
+        .flatMap(model -> model.superclass())
+        .filter(parent -> parent.asInternalName().equals("java/lang/Record"))
+        .isPresent();
+  }
+
+  private JavaValue constant(FieldInstruction instruction, String name) {
+    Object value = read(instruction, name);
+    return switch (value) {
+      case Boolean b -> new Scalar(Value.constant(b ? 1 : 0));
+      case Character c -> new Scalar(Value.constant(c.charValue()));
+      case Byte n -> new Scalar(Value.constant(n.intValue()));
+      case Short n -> new Scalar(Value.constant(n.intValue()));
+      case Integer n -> new Scalar(Value.constant(n.intValue()));
+      case Long n -> new Scalar(Value.constant(n.longValue()));
+      case Float n -> new Scalar(Value.constant(ValueType.FLOAT, n));
+      case Double n -> new Scalar(Value.constant(ValueType.DOUBLE, n));
+      case ValueLayout layout -> new Layout(element(layout));
+      case null, default -> throw refuse(Refusal.STATIC_OBJECT, name);
+    };
+  }
+
+  private @Nullable Object read(FieldInstruction instruction, String name) {
+    try {
+      Field field =
+          find(
+              to.classes().load(instruction.owner().asInternalName()),
+              instruction.name().stringValue());
+      if (!Modifier.isFinal(field.getModifiers())) {
+        throw refuse(Refusal.STATIC_FIELD, name);
+      }
+      if (!Modifier.isPublic(field.getModifiers())
+          || !Modifier.isPublic(field.getDeclaringClass().getModifiers())) {
+        field.setAccessible(true);
+      }
+      return field.get(null);
+    } catch (ReflectiveOperationException e) {
+      throw refuse(Refusal.STATIC_OBJECT, name);
+    }
+  }
+
+  private static Field find(Class<?> type, String name) throws NoSuchFieldException {
+    try {
+      return type.getDeclaredField(name);
+    } catch (NoSuchFieldException e) {
+      return type.getField(name); // inherited
+    }
+  }
+
+  private Element element(ValueLayout layout) {
+    if (layout.order() != ByteOrder.nativeOrder() || layout.byteAlignment() != layout.byteSize()) {
+      throw refuse(Refusal.LAYOUT);
+    }
+    return switch (layout) {
+      case ValueLayout.OfBoolean _ -> Element.BOOLEAN;
+      case ValueLayout.OfByte _ -> Element.BYTE;
+      case ValueLayout.OfShort _ -> Element.SHORT;
+      case ValueLayout.OfChar _ -> Element.CHAR;
+      case ValueLayout.OfInt _ -> Element.INT;
+      case ValueLayout.OfLong _ -> Element.LONG;
+      case ValueLayout.OfFloat _ -> Element.FLOAT;
+      case ValueLayout.OfDouble _ -> Element.DOUBLE;
+      default -> throw refuse(Refusal.LAYOUT);
+    };
+  }
+}

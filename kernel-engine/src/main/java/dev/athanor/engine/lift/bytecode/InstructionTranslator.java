@@ -1,0 +1,230 @@
+package dev.athanor.engine.lift.bytecode;
+
+import static dev.athanor.engine.lift.bytecode.Translation.number;
+
+import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
+import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.ir.ValueType;
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.Refusal;
+import java.lang.classfile.Instruction;
+import java.lang.classfile.Opcode;
+import java.lang.classfile.TypeKind;
+import java.lang.classfile.instruction.ArrayLoadInstruction;
+import java.lang.classfile.instruction.ArrayStoreInstruction;
+import java.lang.classfile.instruction.ConstantInstruction;
+import java.lang.classfile.instruction.ConvertInstruction;
+import java.lang.classfile.instruction.FieldInstruction;
+import java.lang.classfile.instruction.IncrementInstruction;
+import java.lang.classfile.instruction.InvokeDynamicInstruction;
+import java.lang.classfile.instruction.InvokeInstruction;
+import java.lang.classfile.instruction.LoadInstruction;
+import java.lang.classfile.instruction.MonitorInstruction;
+import java.lang.classfile.instruction.NewMultiArrayInstruction;
+import java.lang.classfile.instruction.NewObjectInstruction;
+import java.lang.classfile.instruction.NewPrimitiveArrayInstruction;
+import java.lang.classfile.instruction.NewReferenceArrayInstruction;
+import java.lang.classfile.instruction.NopInstruction;
+import java.lang.classfile.instruction.OperatorInstruction;
+import java.lang.classfile.instruction.StackInstruction;
+import java.lang.classfile.instruction.StoreInstruction;
+import java.lang.classfile.instruction.ThrowInstruction;
+import java.lang.classfile.instruction.TypeCheckInstruction;
+import java.util.Locale;
+
+/** Translates the instructions that do not end a block. */
+final class InstructionTranslator {
+  private final Translation to;
+  private final MethodCode code;
+  private final CallTranslator calls;
+  private final FieldTranslator fields;
+
+  InstructionTranslator(Translation to, MethodCode code) {
+    this.to = to;
+    this.code = code;
+    calls = new CallTranslator(to, code);
+    fields = new FieldTranslator(to, code);
+  }
+
+  /** Translates an instruction; returns false if what follows it is never reached. */
+  boolean translate(Instruction instruction, int at, Frame frame) {
+    switch (instruction) {
+      case ConstantInstruction constant -> frame.push(constant(constant));
+      case LoadInstruction load -> frame.push(local(load.slot(), at, frame));
+      case StoreInstruction store -> store(store.slot(), at, frame);
+      case IncrementInstruction add ->
+          frame.setLocal(
+              add.slot(),
+              new Scalar(
+                  to.add(
+                      Op.ADD,
+                      ValueType.INT,
+                      null,
+                      number(local(add.slot(), at, frame)),
+                      Value.constant(add.constant()))));
+      case OperatorInstruction operator -> frame.push(new Scalar(operate(operator, frame)));
+      case ConvertInstruction convert -> frame.push(new Scalar(convert(convert, frame)));
+      case ArrayLoadInstruction _ -> load(frame);
+      case ArrayStoreInstruction _ -> store(frame);
+      case StackInstruction stack -> StackTranslator.translate(stack.opcode(), frame);
+      case FieldInstruction field -> fields.translate(field, frame);
+      case InvokeInstruction call -> {
+        return calls.invoke(call, nextIsNarrowing(at), frame);
+      }
+      case NewObjectInstruction object -> fields.create(object, frame);
+      case NopInstruction _ -> {}
+      default -> throw refused(instruction);
+    }
+    return true;
+  }
+
+  /** Returns whether a double is rounded to float right after an instruction. */
+  private boolean nextIsNarrowing(int at) {
+    return at + 1 < code.lines().size()
+        && code.lines().get(at + 1).instruction() instanceof ConvertInstruction convert
+        && convert.fromType() == TypeKind.DOUBLE
+        && convert.toType() == TypeKind.FLOAT;
+  }
+
+  private LiftException refuse(Refusal refusal, Object... names) {
+    return new LiftException(refusal, to.source(), code.name(), names);
+  }
+
+  private LiftException refused(Instruction instruction) {
+    return switch (instruction) {
+      case NewPrimitiveArrayInstruction array ->
+          refuse(Refusal.NEW_ARRAY, array.typeKind().name().toLowerCase(Locale.ROOT));
+      case NewReferenceArrayInstruction array ->
+          refuse(Refusal.NEW_ARRAY, simple(array.componentType().asInternalName()));
+      case NewMultiArrayInstruction array ->
+          refuse(Refusal.NEW_ARRAY, array.arrayType().asSymbol().displayName());
+      case InvokeDynamicInstruction call ->
+          call.bootstrapMethod().owner().displayName().equals("StringConcatFactory")
+              ? refuse(Refusal.STRING_CONCATENATION)
+              : refuse(Refusal.LAMBDA);
+      case ThrowInstruction _ -> refuse(Refusal.THROW);
+      case MonitorInstruction _ -> refuse(Refusal.SYNCHRONIZED);
+      case TypeCheckInstruction _ -> refuse(Refusal.INSTANCEOF);
+      default -> refuse(Refusal.SUBROUTINE);
+    };
+  }
+
+  /** Returns the simple name of a class. */
+  static String simple(String internalName) {
+    return internalName.substring(internalName.lastIndexOf('/') + 1).replace('$', '.');
+  }
+
+  private JavaValue constant(ConstantInstruction constant) {
+    return new Scalar(
+        switch (constant.constantValue()) {
+          case Integer n -> Value.constant(n.intValue());
+          case Long n -> Value.constant(n.longValue());
+          case Float n -> Value.constant(ValueType.FLOAT, n);
+          case Double n -> Value.constant(ValueType.DOUBLE, n);
+          case String text -> throw refuse(Refusal.STRING, "\"" + text + "\"");
+          case Object other ->
+              throw constant.opcode() == Opcode.ACONST_NULL
+                  ? refuse(Refusal.NULL)
+                  : refuse(Refusal.CLASS_LITERAL, other);
+        });
+  }
+
+  private JavaValue local(int slot, int at, Frame frame) {
+    var value = frame.local(slot);
+    if (value == null) {
+      throw refuse(Refusal.MIXED_ARRAYS, code.variable(slot, at).orElse("a variable"));
+    }
+    return value;
+  }
+
+  /** Stores to a local variable; a shared array takes the variable's name. */
+  private void store(int slot, int at, Frame frame) {
+    var value = frame.pop();
+    if (value instanceof ArrayRef array && array.space() == Access.Space.SHARED) {
+      value =
+          new ArrayRef(
+              array.space(),
+              array.element(),
+              array.pointer(),
+              array.length(),
+              code.variable(slot, at).orElse(array.name()));
+    }
+    frame.setLocal(slot, value);
+  }
+
+  private ArrayRef array(JavaValue value) {
+    if (value instanceof ArrayRef array) {
+      return array;
+    }
+    throw refuse(Refusal.NOT_AN_ARRAY, "an array");
+  }
+
+  private void load(Frame frame) {
+    var index = number(frame.pop());
+    var array = array(frame.pop());
+    var access = new Access(array.space(), array.element());
+    var address = to.element(array, index);
+    frame.push(new Scalar(to.add(Op.LOAD, array.element().value(), access, address)));
+  }
+
+  private void store(Frame frame) {
+    var value = number(frame.pop());
+    var index = number(frame.pop());
+    var array = array(frame.pop());
+    var access = new Access(array.space(), array.element());
+    var address = to.element(array, index);
+    var stored =
+        array.element() == Element.BOOLEAN
+            ? to.add(Op.AND, ValueType.INT, null, value, Value.constant(1))
+            : value;
+    to.add(Op.STORE, ValueType.VOID, access, address, stored);
+  }
+
+  private Value operate(OperatorInstruction instruction, Frame frame) {
+    var opcode = instruction.opcode();
+    var word = opcode.name();
+    switch (opcode) {
+      case ARRAYLENGTH -> {
+        return array(frame.pop()).length();
+      }
+      case FREM, DREM -> {
+        return calls.remainder(frame);
+      }
+      default -> {}
+    }
+    if (word.contains("CMP")) {
+      var b = number(frame.pop());
+      var a = number(frame.pop());
+      return to.add(Op.THREE_WAY, ValueType.INT, word.endsWith("G") ? 1 : -1, a, b);
+    }
+    var op = Op.valueOf(word.substring(1));
+    var b = op == Op.NEG ? null : number(frame.pop());
+    var a = number(frame.pop());
+    if (b == null) {
+      return to.add(op, a.type(), null, a);
+    }
+    if ((op == Op.DIV || op == Op.REM) && a.type().isInteger()) {
+      to.checkDivisor(b);
+    }
+    return to.add(op, a.type(), null, a, b);
+  }
+
+  private Value convert(ConvertInstruction instruction, Frame frame) {
+    var value = number(frame.pop());
+    return switch (instruction.toType()) {
+      case BYTE -> to.add(Op.NARROW, ValueType.INT, Element.BYTE, value);
+      case SHORT -> to.add(Op.NARROW, ValueType.INT, Element.SHORT, value);
+      case CHAR -> to.add(Op.NARROW, ValueType.INT, Element.CHAR, value);
+      case INT -> to.convert(value, ValueType.INT);
+      case LONG -> to.convert(value, ValueType.LONG);
+      case FLOAT -> to.convert(value, ValueType.FLOAT);
+      case DOUBLE -> to.convert(value, ValueType.DOUBLE);
+      case BOOLEAN, REFERENCE, VOID ->
+          throw new IllegalStateException("no conversion to " + instruction.toType());
+    };
+  }
+}

@@ -1,0 +1,217 @@
+package dev.athanor.engine.lift.bytecode;
+
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.Refusal;
+import dev.athanor.engine.ptx.Source;
+import java.lang.classfile.Attributes;
+import java.lang.classfile.ClassModel;
+import java.lang.classfile.CodeModel;
+import java.lang.classfile.Instruction;
+import java.lang.classfile.Label;
+import java.lang.classfile.MethodModel;
+import java.lang.classfile.instruction.BranchInstruction;
+import java.lang.classfile.instruction.LabelTarget;
+import java.lang.classfile.instruction.LineNumber;
+import java.lang.classfile.instruction.LocalVariable;
+import java.lang.classfile.instruction.LookupSwitchInstruction;
+import java.lang.classfile.instruction.MonitorInstruction;
+import java.lang.classfile.instruction.ReturnInstruction;
+import java.lang.classfile.instruction.SwitchCase;
+import java.lang.classfile.instruction.TableSwitchInstruction;
+import java.lang.classfile.instruction.ThrowInstruction;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** The instructions of a method, their lines, and the basic blocks that they form. */
+final class MethodCode {
+
+  /** An instruction with its line. */
+  record Line(Instruction instruction, Source source) {}
+
+  /** A local variable's name, from one instruction to another. */
+  private record Name(int slot, int from, int to, String name) {}
+
+  private final MethodModel method;
+  private final String owner;
+  private final List<Line> lines = new ArrayList<>();
+  private final Map<Label, Integer> positions = new HashMap<>();
+  private final List<Name> names = new ArrayList<>();
+  private final TreeMap<Integer, List<Integer>> blocks = new TreeMap<>();
+
+  MethodCode(ClassModel type, MethodModel method) {
+    this.method = method;
+    owner = type.thisClass().asInternalName();
+    var file =
+        type.findAttribute(Attributes.sourceFile())
+            .map(a -> a.sourceFile().stringValue())
+            .orElse(owner.substring(owner.lastIndexOf('/') + 1));
+    read(method.code().orElseThrow(), file);
+  }
+
+  private void read(CodeModel code, String file) {
+    var source = new Source(file, 0, 0);
+    var variables = new ArrayList<LocalVariable>();
+    for (var element : code) {
+      switch (element) {
+        case LineNumber line -> source = new Source(file, line.line(), 0);
+        case LabelTarget target -> positions.put(target.label(), lines.size());
+        case LocalVariable variable -> variables.add(variable);
+        case Instruction instruction -> lines.add(new Line(instruction, source));
+        default -> {}
+      }
+    }
+    for (var variable : variables) {
+      names.add(
+          new Name(
+              variable.slot(),
+              positions.getOrDefault(variable.startScope(), 0),
+              positions.getOrDefault(variable.endScope(), lines.size()),
+              variable.name().stringValue()));
+    }
+    if (!code.exceptionHandlers().isEmpty()) {
+      // javac protects the end of a synchronized block by a handler
+      var monitor =
+          lines.stream().filter(l -> l.instruction instanceof MonitorInstruction).findFirst();
+      throw new LiftException(
+          monitor.isPresent() ? Refusal.SYNCHRONIZED : Refusal.TRY,
+          monitor.orElse(lines.getFirst()).source,
+          name());
+    }
+    findBlocks();
+  }
+
+  private void findBlocks() {
+    var leaders = new TreeSet<Integer>(List.of(0));
+    for (int i = 0; i < lines.size(); i++) {
+      if (endsBlock(lines.get(i).instruction)) {
+        leaders.addAll(targets(i));
+        leaders.add(i + 1);
+      }
+    }
+    leaders.remove(lines.size());
+    for (int leader : leaders) {
+      int last = lastOf(leader, leaders);
+      blocks.put(leader, targets(last));
+    }
+  }
+
+  private int lastOf(int leader, TreeSet<Integer> leaders) {
+    var next = leaders.higher(leader);
+    return (next == null ? lines.size() : next) - 1;
+  }
+
+  private static boolean endsBlock(Instruction instruction) {
+    return instruction instanceof BranchInstruction
+        || instruction instanceof TableSwitchInstruction
+        || instruction instanceof LookupSwitchInstruction
+        || instruction instanceof ReturnInstruction
+        || instruction instanceof ThrowInstruction;
+  }
+
+  /** Returns the positions that may follow an instruction that is the last of its block. */
+  private List<Integer> targets(int at) {
+    var found = new LinkedHashSet<Integer>();
+    switch (lines.get(at).instruction) {
+      case BranchInstruction branch -> {
+        if (isConditional(branch)) {
+          found.add(at + 1);
+        }
+        found.add(position(branch.target()));
+      }
+      case TableSwitchInstruction choice -> {
+        choice.cases().stream().map(SwitchCase::target).map(this::position).forEach(found::add);
+        found.add(position(choice.defaultTarget()));
+      }
+      case LookupSwitchInstruction choice -> {
+        choice.cases().stream().map(SwitchCase::target).map(this::position).forEach(found::add);
+        found.add(position(choice.defaultTarget()));
+      }
+      case ReturnInstruction _, ThrowInstruction _ -> {}
+      default -> found.add(at + 1);
+    }
+    return List.copyOf(found);
+  }
+
+  static boolean isConditional(BranchInstruction branch) {
+    return switch (branch.opcode()) {
+      case GOTO, GOTO_W -> false;
+      default -> true;
+    };
+  }
+
+  /** Returns the position of the instruction after a label. */
+  int position(Label label) {
+    return Optional.ofNullable(positions.get(label)).orElseThrow();
+  }
+
+  String name() {
+    return method.methodName().stringValue();
+  }
+
+  String owner() {
+    return owner;
+  }
+
+  MethodModel method() {
+    return method;
+  }
+
+  List<Line> lines() {
+    return lines;
+  }
+
+  int maxLocals() {
+    return method.findAttribute(Attributes.code()).orElseThrow().maxLocals();
+  }
+
+  /** Returns the position after the last instruction of a block. */
+  int endOf(int leader) {
+    var next = blocks.higherKey(leader);
+    return next == null ? lines.size() : next;
+  }
+
+  /** Returns the position of each block, in reverse postorder. */
+  List<Integer> order() {
+    var finished = new ArrayList<Integer>();
+    var seen = new TreeSet<Integer>();
+    var pending = new ArrayDeque<Integer>();
+    pending.push(0);
+    while (!pending.isEmpty()) {
+      int block = pending.peek();
+      seen.add(block);
+      var next =
+          blocks.getOrDefault(block, List.of()).stream().filter(b -> !seen.contains(b)).findFirst();
+      if (next.isPresent()) {
+        pending.push(next.get());
+      } else {
+        finished.add(pending.pop());
+      }
+    }
+    Collections.reverse(finished);
+    return finished;
+  }
+
+  /** Returns the number of blocks that may precede a block; the start counts as one of block 0. */
+  int predecessors(int block) {
+    int before =
+        (int)
+            order().stream().filter(b -> blocks.getOrDefault(b, List.of()).contains(block)).count();
+    return before + (block == 0 ? 1 : 0);
+  }
+
+  /** Returns the name of a local variable at an instruction. */
+  Optional<String> variable(int slot, int at) {
+    return names.stream()
+        .filter(n -> n.slot == slot && n.from <= at + 1 && at < n.to)
+        .map(Name::name)
+        .findFirst();
+  }
+}

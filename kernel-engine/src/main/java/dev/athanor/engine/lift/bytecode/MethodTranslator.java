@@ -1,0 +1,261 @@
+package dev.athanor.engine.lift.bytecode;
+
+import dev.athanor.engine.lift.ir.Block;
+import dev.athanor.engine.lift.ir.Edge;
+import dev.athanor.engine.lift.ir.Relation;
+import dev.athanor.engine.lift.ir.Terminator;
+import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.ir.ValueType;
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.Refusal;
+import java.lang.classfile.TypeKind;
+import java.lang.classfile.instruction.BranchInstruction;
+import java.lang.classfile.instruction.LookupSwitchInstruction;
+import java.lang.classfile.instruction.ReturnInstruction;
+import java.lang.classfile.instruction.SwitchCase;
+import java.lang.classfile.instruction.TableSwitchInstruction;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Translates a method block by block, in reverse postorder. A block that several edges enter gets a
+ * parameter for each number in its frame; a later pass removes those that are always one value.
+ */
+final class MethodTranslator {
+
+  /** An edge into a block that is not translated yet, and the frame at its start. */
+  private record Arrival(Edge edge, Frame frame) {}
+
+  /**
+   * The end of an inlined method.
+   *
+   * @param block where the caller goes on; null if the method never returns
+   */
+  record Result(@Nullable Block block, @Nullable JavaValue value) {}
+
+  private final Translation to;
+  private final MethodCode code;
+  private final InstructionTranslator instructions;
+  private final Map<Integer, Block> blocks = new HashMap<>();
+  private final Map<Integer, List<Arrival>> arrivals = new HashMap<>();
+  private final Map<Integer, Frame> begun = new HashMap<>();
+  private final List<Arrival> returns = new ArrayList<>();
+
+  MethodTranslator(Translation to, MethodCode code) {
+    this.to = to;
+    this.code = code;
+    instructions = new InstructionTranslator(to, code);
+  }
+
+  /** Translates the method at the end of the current block. */
+  Result translate(List<JavaValue> arguments) {
+    var frame = new Frame(code.maxLocals());
+    int slot = 0;
+    for (var argument : arguments) {
+      frame.setLocal(slot, argument);
+      slot += argument.isWide() ? 2 : 1;
+    }
+    jump(0, frame);
+    for (int leader : code.order()) {
+      if (arrivals.containsKey(leader)) {
+        translateBlock(leader);
+      }
+    }
+    return finish();
+  }
+
+  private void translateBlock(int leader) {
+    var frame = begin(leader);
+    int end = code.endOf(leader);
+    for (int at = leader; at < end; at++) {
+      var line = code.lines().get(at);
+      to.setSource(line.source());
+      switch (line.instruction()) {
+        case BranchInstruction branch -> branch(branch, at, frame);
+        case TableSwitchInstruction choice ->
+            choose(choice.cases(), code.position(choice.defaultTarget()), frame);
+        case LookupSwitchInstruction choice ->
+            choose(choice.cases(), code.position(choice.defaultTarget()), frame);
+        case ReturnInstruction result -> leave(result, frame);
+        default -> {
+          if (!instructions.translate(line.instruction(), at, frame)) {
+            return;
+          }
+          if (at == end - 1) {
+            jump(end, frame);
+          }
+        }
+      }
+    }
+  }
+
+  /** Starts a block with the values of the edges into it. */
+  private Frame begin(int leader) {
+    var incoming = arrivals.getOrDefault(leader, List.of());
+    var block = blockAt(leader);
+    to.setBlock(block);
+    var frame = incoming.getFirst().frame.copy();
+    if (incoming.size() > 1 || code.predecessors(leader) > 1) {
+      var template = frame.with(merge(incoming, block));
+      begun.put(leader, template);
+      incoming.forEach(each -> connect(each, block, template));
+      frame = template.copy();
+    }
+    return frame;
+  }
+
+  /** Returns the slots that all frames have in common, with a new parameter for each number. */
+  private List<@Nullable JavaValue> merge(List<Arrival> incoming, Block block) {
+    var merged = new ArrayList<@Nullable JavaValue>();
+    var first = incoming.getFirst().frame.slots();
+    for (int slot = 0; slot < first.size(); slot++) {
+      var value = first.get(slot);
+      for (var other : incoming) {
+        var theirs = other.frame.slots().get(slot);
+        value = value != null && theirs != null && value.matches(theirs) ? value : null;
+      }
+      if (value == null && slot >= incoming.getFirst().frame.locals()) {
+        throw new LiftException(
+            Refusal.MIXED_ARRAYS,
+            to.source(),
+            code.name(),
+            "the array of a conditional expression");
+      }
+      if (value != null) {
+        var parameters = value.parts().map(part -> to.phi(part.type())).toList();
+        block.parameters().addAll(parameters);
+        value = value.with(parameters.iterator());
+      }
+      merged.add(value);
+    }
+    return merged;
+  }
+
+  /** Passes the values of a frame to the parameters of a block. */
+  private void connect(Arrival arrival, Block block, @Nullable Frame template) {
+    if (template == null) {
+      return;
+    }
+    var arguments = new ArrayList<Value>();
+    var given = arrival.frame.slots();
+    var wanted = template.slots();
+    for (int slot = 0; slot < wanted.size(); slot++) {
+      var value = wanted.get(slot);
+      var theirs = slot < given.size() ? given.get(slot) : null;
+      if (value != null && theirs != null && value.matches(theirs)) {
+        theirs.parts().forEach(arguments::add);
+      } else if (value != null) {
+        // the class file verifier knows that the variable is not read
+        value.parts().map(part -> zero(part.type())).forEach(arguments::add);
+      }
+    }
+    arrival.edge.setArguments(arguments);
+    if (arguments.size() != block.parameters().size()) {
+      throw new IllegalStateException("frames of " + code.name() + " do not agree");
+    }
+  }
+
+  static Value zero(ValueType type) {
+    return switch (type) {
+      case INT -> Value.constant(0);
+      case LONG -> Value.constant(0L);
+      case FLOAT -> Value.constant(type, 0f);
+      case DOUBLE -> Value.constant(type, 0.0);
+      case BOOL, VOID -> Value.constant(false);
+    };
+  }
+
+  private Block blockAt(int leader) {
+    return blocks.computeIfAbsent(leader, _ -> new Block());
+  }
+
+  /** Returns an edge to a block, which arrives there with a frame. */
+  private Edge edge(int target, Frame frame) {
+    var edge = new Edge(blockAt(target));
+    var arrival = new Arrival(edge, frame.copy());
+    var template = begun.get(target);
+    if (template != null) {
+      connect(arrival, edge.target(), template);
+    } else {
+      arrivals.computeIfAbsent(target, _ -> new ArrayList<>()).add(arrival);
+    }
+    return edge;
+  }
+
+  private void jump(int target, Frame frame) {
+    to.block().setEnd(new Terminator.Jump(edge(target, frame)));
+  }
+
+  private void branch(BranchInstruction branch, int at, Frame frame) {
+    int target = code.position(branch.target());
+    if (!MethodCode.isConditional(branch)) {
+      jump(target, frame);
+      return;
+    }
+    var condition = condition(branch, frame);
+    if (condition.isConstant(true) || target == at + 1) {
+      jump(target, frame);
+    } else if (condition.isConstant(false)) {
+      jump(at + 1, frame);
+    } else {
+      to.block().setEnd(new Terminator.Branch(condition, edge(target, frame), edge(at + 1, frame)));
+    }
+  }
+
+  private Value condition(BranchInstruction branch, Frame frame) {
+    var word = branch.opcode().name();
+    if (!word.matches("IF_ICMP..|IF(EQ|NE|LT|LE|GT|GE)")) {
+      throw new LiftException(
+          word.startsWith("JSR") ? Refusal.SUBROUTINE : Refusal.OBJECT_COMPARISON,
+          to.source(),
+          code.name());
+    }
+    var relation = Relation.valueOf(word.substring(word.length() - 2));
+    var b = word.startsWith("IF_ICMP") ? Translation.number(frame.pop()) : Value.constant(0);
+    var a = Translation.number(frame.pop());
+    return to.compare(relation, a, b);
+  }
+
+  /** Translates a switch to a chain of comparisons. */
+  private void choose(List<SwitchCase> cases, int otherwise, Frame frame) {
+    var selector = Translation.number(frame.pop());
+    for (var each : cases) {
+      int target = code.position(each.target());
+      if (target != otherwise) {
+        var equal = to.compare(Relation.EQ, selector, Value.constant(each.caseValue()));
+        var next = new Block();
+        to.block().setEnd(new Terminator.Branch(equal, edge(target, frame), new Edge(next)));
+        to.setBlock(next);
+      }
+    }
+    jump(otherwise, frame);
+  }
+
+  private void leave(ReturnInstruction instruction, Frame frame) {
+    var edge = new Edge(new Block());
+    to.block().setEnd(new Terminator.Jump(edge));
+    var result = new Frame(0);
+    if (instruction.typeKind() != TypeKind.VOID) {
+      result.push(frame.pop());
+    }
+    returns.add(new Arrival(edge, result));
+  }
+
+  /** Lets all returns meet in one block. */
+  private Result finish() {
+    if (returns.isEmpty()) {
+      return new Result(null, null);
+    }
+    var block = new Block();
+    var merged = new Frame(0).with(merge(returns, block));
+    for (var each : returns) {
+      each.edge.setTarget(block);
+      connect(each, block, merged);
+    }
+    to.setBlock(block);
+    return new Result(block, merged.stack().isEmpty() ? null : merged.pop());
+  }
+}

@@ -1,0 +1,193 @@
+package dev.athanor.engine.lift.bytecode;
+
+import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
+import dev.athanor.engine.lift.ir.Access.Space;
+import dev.athanor.engine.lift.ir.Block;
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Graph;
+import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.lift.ir.Relation;
+import dev.athanor.engine.lift.ir.SharedVariable;
+import dev.athanor.engine.lift.ir.Site;
+import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.ir.ValueType;
+import dev.athanor.engine.lift.simplify.Simplifier;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.SpecialRegister;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The kernel being translated: where instructions are appended, and what they append. */
+final class Translation {
+  private final ClassFiles classes;
+  private final Graph graph;
+  private final boolean checked;
+  private final Set<Value> placed = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final List<String> callers = new ArrayList<>();
+  private Block block;
+  private Source source = Source.UNKNOWN;
+
+  Translation(ClassFiles classes, Graph graph, boolean checked) {
+    this.classes = classes;
+    this.graph = graph;
+    this.checked = checked;
+    block = graph.entry();
+  }
+
+  ClassFiles classes() {
+    return classes;
+  }
+
+  Graph graph() {
+    return graph;
+  }
+
+  /** Returns the methods being inlined, outermost first. */
+  List<String> callers() {
+    return callers;
+  }
+
+  Block block() {
+    return block;
+  }
+
+  void setBlock(Block next) {
+    block = next;
+  }
+
+  Source source() {
+    return source;
+  }
+
+  void setSource(Source line) {
+    source = line;
+  }
+
+  /** Appends an operation unless a simpler value equals it. */
+  Value add(Op op, ValueType type, @Nullable Object attribute, Value... inputs) {
+    var value = new Value(op, type, List.of(inputs), attribute, source);
+    for (var next = Simplifier.simplify(value); next != null; next = Simplifier.simplify(value)) {
+      value = next;
+      if (placed.contains(value) || value.is(Op.CONSTANT)) {
+        return value;
+      }
+    }
+    placed.add(value);
+    return block.add(value);
+  }
+
+  Value phi(ValueType type) {
+    var value = Value.phi(type);
+    placed.add(value);
+    return value;
+  }
+
+  Value compare(Relation relation, Value a, Value b) {
+    return add(Op.COMPARE, ValueType.BOOL, relation, a, b);
+  }
+
+  /** Returns a condition as Java's 0 or 1. */
+  Value toInt(Value condition) {
+    return add(Op.SELECT, ValueType.INT, null, condition, Value.constant(1), Value.constant(0));
+  }
+
+  Value toCondition(Value number) {
+    return compare(Relation.NE, number, Value.constant(0));
+  }
+
+  Value convert(Value value, ValueType to) {
+    return add(Op.CONVERT, to, null, value);
+  }
+
+  /** Returns a special register; a literal if the kernel declares its value. */
+  Value special(SpecialRegister register) {
+    var shape = graph.blockShape();
+    if (!shape.isEmpty()) {
+      int known =
+          switch (register) {
+            case NTID_X -> shape.get(0);
+            case NTID_Y -> shape.get(1);
+            case NTID_Z -> shape.get(2);
+            default -> 0;
+          };
+      if (known > 0) {
+        return Value.constant(known);
+      }
+      int extent =
+          switch (register) {
+            case TID_X -> shape.get(0);
+            case TID_Y -> shape.get(1);
+            case TID_Z -> shape.get(2);
+            default -> 0;
+          };
+      if (extent == 1) {
+        return Value.constant(0);
+      }
+    }
+    return add(Op.SPECIAL, ValueType.INT, register);
+  }
+
+  /** Returns the address of an array element, after the check of its index. */
+  Value element(ArrayRef array, Value index) {
+    checkIndex(array.name(), index, array.length());
+    return add(Op.ADDRESS, array.pointer().type(), array.element().bytes(), array.pointer(), index);
+  }
+
+  /** Checks an index, if the kernel is checked. */
+  void checkIndex(String array, Value index, Value length) {
+    if (checked) {
+      add(Op.CHECK, ValueType.VOID, new Site(array, source), index, length);
+    }
+  }
+
+  /** Checks the divisor of an integer division, if the kernel is checked. */
+  void checkDivisor(Value divisor) {
+    if (checked && !(divisor.isIntegerConstant() && divisor.integer() != 0)) {
+      var zero =
+          compare(
+              Relation.EQ,
+              divisor,
+              Value.constant(
+                  divisor.type(), divisor.type() == ValueType.LONG ? (Object) 0L : (Object) 0));
+      add(
+          Op.CHECK,
+          ValueType.VOID,
+          new Site(Site.DIVISION, source),
+          toInt(zero),
+          Value.constant(1));
+    }
+  }
+
+  /** Declares a shared array. */
+  ArrayRef shared(Element element, int length) {
+    var name = length == SharedVariable.DYNAMIC ? "dynamic" : "shared" + graph.shared().size();
+    var variable = new SharedVariable(name, element, length);
+    if (!graph.shared().contains(variable)) {
+      graph.shared().add(variable);
+    }
+    var pointer = add(Op.SHARED, ValueType.INT, variable);
+    Value size;
+    if (length == SharedVariable.DYNAMIC) {
+      var bytes = special(SpecialRegister.DYNAMIC_SMEM_SIZE);
+      size =
+          add(
+              Op.USHR,
+              ValueType.INT,
+              null,
+              bytes,
+              Value.constant(Integer.numberOfTrailingZeros(element.bytes())));
+    } else {
+      size = Value.constant(length);
+    }
+    return new ArrayRef(Space.SHARED, element, pointer, size, name);
+  }
+
+  static Value number(JavaValue value) {
+    return ((Scalar) value).value();
+  }
+}

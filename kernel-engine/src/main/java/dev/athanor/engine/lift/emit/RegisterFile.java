@@ -1,0 +1,62 @@
+package dev.athanor.engine.lift.emit;
+
+import dev.athanor.engine.lift.ir.Instructions;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Guard;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.table.InstructionTable;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The body of a kernel being written, and its virtual registers. */
+final class RegisterFile implements Instructions {
+  private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
+  private final List<Statement> statements = new ArrayList<>();
+  private Source source = Source.UNKNOWN;
+
+  List<Statement> statements() {
+    return statements;
+  }
+
+  /** Sets the line of the statements that follow. */
+  void setSource(Source line) {
+    source = line;
+  }
+
+  @Override
+  public Register register(Type type) {
+    var kind = type.registerClass();
+    int number = counts.merge(kind, 1, Integer::sum) - 1;
+    return new Register(kind, kind.prefix() + number);
+  }
+
+  @Override
+  public void emit(String opcode, Operand... operands) {
+    add(opcode, null, operands);
+  }
+
+  @Override
+  public void emitIf(Register predicate, String opcode, Operand... operands) {
+    add(opcode, new Guard(predicate, false), operands);
+  }
+
+  /** Appends a branch. */
+  void branch(@Nullable Guard guard, String label) {
+    add("bra", guard, new Operand.Symbol(label));
+  }
+
+  void label(String name) {
+    statements.add(new Statement.Label(name, source));
+  }
+
+  private void add(String opcode, @Nullable Guard guard, Operand... operands) {
+    statements.add(InstructionTable.instruction(opcode, List.of(operands), guard, source));
+  }
+}

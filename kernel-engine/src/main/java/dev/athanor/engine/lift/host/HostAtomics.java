@@ -1,0 +1,151 @@
+package dev.athanor.engine.lift.host;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * Atomic operations on elements of arrays; each returns the old value. A thread that polls, since
+ * its operation changes nothing, lets others run first: virtual threads are not preempted.
+ */
+public final class HostAtomics {
+  private static final VarHandle INTS = MethodHandles.arrayElementVarHandle(int[].class);
+  private static final VarHandle LONGS = MethodHandles.arrayElementVarHandle(long[].class);
+  private static final VarHandle FLOATS = MethodHandles.arrayElementVarHandle(float[].class);
+  private static final VarHandle DOUBLES = MethodHandles.arrayElementVarHandle(double[].class);
+
+  private HostAtomics() {}
+
+  public static int add(int[] array, int index, int value) {
+    if (value == 0) {
+      Thread.yield();
+    }
+    return (int) INTS.getAndAdd(array, index, value);
+  }
+
+  public static long add(long[] array, int index, long value) {
+    if (value == 0) {
+      Thread.yield();
+    }
+    return (long) LONGS.getAndAdd(array, index, value);
+  }
+
+  public static float add(float[] array, int index, float value) {
+    return (float) FLOATS.getAndAdd(array, index, value);
+  }
+
+  public static double add(double[] array, int index, double value) {
+    return (double) DOUBLES.getAndAdd(array, index, value);
+  }
+
+  public static int and(int[] array, int index, int value) {
+    if (value == -1) {
+      Thread.yield();
+    }
+    return (int) INTS.getAndBitwiseAnd(array, index, value);
+  }
+
+  public static long and(long[] array, int index, long value) {
+    if (value == -1) {
+      Thread.yield();
+    }
+    return (long) LONGS.getAndBitwiseAnd(array, index, value);
+  }
+
+  public static int or(int[] array, int index, int value) {
+    if (value == 0) {
+      Thread.yield();
+    }
+    return (int) INTS.getAndBitwiseOr(array, index, value);
+  }
+
+  public static long or(long[] array, int index, long value) {
+    if (value == 0) {
+      Thread.yield();
+    }
+    return (long) LONGS.getAndBitwiseOr(array, index, value);
+  }
+
+  public static int xor(int[] array, int index, int value) {
+    return (int) INTS.getAndBitwiseXor(array, index, value);
+  }
+
+  public static long xor(long[] array, int index, long value) {
+    return (long) LONGS.getAndBitwiseXor(array, index, value);
+  }
+
+  public static int exchange(int[] array, int index, int value) {
+    int old = (int) INTS.getAndSet(array, index, value);
+    if (old == value) {
+      Thread.yield();
+    }
+    return old;
+  }
+
+  public static long exchange(long[] array, int index, long value) {
+    long old = (long) LONGS.getAndSet(array, index, value);
+    if (old == value) {
+      Thread.yield();
+    }
+    return old;
+  }
+
+  public static int min(int[] array, int index, int value) {
+    int old = (int) INTS.getVolatile(array, index);
+    while (true) {
+      int found = compareAndSet(array, index, old, Math.min(old, value));
+      if (found == old) {
+        return old;
+      }
+      old = found;
+    }
+  }
+
+  public static long min(long[] array, int index, long value) {
+    long old = (long) LONGS.getVolatile(array, index);
+    while (true) {
+      long found = compareAndSet(array, index, old, Math.min(old, value));
+      if (found == old) {
+        return old;
+      }
+      old = found;
+    }
+  }
+
+  public static int max(int[] array, int index, int value) {
+    int old = (int) INTS.getVolatile(array, index);
+    while (true) {
+      int found = compareAndSet(array, index, old, Math.max(old, value));
+      if (found == old) {
+        return old;
+      }
+      old = found;
+    }
+  }
+
+  public static long max(long[] array, int index, long value) {
+    long old = (long) LONGS.getVolatile(array, index);
+    while (true) {
+      long found = compareAndSet(array, index, old, Math.max(old, value));
+      if (found == old) {
+        return old;
+      }
+      old = found;
+    }
+  }
+
+  public static int compareAndSet(int[] array, int index, int expected, int value) {
+    int old = (int) INTS.compareAndExchange(array, index, expected, value);
+    if (old != expected) {
+      Thread.yield();
+    }
+    return old;
+  }
+
+  public static long compareAndSet(long[] array, int index, long expected, long value) {
+    long old = (long) LONGS.compareAndExchange(array, index, expected, value);
+    if (old != expected) {
+      Thread.yield();
+    }
+    return old;
+  }
+}

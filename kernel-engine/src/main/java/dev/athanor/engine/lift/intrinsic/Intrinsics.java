@@ -1,0 +1,190 @@
+package dev.athanor.engine.lift.intrinsic;
+
+import static dev.athanor.engine.lift.ir.Effect.CONVERGENT;
+import static dev.athanor.engine.lift.ir.Effect.NONE;
+import static dev.athanor.engine.lift.ir.Effect.WRITE;
+
+import dev.athanor.engine.lift.ir.Effect;
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Intrinsic;
+import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.SpecialRegister;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The table of Java methods that have a meaning of their own on the device: those of {@code Gpu},
+ * of {@link Math} and of the number classes. A row gives the class, the name, the types (in
+ * descriptors, {@code *} for all) and the meaning. All other static methods are inlined.
+ */
+public final class Intrinsics {
+
+  /** Internal name of the class whose methods replace those of {@link Math}. */
+  public static final String LIBRARY = "dev/athanor/engine/lift/library/KernelMath";
+
+  private static final String GPU = "dev/athanor/engine/lift/Gpu";
+  private static final Map<String, Meaning> TABLE = new HashMap<>();
+
+  private Intrinsics() {}
+
+  /** Returns the meaning of a static method; null if it has none of its own. */
+  public static @Nullable Meaning find(String owner, String name, String descriptor) {
+    var simple = owner.equals("java/lang/StrictMath") ? "java/lang/Math" : owner;
+    var exact = TABLE.get(simple + "." + name + descriptor);
+    return exact == null ? TABLE.get(simple + "." + name) : exact;
+  }
+
+  private static void gpu(String name, Meaning meaning) {
+    TABLE.put(GPU + "." + name, meaning);
+  }
+
+  private static void java(String type, String name, Meaning meaning) {
+    TABLE.put("java/lang/" + type + "." + name, meaning);
+  }
+
+  private static Meaning emits(String name, Effect effect, Intrinsic.Lowering lowering) {
+    return new Meaning.OfInstructions(new Intrinsic(name, effect, lowering));
+  }
+
+  /** Returns one instruction on the arguments. */
+  private static Meaning one(String opcode) {
+    return emits(
+        opcode,
+        NONE,
+        (out, d, a) -> {
+          var operands = new Operand[a.size() + 1];
+          operands[0] = d;
+          for (int i = 0; i < a.size(); i++) {
+            operands[i + 1] = a.get(i);
+          }
+          out.emit(opcode, operands);
+        });
+  }
+
+  static {
+    registers();
+    memory();
+    warps();
+    approximations();
+    math();
+    numbers();
+  }
+
+  private static void registers() {
+    for (var axis : new String[] {"X", "Y", "Z"}) {
+      gpu("threadIdx" + axis, register("TID_" + axis));
+      gpu("blockIdx" + axis, register("CTAID_" + axis));
+      gpu("blockDim" + axis, register("NTID_" + axis));
+      gpu("gridDim" + axis, register("NCTAID_" + axis));
+    }
+    gpu("laneId", register("LANEID"));
+    gpu("warpId", new Meaning.OfLibrary(LIBRARY));
+  }
+
+  private static Meaning register(String name) {
+    return new Meaning.OfRegister(SpecialRegister.valueOf(name));
+  }
+
+  private static void memory() {
+    for (var element : Element.values()) {
+      var word = element.word();
+      var plural = word.substring(0, 1).toUpperCase(Locale.ROOT) + word.substring(1) + "s";
+      gpu("shared" + plural, new Meaning.OfShared(element));
+      gpu("dynamicShared" + plural, new Meaning.OfDynamicShared(element));
+    }
+    for (var name : Arrays.asList("Add", "Min", "Max", "And", "Or", "Xor")) {
+      gpu("atomic" + name, new Meaning.OfAtomic(name.toLowerCase(Locale.ROOT)));
+    }
+    gpu("atomicExchange", new Meaning.OfAtomic("exch"));
+    gpu("atomicCompareAndSet", new Meaning.OfAtomic("cas"));
+    gpu("barrier", emits("barrier", WRITE, WarpLowerings::barrier));
+    gpu("warpBarrier", emits("warpBarrier", WRITE, WarpLowerings::warpBarrier));
+    gpu("memoryFence", emits("memoryFence", WRITE, (out, _, _) -> out.emit("fence.acq_rel.gpu")));
+  }
+
+  private static void warps() {
+    shuffle("shuffle", "idx");
+    shuffle("shuffleXor", "bfly");
+    shuffle("shuffleUp", "up");
+    shuffle("shuffleDown", "down");
+    gpu("ballot", emits("ballot", CONVERGENT, WarpLowerings.vote("ballot.b32")));
+    gpu("any", emits("any", CONVERGENT, WarpLowerings.vote("any.pred")));
+    gpu("all", emits("all", CONVERGENT, WarpLowerings.vote("all.pred")));
+  }
+
+  private static void shuffle(String name, String mode) {
+    gpu(name, emits(name, CONVERGENT, WarpLowerings.shuffle(mode)));
+  }
+
+  private static void approximations() {
+    gpu("fastExp", emits("fastExp", NONE, Approximations::exp));
+    gpu("fastLog", emits("fastLog", NONE, Approximations::log));
+    gpu("fastSin", one("sin.approx.f32"));
+    gpu("fastCos", one("cos.approx.f32"));
+    gpu("fastTanh", one("tanh.approx.f32"));
+    gpu("rsqrt", one("rsqrt.approx.f32"));
+    gpu("fastDivide", one("div.approx.f32"));
+  }
+
+  private static void math() {
+    for (var op : new Op[] {Op.ABS, Op.MIN, Op.MAX, Op.FMA, Op.SQRT, Op.FLOOR, Op.CEIL, Op.RINT}) {
+      java("Math", op.name().toLowerCase(Locale.ROOT), new Meaning.OfOp(op));
+    }
+    for (var name : Arrays.asList("floorMod", "floorDiv", "clamp", "signum", "round")) {
+      java("Math", name, new Meaning.OfLibrary(LIBRARY));
+    }
+    for (var name : Arrays.asList("exp", "log", "tanh", "pow")) {
+      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Exponentials"));
+    }
+    for (var name : Arrays.asList("sin", "cos")) {
+      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Trigonometry"));
+    }
+    java("Math", "multiplyHigh(JJ)J", one("mul.hi.s64"));
+    java("Math", "unsignedMultiplyHigh(JJ)J", one("mul.hi.u64"));
+    for (var type : Arrays.asList("Integer", "Long", "Float", "Double")) {
+      java(type, "sum", new Meaning.OfOp(Op.ADD));
+      java(type, "min", new Meaning.OfOp(Op.MIN));
+      java(type, "max", new Meaning.OfOp(Op.MAX));
+    }
+  }
+
+  private static void numbers() {
+    java("Float", "floatToRawIntBits", new Meaning.OfBits());
+    java("Float", "intBitsToFloat", new Meaning.OfBits());
+    java("Double", "doubleToRawLongBits", new Meaning.OfBits());
+    java("Double", "longBitsToDouble", new Meaning.OfBits());
+    java("Float", "float16ToFloat", emits("float16ToFloat", NONE, Approximations::fromHalf));
+    java("Float", "floatToFloat16", emits("floatToFloat16", NONE, Approximations::toHalf));
+    integers("Integer", "32");
+    integers("Long", "64");
+    for (var type : Arrays.asList("Integer", "Long", "Short", "Byte", "Float", "Double")) {
+      for (var name :
+          Arrays.asList(
+              "toUnsignedInt",
+              "toUnsignedLong",
+              "isNaN",
+              "isInfinite",
+              "isFinite",
+              "signum",
+              "rotateLeft",
+              "rotateRight",
+              "compare",
+              "compareUnsigned",
+              "numberOfTrailingZeros")) {
+        java(type, name, new Meaning.OfLibrary(LIBRARY));
+      }
+    }
+  }
+
+  private static void integers(String type, String bits) {
+    java(type, "bitCount", one("popc.b" + bits));
+    java(type, "numberOfLeadingZeros", one("clz.b" + bits));
+    java(type, "reverse", one("brev.b" + bits));
+    java(type, "divideUnsigned", one("div.u" + bits));
+    java(type, "remainderUnsigned", one("rem.u" + bits));
+  }
+}

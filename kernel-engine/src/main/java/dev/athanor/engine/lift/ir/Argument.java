@@ -1,0 +1,21 @@
+package dev.athanor.engine.lift.ir;
+
+/**
+ * A parameter of the Java method.
+ *
+ * @param element type of the number or of the elements; {@link Element#BYTE} for a segment
+ */
+public record Argument(String name, Kind kind, Element element) {
+
+  /** What is passed. */
+  public enum Kind {
+    SCALAR,
+    ARRAY,
+    SEGMENT
+  }
+
+  /** Returns the name of the kernel parameter that holds the array's length, or its bytes. */
+  public String lengthName() {
+    return name + "_length";
+  }
+}

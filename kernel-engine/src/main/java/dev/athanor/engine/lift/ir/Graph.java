@@ -1,0 +1,111 @@
+package dev.athanor.engine.lift.ir;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/** A kernel in SSA form: a graph of basic blocks. */
+public final class Graph {
+  private final String name;
+  private final List<Argument> arguments;
+  private final List<Integer> blockShape;
+  private final Block entry;
+  private final List<SharedVariable> shared = new ArrayList<>();
+
+  /**
+   * @param blockShape three extents; empty if the launch determines them
+   */
+  public Graph(String name, List<Argument> arguments, List<Integer> blockShape, Block entry) {
+    this.name = name;
+    this.arguments = List.copyOf(arguments);
+    this.blockShape = List.copyOf(blockShape);
+    this.entry = entry;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public List<Argument> arguments() {
+    return arguments;
+  }
+
+  public List<Integer> blockShape() {
+    return blockShape;
+  }
+
+  public Block entry() {
+    return entry;
+  }
+
+  /** Returns the shared arrays; the front end adds to them. */
+  public List<SharedVariable> shared() {
+    return shared;
+  }
+
+  /**
+   * Returns the reachable blocks in reverse postorder: each before its successors, but for loops.
+   */
+  public List<Block> blocks() {
+    var finished = new ArrayList<Block>();
+    Set<Block> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+    var pending = new ArrayList<Block>(List.of(entry));
+    while (!pending.isEmpty()) {
+      var block = pending.getLast();
+      seen.add(block);
+      // the last successor first, so that the order has the first successor first
+      var next = block.successors().reversed().stream().filter(b -> !seen.contains(b)).findFirst();
+      if (next.isPresent()) {
+        pending.add(next.get());
+      } else {
+        finished.add(pending.removeLast());
+      }
+    }
+    Collections.reverse(finished);
+    return finished;
+  }
+
+  /** Returns the edges into each reachable block. */
+  public Map<Block, List<Edge>> predecessors() {
+    var found = new LinkedHashMap<Block, List<Edge>>();
+    for (var block : blocks()) {
+      found.computeIfAbsent(block, _ -> new ArrayList<>());
+      for (var edge : block.edges()) {
+        found.computeIfAbsent(edge.target(), _ -> new ArrayList<>()).add(edge);
+      }
+    }
+    return found;
+  }
+
+  /** Returns all instructions of reachable blocks. */
+  public Stream<Value> instructions() {
+    return blocks().stream().flatMap(block -> block.body().stream());
+  }
+
+  /** Replaces values everywhere, also by values that are replaced themselves. */
+  public void replace(Map<Value, Value> replacements) {
+    if (replacements.isEmpty()) {
+      return;
+    }
+    for (var block : blocks()) {
+      block.body().forEach(value -> value.mapInputs(v -> resolve(replacements, v)));
+      block.edges().forEach(edge -> edge.arguments().replaceAll(v -> resolve(replacements, v)));
+      if (block.end() instanceof Terminator.Branch(var condition, var yes, var no)) {
+        block.setEnd(new Terminator.Branch(resolve(replacements, condition), yes, no));
+      }
+    }
+  }
+
+  private static Value resolve(Map<Value, Value> replacements, Value value) {
+    var result = value;
+    for (var next = replacements.get(result); next != null; next = replacements.get(result)) {
+      result = next;
+    }
+    return result;
+  }
+}

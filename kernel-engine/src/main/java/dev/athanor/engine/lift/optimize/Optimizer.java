@@ -1,0 +1,45 @@
+package dev.athanor.engine.lift.optimize;
+
+import dev.athanor.engine.lift.ir.Graph;
+import java.util.List;
+
+/** The passes, in order. */
+public final class Optimizer {
+  private static final List<Pass> CLEANUP =
+      List.of(
+          new RemoveTrivialParameters(),
+          new MergeBlocks(),
+          new NumberValues(),
+          new ConvertIfs(),
+          new RemoveDeadCode());
+
+  private static final int MOST_ROUNDS = 8;
+  private static final int MOST_LOOPS = 50;
+  private static final Pass UNROLL = new UnrollLoops();
+
+  private Optimizer() {}
+
+  /** Optimizes a kernel in place. */
+  public static void optimize(Graph graph) {
+    cleanUp(graph);
+    for (int loops = 0; loops < MOST_LOOPS && UNROLL.run(graph); loops++) {
+      cleanUp(graph);
+    }
+    for (var pass : List.of(new ReadOnlyLoads(), new FoldOffsets(), new RotateLoops())) {
+      pass.run(graph);
+      cleanUp(graph);
+    }
+    new HoistInvariants().run(graph);
+    cleanUp(graph);
+  }
+
+  private static void cleanUp(Graph graph) {
+    boolean changed = true;
+    for (int round = 0; changed && round < MOST_ROUNDS; round++) {
+      changed = false;
+      for (var pass : CLEANUP) {
+        changed |= pass.run(graph);
+      }
+    }
+  }
+}

@@ -1,0 +1,33 @@
+package dev.athanor.engine.lift.refusal;
+
+import dev.athanor.engine.ptx.Source;
+
+/**
+ * A method that cannot be a kernel. The message names the line, the expression and the remedy, such
+ * as {@code Saxpy.java:12: `new float[…]` allocates an array, and a GPU thread has no heap; use
+ * scalars, or Gpu.shared… for memory of the block (in saxpy)}.
+ */
+public final class LiftException extends RuntimeException {
+  private final Refusal refusal;
+  private final transient Source source;
+
+  /**
+   * @param method the name of the method that contains the line
+   * @param names the names in the refusal's sentence
+   */
+  public LiftException(Refusal refusal, Source source, String method, Object... names) {
+    super("%s: %s; %s (in %s)".formatted(source, refusal.what(names), refusal.remedy(), method));
+    this.refusal = refusal;
+    this.source = source;
+  }
+
+  /** Returns the reason. */
+  public Refusal refusal() {
+    return refusal;
+  }
+
+  /** Returns the line of Java. */
+  public Source source() {
+    return source;
+  }
+}
