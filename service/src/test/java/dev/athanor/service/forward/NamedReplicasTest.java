@@ -3,6 +3,7 @@ package dev.athanor.service.forward;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.ServiceProcess;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
@@ -23,9 +24,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -33,6 +33,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.SpringApplication;
+import org.springframework.context.ConfigurableApplicationContext;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -47,11 +49,13 @@ class NamedReplicasTest {
   private static final ApiKey.NewKey LAB = key("lab", "ops:run,tensors:read,tensors:write");
   private static final ApiKey.NewKey OTHER = key("other", "ops:run,tensors:read,tensors:write");
   private static final ApiKey.NewKey READER = key("lab", "tensors:read");
-  private static final Map<String, ServiceProcess> REPLICAS = new TreeMap<>();
+  private static final List<String> RUNNING = List.of("2", "3", "4");
+  private static final List<ConfigurableApplicationContext> CONTEXTS = new ArrayList<>();
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
   @TempDir private static Path folder;
   private static int port;
+  private static @Nullable ServiceProcess killed;
 
   private static ApiKey.NewKey key(String tenant, String scopes) {
     return ApiKey.create(new Tenant(tenant), Scope.list(scopes), new SecureRandom());
@@ -63,40 +67,52 @@ class NamedReplicasTest {
       port = socket.getLocalPort();
     }
     Files.write(folder.resolve("keys"), List.of(LAB.line(), OTHER.line(), READER.line()));
-    for (var mark : List.of("2", "3", "4")) {
-      launch(mark);
-    }
-    for (var replica : REPLICAS.values()) {
-      replica.awaitReady();
-    }
+    killed = startProcess();
+    CONTEXTS.add(startHere("2"));
+    CONTEXTS.add(startHere("3"));
+    killed.awaitReady();
   }
 
-  private static void launch(String mark) throws IOException {
-    REPLICAS.put(
-        mark,
-        new ServiceProcess(
-            "127.0.0." + mark,
-            port,
-            0,
-            folder.resolve(mark + ".log"),
-            List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-            List.of(
-                "athanor.replica=test-" + mark,
-                "athanor.forward.url=http://127.0.0.{replica}:" + port,
-                "athanor.forward.replicas=2,3,4,5",
-                "athanor.tensors.max-bytes=" + (1 << 20),
-                "athanor.security.mode=api-key",
-                "athanor.security.api-keys.file=" + folder.resolve("keys"),
-                "athanor.tuning.cache=" + folder.resolve(mark + ".json"))));
+  private static List<String> settings(String mark) {
+    return List.of(
+        "athanor.replica=test-" + mark,
+        "athanor.forward.url=http://127.0.0.{replica}:" + port,
+        "athanor.forward.replicas=2,3,4,5",
+        "athanor.tensors.max-bytes=" + (1 << 20),
+        "athanor.security.mode=api-key",
+        "athanor.security.api-keys.file=" + folder.resolve("keys"),
+        "athanor.tuning.cache=" + folder.resolve(mark + ".json"));
   }
 
-  private static ServiceProcess replica(String mark) {
-    return Objects.requireNonNull(REPLICAS.get(mark));
+  /** Starts a replica in this JVM, which takes a fraction of the time of a process. */
+  private static ConfigurableApplicationContext startHere(String mark) {
+    var options =
+        Stream.concat(
+            Stream.of(
+                "athanor.device=emulator",
+                "server.address=127.0.0." + mark,
+                "server.port=" + port,
+                "spring.grpc.server.port=0"),
+            settings(mark).stream());
+    return SpringApplication.run(
+        AthanorApplication.class, options.map(option -> "--" + option).toArray(String[]::new));
+  }
+
+  /** Starts the replica that a test kills. */
+  private static ServiceProcess startProcess() throws IOException {
+    return new ServiceProcess(
+        "127.0.0.4",
+        port,
+        0,
+        folder.resolve("4.log"),
+        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        settings("4"));
   }
 
   @AfterAll
   static void stop() {
-    REPLICAS.values().forEach(ServiceProcess::close);
+    CONTEXTS.forEach(ConfigurableApplicationContext::close);
+    Objects.requireNonNull(killed).close();
   }
 
   @AfterEach
@@ -184,7 +200,7 @@ class NamedReplicasTest {
     assertThat(stored.status()).as(stored.body().toString()).isEqualTo(201);
     assertThat(stored.list("replicas")).containsExactly("3", "4", "2");
     assertThat(stored.list("unreachable")).containsExactly("5");
-    for (var mark : REPLICAS.keySet()) {
+    for (var mark : RUNNING) {
       var copy = describe(mark);
       assertThat(copy.list("replicas")).containsExactly("3", "4", "2");
       assertThat(copy.body().path("scope").asString()).isEqualTo("a b");
@@ -201,7 +217,7 @@ class NamedReplicasTest {
   void aReplicaWithoutACopyForwards() throws Exception {
     assertThat(put("2", "", 1).list("replicas")).containsExactly("2");
 
-    for (var mark : REPLICAS.keySet()) {
+    for (var mark : RUNNING) {
       var answer = relu(mark);
       assertThat(first(answer)).isEqualTo(1);
       assertThat(answer.replica()).isEqualTo("2");
@@ -232,7 +248,7 @@ class NamedReplicasTest {
     assertThat(again.list("replicas")).containsExactly("4");
     assertThat(describe("2").status()).isEqualTo(404);
     assertThat(describe("3").status()).isEqualTo(404);
-    for (var mark : REPLICAS.keySet()) {
+    for (var mark : RUNNING) {
       assertThat(first(relu(mark))).isEqualTo(2);
     }
   }
@@ -267,7 +283,7 @@ class NamedReplicasTest {
       assertThat(answer.list("done")).isEmpty();
       assertThat(answer.list("failed")).containsExactly("5");
     }
-    for (var mark : REPLICAS.keySet()) {
+    for (var mark : RUNNING) {
       assertThat(first(relu(mark))).isEqualTo(1);
       assertThat(send(LAB, mark, "GET", "/tensors", null).body().path("tensors").size())
           .as("tensors of %s", mark)
@@ -310,7 +326,7 @@ class NamedReplicasTest {
             "the tensor of the name w is deleted on 4, 2, 3, but others may still have it; send the request again: the replica 5 cannot be reached");
     assertThat(answer.list("done")).containsExactly("4", "2", "3");
     assertThat(answer.list("failed")).containsExactly("5");
-    for (var mark : REPLICAS.keySet()) {
+    for (var mark : RUNNING) {
       assertThat(describe(mark).status()).isEqualTo(404);
     }
   }
@@ -356,18 +372,20 @@ class NamedReplicasTest {
   void theLossOfAReplicaLosesNothing() throws Exception {
     put("2", "?replicas=3", 1);
 
-    replica("4").kill();
+    var process = Objects.requireNonNull(killed);
+    process.kill();
     try {
       for (var mark : List.of("2", "3")) {
         assertThat(first(relu(mark))).isEqualTo(1);
       }
     } finally {
-      launch("4");
-      replica("4").awaitReady();
+      process = startProcess();
+      killed = process;
+      process.awaitReady();
     }
     assertThat(first(relu("4"))).as("which the new replica forwards").isEqualTo(1);
     put("4", "?replicas=3", 2);
-    for (var mark : REPLICAS.keySet()) {
+    for (var mark : RUNNING) {
       assertThat(first(relu(mark))).isEqualTo(2);
     }
   }
