@@ -429,10 +429,11 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   /** Performs a request that has no answer. */
   private static CompletableFuture<Void> perform(Runnable work) {
-    return answer(() -> {
-          work.run();
-          return true;
-        })
+    return answer(
+            () -> {
+              work.run();
+              return true;
+            })
         .thenAccept(_ -> {});
   }
 

@@ -133,8 +133,7 @@ final class LaunchedSession implements AutoCloseable {
 
   private int number(Breakpoint breakpoint) {
     synchronized (breakpointNumbers) {
-      return breakpointNumbers.computeIfAbsent(
-          breakpoint, _ -> breakpointNumbers.size() + 1);
+      return breakpointNumbers.computeIfAbsent(breakpoint, _ -> breakpointNumbers.size() + 1);
     }
   }
 
@@ -215,15 +214,15 @@ final class LaunchedSession implements AutoCloseable {
     view = null;
     try {
       var _ =
-        work.get()
-          .whenComplete((outcome, failure) -> {
-            if (failure == null) {
-              send(outcome);
-            } else {
-              view = before;
-              fail(failure);
-            }
-          });
+          work.get()
+              .whenComplete((outcome, failure) -> {
+                if (failure == null) {
+                  send(outcome);
+                } else {
+                  view = before;
+                  fail(failure);
+                }
+              });
     } catch (IllegalArgumentException | IllegalStateException e) {
       view = before;
       fail(e);

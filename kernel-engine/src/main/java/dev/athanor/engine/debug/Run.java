@@ -66,22 +66,22 @@ final class Run {
               }
             });
     Thread.ofPlatform()
-            .daemon()
-            .name("debuggee")
-            .start(() -> {
-              Ended end;
-              try {
-                goal = nextGoal();
-                debuggee.run(options, buffers::add);
-                end = new Ended(List.of(), null);
-              } catch (DeviceException.KernelFault fault) {
-                end = new Ended(fault.findings(), null);
-              } catch (RuntimeException | Error e) {
-                end = new Ended(List.of(), cancelled ? null : text(e));
-              }
-              outcome.complete(end);
-              ended.complete(end);
-            });
+        .daemon()
+        .name("debuggee")
+        .start(() -> {
+          Ended end;
+          try {
+            goal = nextGoal();
+            debuggee.run(options, buffers::add);
+            end = new Ended(List.of(), null);
+          } catch (DeviceException.KernelFault fault) {
+            end = new Ended(fault.findings(), null);
+          } catch (RuntimeException | Error e) {
+            end = new Ended(List.of(), cancelled ? null : text(e));
+          }
+          outcome.complete(end);
+          ended.complete(end);
+        });
   }
 
   private static String text(Throwable e) {

@@ -151,7 +151,10 @@ public final class StoppedState {
         .sorted()
         .map(register ->
             values(
-                warp, register.toString(), register.type().registerClass(), Objects.requireNonNull(special.get(register))))
+                warp,
+                register.toString(),
+                register.type().registerClass(),
+                Objects.requireNonNull(special.get(register))))
         .toList();
   }
 
@@ -171,8 +174,7 @@ public final class StoppedState {
         block(warp).state().registers().of(register));
   }
 
-  private LaneValues values(
-      WarpId warp, String name, RegisterClass type, Registers.Lanes lanes) {
+  private LaneValues values(WarpId warp, String name, RegisterClass type, Registers.Lanes lanes) {
     int live =
         block(warp).state().positions(warp.warp()).stream()
             .mapToInt(Position::lanes)
