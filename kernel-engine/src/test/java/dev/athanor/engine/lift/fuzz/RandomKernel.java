@@ -226,7 +226,22 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
       return simple(scope, choice);
     }
 
+    /** Returns statements that exchange two variables: in a loop, a cycle of copies. */
+    private Piece exchange(Scope scope) {
+      var one = expressions.pick(scope.assignable());
+      var others = scope.assignable().stream().filter(each -> each.word().equals(one.word()));
+      var other = expressions.pick(others.toList());
+      var saved = scope.fresh("saved");
+      return statement(
+          one.word() + " " + saved + " = " + one.name() + ";\n",
+          one.name() + " = " + other.name() + ";\n",
+          other.name() + " = " + saved + ";\n");
+    }
+
     private Piece simple(Scope scope, int choice) {
+      if (choice % 9 == 0 && !scope.assignable().isEmpty()) {
+        return exchange(scope);
+      }
       if (choice % 5 == 0) {
         return declaration(expressions.pick(List.of(Type.values())), scope, 3);
       }
