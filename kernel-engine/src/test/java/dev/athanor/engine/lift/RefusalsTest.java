@@ -90,7 +90,7 @@ class RefusalsTest {
 
   @GpuKernel
   static void monitor(int[] a) {
-    synchronized (RefusalsTest.class) {
+    synchronized (a) {
       a[0] = 1;
     }
   }
@@ -143,7 +143,7 @@ class RefusalsTest {
           print        | STATIC_OBJECT        | the constant System.out is not a number
           variable     | STATIC_FIELD         | the field RefusalsTest.counter is static but not final
           count        | FIELD_WRITE          | the field RefusalsTest.counter is written
-          monitor      | CLASS_LITERAL        | is a class literal
+          monitor      | SYNCHRONIZED         | `synchronized` needs a monitor
           list         | PARAMETER_TYPE       | the parameter a has the type List
           rows         | OBJECT_ARRAY         | a is an array of objects or arrays
           result       | RETURN_TYPE          | the kernel returns int

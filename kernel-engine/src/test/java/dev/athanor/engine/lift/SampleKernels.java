@@ -74,7 +74,7 @@ final class SampleKernels {
       squares = Math.fma(v, v, squares);
     }
     var moments = new Moments(Gpu.blockSum(sum) / columns, Gpu.blockSum(squares) / columns);
-    float scale = (float) (1 / Math.sqrt(moments.variance() + eps));
+    float scale = 1 / (float) Math.sqrt(moments.variance() + eps);
     for (int i = threadIdxX(); i < columns; i += blockDimX()) {
       y[row + i] = (x[row + i] - moments.mean()) * scale * weight[i] + bias[i];
     }

@@ -70,6 +70,10 @@ public final class Simplifier {
     if (a == b && a.type().isInteger()) {
       return Value.constant(relation.holds(0, 0));
     }
+    boolean isEquality = relation == Relation.EQ || relation == Relation.NE;
+    if (isEquality && a.is(Op.ADD) && a.input(0) == b && a.input(1).isIntegerConstant()) {
+      return Value.constant(relation.holds(a.input(1).integer(), 0));
+    }
     if (a.type().isInteger() && b.is(Op.CONSTANT)) {
       return byRange(relation, a, b);
     }

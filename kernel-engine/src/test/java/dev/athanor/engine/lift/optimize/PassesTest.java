@@ -136,7 +136,6 @@ class PassesTest {
   void shortLoopsAreUnrolled() {
     var graph = after("four", new RemoveTrivialParameters(), new MergeBlocks());
     assertThat(new UnrollLoops().run(graph)).isTrue();
-    assertThat(count(graph, Op.LOAD)).isEqualTo(5); // the copy that leaves is dead after its test
     new RemoveTrivialParameters().run(graph);
     new MergeBlocks().run(graph);
     new NumberValues().run(graph);
