@@ -94,10 +94,13 @@ final class RandomExpressions {
   private Piece leaf(Type type, Scope scope) {
     var variables = scope.of(type);
     int choice = random.nextInt(10);
-    if (choice < 6 && !variables.isEmpty()) {
+    if (choice == 9 && type != BOOLEAN && scope.isKernel()) {
+      return ofThread(type);
+    }
+    if (choice < 7 && !variables.isEmpty()) {
       return expression(type, pick(variables).name());
     }
-    if (choice < 7 && !scope.pairs().isEmpty() && type != BOOLEAN) {
+    if (choice < 8 && !scope.pairs().isEmpty() && type != BOOLEAN) {
       var pair = pick(scope.pairs());
       return switch (type) {
         case INT -> expression(type, pair, ".a()");
@@ -333,6 +336,11 @@ final class RandomExpressions {
     return scope.arrays().contains(array)
         ? expression(type, array, "[", index(scope, depth), "]")
         : leaf(type, scope);
+  }
+
+  /** Returns an element of an array of the arguments at an index that depends on the thread. */
+  Piece ofThread(Type type) {
+    return expression(type, type.array() + "[(thread + " + random.nextInt(64) + ") & 63]");
   }
 
   private Piece index(Scope scope, int depth) {

@@ -92,19 +92,23 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
                     + type.plural()
                     + "(64);\n"));
       }
-      for (var type : Type.values()) {
-        parts.add(declaration(type, scope, 1));
+      for (var type : Type.NUMBERS) {
+        var name = scope.fresh("v");
+        parts.add(statement(type.word() + " " + name + " = ", expressions.ofThread(type), ";\n"));
+        scope.add(new Variable(name, type.word(), type, true, false));
         parts.add(declaration(type, scope, 1));
       }
+      parts.add(declaration(BOOLEAN, scope, 1));
       budget = 12 + random.nextInt(20);
       parts.add(statements(scope, 3, true, List.of()));
       for (var type : Type.NUMBERS) {
-        for (int i = 0; i < 3; i++) {
-          parts.add(
-              statement(
-                  type.word() + "Results[first + " + i + "] = ",
-                  expressions.of(type, scope, 2),
-                  ";\n"));
+        int i = 0;
+        for (var variable : scope.of(type)) {
+          if (variable.assignable() && i < RESULTS / 2) {
+            parts.add(
+                statement(
+                    type.word() + "Results[first + " + i++ + "] = " + variable.name() + ";\n"));
+          }
         }
       }
       parts.add("}\n}\n");
@@ -227,7 +231,22 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
       return simple(scope, choice);
     }
 
+    /** Returns statements that exchange two variables: in a loop, a cycle of copies. */
+    private Piece exchange(Scope scope) {
+      var one = expressions.pick(scope.assignable());
+      var others = scope.assignable().stream().filter(each -> each.word().equals(one.word()));
+      var other = expressions.pick(others.toList());
+      var saved = scope.fresh("saved");
+      return statement(
+          one.word() + " " + saved + " = " + one.name() + ";\n",
+          one.name() + " = " + other.name() + ";\n",
+          other.name() + " = " + saved + ";\n");
+    }
+
     private Piece simple(Scope scope, int choice) {
+      if (choice % 9 == 0 && !scope.assignable().isEmpty()) {
+        return exchange(scope);
+      }
       if (choice % 5 == 0) {
         return declaration(expressions.pick(List.of(Type.values())), scope, 3);
       }
@@ -240,7 +259,7 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
         }
         return statement(target + " = new Pair(", value[0], ", ", value[1], ");\n");
       }
-      if (choice % 4 == 1 && !scope.arrays().isEmpty() && scope.arrays().size() > 1) {
+      if (choice % 4 == 1 && scope.isKernel()) {
         var type = expressions.number();
         var array = type.word() + "Results";
         if (random.nextInt(4) == 0 && type.isInteger()) {

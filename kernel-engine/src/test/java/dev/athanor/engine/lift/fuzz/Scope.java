@@ -72,6 +72,11 @@ final class Scope {
     return arrays;
   }
 
+  /** Returns whether this is the kernel and no helper, with all arrays and {@code thread}. */
+  boolean isKernel() {
+    return arrays.size() > 1;
+  }
+
   /** Returns the names of variables of type {@code Pair}. */
   List<String> pairs() {
     return pairs;

@@ -1,0 +1,31 @@
+package dev.athanor.engine.lift.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Shrinking keeps a property and little else. */
+class ShrinkerTest {
+
+  @Test
+  void keepsWhatTheKernelNeedsForTheProperty() {
+    try (var compiler = new MemoryCompiler()) {
+      var program = RandomKernel.of("Shrunk", 12).text();
+      assertThat(hasShuffle(program, compiler)).isTrue();
+      var small = new Shrinker(text -> hasShuffle(text, compiler), 500).shrink(program);
+      assertThat(small.size()).isLessThan(program.size() / 2);
+      assertThat(hasShuffle(small, compiler)).isTrue();
+      assertThat(small.text()).containsOnlyOnce("Gpu.shuffle").doesNotContain("for (", "while (");
+    }
+  }
+
+  private static boolean hasShuffle(Piece text, MemoryCompiler compiler) {
+    try {
+      compiler.compile(Map.of("Shrunk", text.text()));
+    } catch (IllegalArgumentException notCompiled) {
+      return false;
+    }
+    return text.text().contains("Gpu.shuffle");
+  }
+}
