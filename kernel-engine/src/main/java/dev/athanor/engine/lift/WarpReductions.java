@@ -10,6 +10,14 @@ final class WarpReductions {
 
   private WarpReductions() {}
 
+  /**
+   * Returns whether every warp has all lanes, which is a constant for blocks of declared size.
+   * Lanes without a lane above them then compute something that never reaches lane 0.
+   */
+  private static boolean hasFullWarps() {
+    return BlockReductions.threads() % LANES == 0;
+  }
+
   /** Returns the lane at a distance above this one, or this one if the warp has no such lane. */
   private static int above(int distance) {
     int lane = Gpu.laneId();
@@ -20,6 +28,10 @@ final class WarpReductions {
   static int sum(int value) {
     int sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
+      if (hasFullWarps()) {
+        sum += Gpu.shuffleDown(sum, distance);
+        continue;
+      }
       int above = above(distance);
       int other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? 0 : other;
@@ -30,7 +42,12 @@ final class WarpReductions {
   static int max(int value) {
     int max = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max = Math.max(max, Gpu.shuffle(max, above(distance)));
+      max =
+          Math.max(
+              max,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -38,7 +55,12 @@ final class WarpReductions {
   static int min(int value) {
     int min = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min = Math.min(min, Gpu.shuffle(min, above(distance)));
+      min =
+          Math.min(
+              min,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -46,6 +68,10 @@ final class WarpReductions {
   static long sum(long value) {
     long sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
+      if (hasFullWarps()) {
+        sum += Gpu.shuffleDown(sum, distance);
+        continue;
+      }
       int above = above(distance);
       long other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? 0 : other;
@@ -56,7 +82,12 @@ final class WarpReductions {
   static long max(long value) {
     long max = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max = Math.max(max, Gpu.shuffle(max, above(distance)));
+      max =
+          Math.max(
+              max,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -64,7 +95,12 @@ final class WarpReductions {
   static long min(long value) {
     long min = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min = Math.min(min, Gpu.shuffle(min, above(distance)));
+      min =
+          Math.min(
+              min,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -72,6 +108,10 @@ final class WarpReductions {
   static float sum(float value) {
     float sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
+      if (hasFullWarps()) {
+        sum += Gpu.shuffleDown(sum, distance);
+        continue;
+      }
       int above = above(distance);
       float other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? -0f : other;
@@ -82,7 +122,12 @@ final class WarpReductions {
   static float max(float value) {
     float max = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max = Math.max(max, Gpu.shuffle(max, above(distance)));
+      max =
+          Math.max(
+              max,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -90,7 +135,12 @@ final class WarpReductions {
   static float min(float value) {
     float min = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min = Math.min(min, Gpu.shuffle(min, above(distance)));
+      min =
+          Math.min(
+              min,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -98,6 +148,10 @@ final class WarpReductions {
   static double sum(double value) {
     double sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
+      if (hasFullWarps()) {
+        sum += Gpu.shuffleDown(sum, distance);
+        continue;
+      }
       int above = above(distance);
       double other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? -0d : other;
@@ -108,7 +162,12 @@ final class WarpReductions {
   static double max(double value) {
     double max = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max = Math.max(max, Gpu.shuffle(max, above(distance)));
+      max =
+          Math.max(
+              max,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -116,7 +175,12 @@ final class WarpReductions {
   static double min(double value) {
     double min = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min = Math.min(min, Gpu.shuffle(min, above(distance)));
+      min =
+          Math.min(
+              min,
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }

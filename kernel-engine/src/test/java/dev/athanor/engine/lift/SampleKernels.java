@@ -314,4 +314,27 @@ final class SampleKernels {
       out[i] = mix;
     }
   }
+
+  /** The functions of Math, in float and double; each has a column of the result. */
+  @GpuKernel(blockSize = 64)
+  static void functions(float[] in, float[] floats, double[] doubles, int n) {
+    int i = threadIdxX() + blockIdxX() * blockDimX();
+    if (i < n) {
+      float x = in[i];
+      floats[i] = (float) Math.exp(x);
+      floats[n + i] = (float) Math.log(x);
+      floats[2 * n + i] = (float) Math.sin(x);
+      floats[3 * n + i] = (float) Math.cos(x);
+      floats[4 * n + i] = (float) Math.tanh(x);
+      floats[5 * n + i] = (float) Math.pow(Math.abs(x), 1.5f);
+      floats[6 * n + i] = x % 0.75f + Math.round(x) + Math.signum(x) + (float) Math.sqrt(Math.abs(x));
+      double d = x;
+      doubles[i] = Math.exp(d);
+      doubles[n + i] = Math.log(d);
+      doubles[2 * n + i] = Math.sin(d);
+      doubles[3 * n + i] = Math.cos(d);
+      doubles[4 * n + i] = Math.tanh(d);
+      doubles[5 * n + i] = Math.floor(d) + Math.ceil(d * 3) + Math.rint(d * 5) + Math.clamp(d, -1, 1);
+    }
+  }
 }

@@ -35,6 +35,11 @@ final class Frame {
     return stack;
   }
 
+  /** Returns the number of local variables. */
+  int locals() {
+    return locals.length;
+  }
+
   @Nullable JavaValue local(int slot) {
     return locals[slot];
   }

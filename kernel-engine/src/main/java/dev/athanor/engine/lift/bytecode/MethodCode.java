@@ -14,6 +14,7 @@ import java.lang.classfile.instruction.LabelTarget;
 import java.lang.classfile.instruction.LineNumber;
 import java.lang.classfile.instruction.LocalVariable;
 import java.lang.classfile.instruction.LookupSwitchInstruction;
+import java.lang.classfile.instruction.MonitorInstruction;
 import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
@@ -76,7 +77,13 @@ final class MethodCode {
               variable.name().stringValue()));
     }
     if (!code.exceptionHandlers().isEmpty()) {
-      throw new LiftException(Refusal.TRY, lines.getFirst().source, name());
+      // javac protects the end of a synchronized block by a handler
+      var monitor =
+          lines.stream().filter(l -> l.instruction instanceof MonitorInstruction).findFirst();
+      throw new LiftException(
+          monitor.isPresent() ? Refusal.SYNCHRONIZED : Refusal.TRY,
+          monitor.orElse(lines.getFirst()).source,
+          name());
     }
     findBlocks();
   }

@@ -117,6 +117,10 @@ final class MethodTranslator {
         var theirs = other.frame.slots().get(slot);
         value = value != null && theirs != null && value.matches(theirs) ? value : null;
       }
+      if (value == null && slot >= incoming.getFirst().frame.locals()) {
+        throw new LiftException(
+            Refusal.MIXED_ARRAYS, to.source(), code.name(), "the array of a conditional expression");
+      }
       if (value != null) {
         var parameters = value.parts().map(part -> to.phi(part.type())).toList();
         block.parameters().addAll(parameters);

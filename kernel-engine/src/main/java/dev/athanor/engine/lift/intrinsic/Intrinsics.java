@@ -133,9 +133,14 @@ public final class Intrinsics {
     }
     for (var name :
         Arrays.asList(
-            "exp", "log", "sin", "cos", "tanh", "pow", "floorMod", "floorDiv", "clamp", "signum", "round",
-            "log2", "toRadians", "toDegrees")) {
+            "floorMod", "floorDiv", "clamp", "signum", "round")) {
       java("Math", name, new Meaning.OfLibrary(LIBRARY));
+    }
+    for (var name : Arrays.asList("exp", "log", "tanh", "pow")) {
+      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Exponentials"));
+    }
+    for (var name : Arrays.asList("sin", "cos")) {
+      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Trigonometry"));
     }
     java("Math", "multiplyHigh(JJ)J", one("mul.hi.s64"));
     java("Math", "unsignedMultiplyHigh(JJ)J", one("mul.hi.u64"));

@@ -18,6 +18,29 @@ public final class KernelMath {
     return (row * Gpu.blockDimX() + Gpu.threadIdxX()) >>> LANES_LOG2;
   }
 
+  /** Returns the remainder of a division that rounds to zero, exactly, as {@code %} does. */
+  public static float remainder(float x, float y) {
+    return (float) remainder((double) x, (double) y);
+  }
+
+  /** Returns the remainder of a division that rounds to zero, exactly, as {@code %} does. */
+  public static double remainder(double x, double y) {
+    double divisor = Math.abs(y);
+    double rest = Math.abs(x);
+    if (!(rest < Double.POSITIVE_INFINITY) || !(divisor > 0)) {
+      return Double.NaN;
+    }
+    while (rest >= divisor) {
+      // the largest power of two times the divisor that is at most the rest; subtraction is exact
+      double multiple = divisor;
+      while (multiple <= rest - multiple) {
+        multiple = multiple + multiple;
+      }
+      rest -= multiple;
+    }
+    return x < 0 || (x == 0 && 1 / x < 0) ? -rest : rest;
+  }
+
   public static int floorDiv(int x, int y) {
     int q = x / y;
     return (x ^ y) < 0 && q * y != x ? q - 1 : q;
@@ -28,6 +51,10 @@ public final class KernelMath {
     return (x ^ y) < 0 && q * y != x ? q - 1 : q;
   }
 
+  public static long floorDiv(long x, int y) {
+    return floorDiv(x, (long) y);
+  }
+
   public static int floorMod(int x, int y) {
     int r = x % y;
     return (r ^ y) < 0 && r != 0 ? r + y : r;
@@ -36,6 +63,10 @@ public final class KernelMath {
   public static long floorMod(long x, long y) {
     long r = x % y;
     return (r ^ y) < 0 && r != 0 ? r + y : r;
+  }
+
+  public static int floorMod(long x, int y) {
+    return (int) floorMod(x, (long) y);
   }
 
   public static int clamp(long value, int min, int max) {

@@ -1,0 +1,228 @@
+package dev.athanor.engine.lift;
+
+import static dev.athanor.engine.lift.Gpu.blockDimX;
+import static dev.athanor.engine.lift.Gpu.blockIdxX;
+import static dev.athanor.engine.lift.Gpu.threadIdxX;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.lift.intrinsic.Lowered;
+import dev.athanor.engine.lift.ir.Instructions;
+import dev.athanor.engine.ptx.Operand;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+
+/** Launches kernels on the emulator: arguments, checks, and lowered methods. */
+class LaunchesTest {
+  private static final EmulatedDevice DEVICE = new EmulatedDevice();
+
+  @AfterAll
+  static void close() {
+    DEVICE.close();
+  }
+
+  @GpuKernel(blockSize = 32)
+  static void scale(float[] x, float[] y, float by) {
+    int i = threadIdxX() + blockIdxX() * blockDimX();
+    y[i] = by * x[i];
+  }
+
+  @GpuKernel
+  static void divide(int[] x, int by) {
+    x[threadIdxX()] /= by;
+  }
+
+  @GpuKernel(blockSize = 64, name = "waits")
+  static void faultsBeforeABarrier(int[] x) {
+    int[] all = Gpu.sharedInts(64);
+    all[threadIdxX()] = x[threadIdxX()];
+    Gpu.barrier();
+    x[threadIdxX()] = all[63 - threadIdxX()];
+  }
+
+  @GpuKernel
+  static void segment(MemorySegment in, MemorySegment out, long n) {
+    long i = threadIdxX();
+    if (i < n) {
+      float value = in.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+      out.setAtIndex(ValueLayout.JAVA_DOUBLE, n - 1 - i, 2 * value);
+    }
+  }
+
+  @GpuKernel
+  static void dynamic(int[] x) {
+    int[] shared = Gpu.dynamicSharedInts();
+    shared[threadIdxX()] = x[threadIdxX()];
+    Gpu.barrier();
+    x[threadIdxX()] = shared[(threadIdxX() + 1) % shared.length];
+  }
+
+  @GpuKernel
+  static void dots(int[] a, int[] b, int[] sums) {
+    sums[threadIdxX()] = dp4a(a[threadIdxX()], b[threadIdxX()], 1000);
+  }
+
+  /** The sum of the products of four bytes, and a number. */
+  @Lowered(by = LaunchesTest.Lowerings.class, method = "dp4a")
+  static int dp4a(int a, int b, int c) {
+    int sum = c;
+    for (int i = 0; i < 32; i += 8) {
+      sum += (byte) (a >> i) * (byte) (b >> i);
+    }
+    return sum;
+  }
+
+  /** Lowerings of methods of this class. */
+  public static final class Lowerings {
+    private Lowerings() {}
+
+    public static void dp4a(Instructions out, Operand result, List<Operand> arguments) {
+      out.emit("dp4a.s32.s32", result, arguments.get(0), arguments.get(1), arguments.get(2));
+    }
+  }
+
+  @Test
+  void arraysAreCopiedAndWrittenOnesComeBack() {
+    var x = new float[64];
+    var y = new float[64];
+    x[33] = 2;
+    Kernels.of(LaunchesTest::scale).on(DEVICE).launch(2, x, y, 1.5f);
+    assertThat(y[33]).isEqualTo(3);
+    assertThat(x[33]).isEqualTo(2);
+  }
+
+  @Test
+  void buffersStayOnTheDevice() {
+    var x = new float[32];
+    x[5] = 4;
+    try (var y = DEVICE.allocate(128);
+        var z = DEVICE.allocate(128)) {
+      var scale = Kernels.of(LaunchesTest::scale).on(DEVICE);
+      scale.launch(1, x, y, 2f);
+      scale.launch(1, y, z, 2f);
+      var back = new float[32];
+      try (var stream = DEVICE.openStream()) {
+        stream.download(z, 0, MemorySegment.ofArray(back));
+        stream.synchronize();
+      }
+      assertThat(back[5]).isEqualTo(16);
+    }
+  }
+
+  @Test
+  void segmentsAreReadAndWritten() {
+    try (var arena = Arena.ofConfined()) {
+      var in = arena.allocateFrom(ValueLayout.JAVA_FLOAT, 1, 2, 3);
+      var out = arena.allocate(24);
+      Kernels.of(LaunchesTest::segment).on(DEVICE).block(Dim3.of(8)).launch(1, in, out, 3L);
+      assertThat(out.toArray(ValueLayout.JAVA_DOUBLE)).containsExactly(6, 4, 2);
+    }
+  }
+
+  @Test
+  void dynamicSharedMemoryHasTheLengthOfTheLaunch() {
+    int[] x = {1, 2, 3, 4};
+    Kernels.of(LaunchesTest::dynamic).on(DEVICE).block(Dim3.of(4)).dynamicShared(16).launch(1, x);
+    assertThat(x).containsExactly(2, 3, 4, 1);
+  }
+
+  @Test
+  void aLoweredMethodBecomesItsInstructions() {
+    int[] a = {0x01020304, 0x7F80FF01};
+    int[] b = {0x05060708, 0x80FF7F02};
+    var onDevice = new int[2];
+    var inJava = new int[2];
+    var kernel = Kernels.of(LaunchesTest::dots);
+    kernel.on(DEVICE).block(Dim3.of(2)).launch(1, a, b, onDevice);
+    kernel.inJava().block(Dim3.of(2)).launch(1, a, b, inJava);
+    assertThat(onDevice).isEqualTo(inJava);
+    assertThat(kernel.module(false).toString()).contains("dp4a.s32.s32");
+  }
+
+  @Test
+  void anIndexOutOfBoundsIsReported() {
+    var kernel = Kernels.of(LaunchesTest::scale).on(DEVICE);
+    var fault =
+        catchThrowableOfType(
+            CheckFailedException.class, () -> kernel.launch(2, new float[64], new float[60], 1f));
+    assertThat(fault.getMessage())
+        .matches(
+            "LaunchesTest\\.java:\\d+: index 6[0-3] is out of bounds for `y`, which has 60 elements, in thread \\((28|29|30|31), 0, 0\\) of block \\(1, 0, 0\\) of scale");
+    assertThat(fault.source().line()).isPositive();
+  }
+
+  @Test
+  void aDivisionByZeroIsReported() {
+    assertThatThrownBy(() ->
+            Kernels.of(LaunchesTest::divide).on(DEVICE).block(Dim3.of(1)).launch(1, new int[1], 0))
+        .isInstanceOf(CheckFailedException.class)
+        .hasMessageContaining("integer division by zero, in thread (0, 0, 0) of block (0, 0, 0)");
+  }
+
+  @Test
+  void aFaultBeforeABarrierIsReported() {
+    assertThatThrownBy(() ->
+            Kernels.of(LaunchesTest::faultsBeforeABarrier).on(DEVICE).launch(1, new int[63]))
+        .isInstanceOf(CheckFailedException.class)
+        .hasMessageContaining("index 63 is out of bounds for `x`, which has 63 elements");
+  }
+
+  @Test
+  void argumentsThatDoNotMatchAreRefused() {
+    var kernel = Kernels.of(LaunchesTest::scale).on(DEVICE);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.launch(1, new float[32], new float[32]))
+        .withMessage("scale has 3 parameters, got 2 arguments");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.launch(1, new int[32], new float[32], 1f))
+        .withMessage("`x` is float[] or a Buffer, got int[32]");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.launch(1, new float[32], null, 1f))
+        .withMessage("`y` is float[] or a Buffer, got null");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.launch(1, new float[32], new float[32], 1.0))
+        .withMessage("`by` is float, got Double");
+  }
+
+  @Test
+  void writtenMemoryIsPassedOnce() {
+    var x = new float[32];
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Kernels.of(LaunchesTest::scale).on(DEVICE).launch(1, x, x, 1f))
+        .withMessage(
+            "`x` and `y` are the same memory, and scale writes `y`; pass different arrays");
+  }
+
+  @Test
+  void blocksHaveTheDeclaredShape() {
+    var kernel = Kernels.of(LaunchesTest::scale).on(DEVICE);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.block(Dim3.of(64)))
+        .withMessage("scale declares blocks of 32x1x1 threads, got 64x1x1");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Kernels.of(LaunchesTest::divide).on(DEVICE).launch(1, new int[1], 1))
+        .withMessage("divide declares no blockSize; set one with block()");
+  }
+
+  @Test
+  void kernelsAreMethodReferences() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Kernels.of((float[] x) -> {}))
+        .withMessage(
+            "a kernel is a method reference such as Saxpy::saxpy, not a lambda expression");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Kernels.of(LaunchesTest.class, "none"))
+        .withMessageEndingWith("has 0 methods named `none`; a kernel needs exactly one");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Kernels.of(LaunchesTest::dp4a))
+        .withMessageEndingWith("LaunchesTest.dp4a is no kernel; annotate it with @GpuKernel");
+  }
+}

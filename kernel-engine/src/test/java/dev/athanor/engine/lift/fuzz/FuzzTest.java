@@ -1,0 +1,103 @@
+package dev.athanor.engine.lift.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.lift.fuzz.Comparison.Difference;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Random kernels give the same bits in plain Java and lifted on the emulator. A kernel that does
+ * not is shrunk and shown with its seed; {@code -Dathanor.fuzz.seed=…} starts with that one. There
+ * are 200 kernels, with {@code -Dathanor.sweep=true} 10,000, with {@code -Dathanor.fuzz.kernels=…}
+ * another number.
+ */
+class FuzzTest {
+  private static final int KERNELS =
+      Integer.getInteger(
+          "athanor.fuzz.kernels", Boolean.getBoolean("athanor.sweep") ? 10_000 : 200);
+  private static final long SEED = Long.getLong("athanor.fuzz.seed", 1);
+
+  /** Kernels that are compiled at once. */
+  private static final int BATCH = 50;
+
+  /** Differences after which the search ends. */
+  private static final int ENOUGH = Integer.getInteger("athanor.fuzz.differences", 3);
+
+  private static final int SHRINKING_ATTEMPTS = 2000;
+
+  private final MemoryCompiler compiler = new MemoryCompiler();
+  private final EmulatedDevice device =
+      new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL));
+  private final Comparison comparison = new Comparison(device);
+
+  @Test
+  void liftedKernelsComputeWhatPlainJavaComputes() throws ClassNotFoundException {
+    List<String> differences = new ArrayList<>();
+    Set<String> known = new HashSet<>();
+    for (int first = 0; first < KERNELS && differences.size() < ENOUGH; first += BATCH) {
+      Map<Long, RandomKernel> kernels = new LinkedHashMap<>();
+      Map<String, String> sources = new LinkedHashMap<>();
+      for (int i = first; i < Math.min(first + BATCH, KERNELS); i++) {
+        var kernel = RandomKernel.of(name(SEED + i), SEED + i);
+        kernels.put(SEED + i, kernel);
+        sources.put(name(SEED + i), kernel.text().text());
+      }
+      var loader = compiler.compile(sources);
+      for (var each : kernels.entrySet()) {
+        long seed = each.getKey();
+        var difference = comparison.compare(loader.loadClass(name(seed)), each.getValue(), seed);
+        if (difference.isPresent() && known.add(difference.get().words())) {
+          differences.add(shrunk(each.getValue(), seed, difference.get()));
+          if (differences.size() == ENOUGH) {
+            break;
+          }
+        }
+      }
+    }
+    device.close();
+    compiler.close();
+    assertThat(differences).as("differences, from seed %d", SEED).isEmpty();
+  }
+
+  private static String name(long seed) {
+    return "Random" + seed;
+  }
+
+  private String shrunk(RandomKernel kernel, long seed, Difference difference) {
+    var small =
+        new Shrinker(
+                text ->
+                    compare(kernel, text, seed)
+                        .filter(found -> found.words().equals(difference.words()))
+                        .isPresent(),
+                SHRINKING_ATTEMPTS)
+            .shrink(kernel.text());
+    return "seed %d, grid %s, block %s: %s%n%s"
+        .formatted(
+            seed,
+            kernel.grid(),
+            kernel.block(),
+            compare(kernel, small, seed).orElse(difference),
+            small.text());
+  }
+
+  private Optional<Difference> compare(RandomKernel kernel, Piece text, long seed) {
+    try {
+      var type = compiler.compile(Map.of(name(seed), text.text())).loadClass(name(seed));
+      var changed = new RandomKernel(text, kernel.grid(), kernel.block(), kernel.faults());
+      return comparison.compare(type, changed, seed);
+    } catch (IllegalArgumentException | ClassNotFoundException notCompiled) {
+      return Optional.empty();
+    }
+  }
+}

@@ -1,0 +1,133 @@
+package dev.athanor.engine.lift.library;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Random;
+import java.util.function.DoubleBinaryOperator;
+import java.util.function.DoubleUnaryOperator;
+import org.junit.jupiter.api.Test;
+
+/** Holds the functions of the library to the error bounds that their comments state. */
+class AccuracyTest {
+
+  private interface FloatFunction {
+    float apply(float x);
+  }
+
+  /** Returns the largest error in ulps over all floats with every 4099th bit pattern. */
+  private static double worst(FloatFunction function, DoubleUnaryOperator exact) {
+    double worst = 0;
+    for (long bits = 0; bits < 1L << 32; bits += 4099) {
+      float x = Float.intBitsToFloat((int) bits);
+      worst = Math.max(worst, error(function.apply(x), exact.applyAsDouble(x), x));
+    }
+    return worst;
+  }
+
+  private static double error(float got, double exact, float x) {
+    float rounded = (float) exact;
+    if (Float.isNaN(rounded) || Float.isInfinite(rounded) || Float.isInfinite(got)) {
+      boolean overflows = Math.abs(exact) > Float.MAX_VALUE * 0.999999 && Math.abs(got) > Float.MAX_VALUE * 0.999999;
+      assertThat(Float.compare(got, rounded) == 0 || overflows).as("f(%s) = %s, got %s", x, exact, got).isTrue();
+      return 0;
+    }
+    return Math.abs(got - exact) / Math.ulp(rounded);
+  }
+
+  private static double worst(DoubleUnaryOperator function, DoubleUnaryOperator exact, double range) {
+    var random = new Random(1);
+    double worst = 0;
+    for (int i = 0; i < 1_000_000; i++) {
+      double x = (random.nextDouble() * 2 - 1) * Math.scalb(range, -random.nextInt(40));
+      double want = exact.applyAsDouble(x);
+      double got = function.applyAsDouble(x);
+      if (Double.isNaN(want) || Double.isInfinite(want)) {
+        assertThat(Double.compare(got, want)).as("f(%s) = %s, got %s", x, want, got).isZero();
+      } else {
+        worst = Math.max(worst, Math.abs(got - want) / Math.ulp(want));
+      }
+    }
+    return worst;
+  }
+
+  @Test
+  void floatsAreWithinTheirBounds() {
+    assertThat(worst((FloatFunction) Exponentials::exp, StrictMath::exp)).isLessThanOrEqualTo(1.5);
+    assertThat(worst((FloatFunction) Exponentials::log, StrictMath::log)).isLessThanOrEqualTo(1.5);
+    assertThat(worst((FloatFunction) Exponentials::tanh, StrictMath::tanh)).isLessThanOrEqualTo(3);
+    assertThat(worst((FloatFunction) Trigonometry::sin, StrictMath::sin)).isLessThanOrEqualTo(2);
+    assertThat(worst((FloatFunction) Trigonometry::cos, StrictMath::cos)).isLessThanOrEqualTo(2);
+  }
+
+  @Test
+  void doublesAreWithinTheirBounds() {
+    assertThat(worst((DoubleUnaryOperator) Exponentials::exp, StrictMath::exp, 760)).isLessThanOrEqualTo(2);
+    assertThat(worst((DoubleUnaryOperator) Exponentials::log, StrictMath::log, 1e300)).isLessThanOrEqualTo(2);
+    assertThat(worst((DoubleUnaryOperator) Exponentials::tanh, StrictMath::tanh, 30)).isLessThanOrEqualTo(4);
+    double absolute = 0;
+    var random = new Random(2);
+    for (int i = 0; i < 1_000_000; i++) {
+      double x = (random.nextDouble() * 2 - 1) * Math.scalb(0x1p20, -random.nextInt(40));
+      absolute = Math.max(absolute, Math.abs(Trigonometry.sin(x) - StrictMath.sin(x)));
+      absolute = Math.max(absolute, Math.abs(Trigonometry.cos(x) - StrictMath.cos(x)));
+    }
+    assertThat(absolute).isLessThanOrEqualTo(0x1p-52);
+  }
+
+  @Test
+  void powersAreWithinTheirBound() {
+    var random = new Random(3);
+    double[] special = {0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, Double.NaN, 1e300, -1e-300};
+    DoubleBinaryOperator pow = Exponentials::pow;
+    for (double x : special) {
+      for (double y : special) {
+        double want = StrictMath.pow(x, y);
+        double got = pow.applyAsDouble(x, y);
+        assertThat(got == want || Double.isNaN(got) && Double.isNaN(want) || Math.abs(got - want) <= 1e-12 * Math.abs(want)).as("pow(%s, %s) = %s, got %s", x, y, want, got).isTrue();
+      }
+    }
+    for (int i = 0; i < 1_000_000; i++) {
+      float x = Math.scalb(random.nextFloat(), random.nextInt(40) - 20);
+      float y = (random.nextFloat() - 0.5f) * 8;
+      assertThat(error(Exponentials.pow(x, y), StrictMath.pow(x, y), x)).as("pow(%s, %s)", x, y).isLessThanOrEqualTo(1);
+    }
+  }
+
+  @Test
+  void remaindersAreExact() {
+    var random = new Random(4);
+    double[] special = {0, -0.0, 1, -1, 5.5, -5.5, 1e300, Double.MIN_VALUE, Double.MAX_VALUE, Double.POSITIVE_INFINITY, Double.NaN};
+    for (double x : special) {
+      for (double y : special) {
+        assertThat(Double.compare(KernelMath.remainder(x, y), x % y)).as("%s %% %s", x, y).isZero();
+        assertThat(Float.compare(KernelMath.remainder((float) x, (float) y), (float) x % (float) y)).as("%s %% %s", (float) x, (float) y).isZero();
+      }
+    }
+    for (int i = 0; i < 10_000; i++) {
+      double x = random.nextGaussian() * 1e6;
+      double y = random.nextGaussian();
+      assertThat(KernelMath.remainder(x, y)).isEqualTo(x % y);
+    }
+  }
+
+  @Test
+  void numbersAreRoundedAsInJava() {
+    float[] values = {0, -0.5f, 0.5f, 0.49999997f, 1.5f, -1.5f, -2.5f, 8388609f, 3e9f, -3e9f, Float.NaN};
+    for (float x : values) {
+      assertThat(KernelMath.round(x)).as("round(%s)", x).isEqualTo(Math.round(x));
+      assertThat(KernelMath.round((double) x)).as("round(%s)", x).isEqualTo(Math.round((double) x));
+    }
+    for (int x = -30; x <= 30; x++) {
+      for (int y = -7; y <= 7; y++) {
+        if (y != 0) {
+          assertThat(KernelMath.floorMod(x, y)).isEqualTo(Math.floorMod(x, y));
+          assertThat(KernelMath.floorDiv((long) x, y)).isEqualTo(Math.floorDiv((long) x, y));
+        }
+      }
+      assertThat(KernelMath.numberOfTrailingZeros(x)).isEqualTo(Integer.numberOfTrailingZeros(x));
+      assertThat(KernelMath.signum(x)).isEqualTo(Integer.signum(x));
+      assertThat(KernelMath.rotateLeft(x, 5)).isEqualTo(Integer.rotateLeft(x, 5));
+      assertThat(KernelMath.compareUnsigned(x, 3)).isEqualTo(Integer.compareUnsigned(x, 3));
+    }
+  }
+}

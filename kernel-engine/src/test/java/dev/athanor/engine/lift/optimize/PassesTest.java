@@ -1,0 +1,179 @@
+package dev.athanor.engine.lift.optimize;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.lift.Gpu;
+import dev.athanor.engine.lift.bytecode.Lifter;
+import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.Graph;
+import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.lift.ir.Terminator;
+import dev.athanor.engine.lift.ir.Value;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Runs each pass on a small method, and looks at what is left. */
+class PassesTest {
+
+  private static Graph lift(String name, boolean checked) {
+    var method =
+        Arrays.stream(PassesTest.class.getDeclaredMethods())
+            .filter(m -> m.getName().equals(name))
+            .findFirst()
+            .orElseThrow();
+    return Lifter.lift(method, name, List.of(), checked);
+  }
+
+  /** Lifts a method, and runs passes in order. */
+  private static Graph after(String name, Pass... passes) {
+    var graph = lift(name, false);
+    for (var pass : passes) {
+      pass.run(graph);
+    }
+    return graph;
+  }
+
+  private static long count(Graph graph, Op op) {
+    return graph.instructions().filter(value -> value.is(op)).count();
+  }
+
+  private static long branches(Graph graph) {
+    return graph.blocks().stream().filter(b -> b.end() instanceof Terminator.Branch).count();
+  }
+
+  private static int parameters(Graph graph) {
+    return graph.blocks().stream().mapToInt(block -> block.parameters().size()).sum();
+  }
+
+  static void counted(int[] a, int n) {
+    for (int i = 0; i < n; i++) {
+      a[i] = n;
+    }
+  }
+
+  @Test
+  void parametersThatNeverChangeAreRemoved() {
+    var before = lift("counted", false);
+    assertThat(parameters(before)).isEqualTo(4); // pointer, length, n, i
+    assertThat(parameters(after("counted", new RemoveTrivialParameters()))).isEqualTo(1);
+  }
+
+  static void twice(int[] a, int i, int j) {
+    a[i * j + 1] = a[i * j + 2] + a[i * j + 1];
+  }
+
+  @Test
+  void equalValuesAreComputedOnce() {
+    assertThat(count(lift("twice", false), Op.MUL)).isEqualTo(3);
+    var graph = after("twice", new NumberValues());
+    assertThat(count(graph, Op.MUL)).isOne();
+    assertThat(count(graph, Op.ADDRESS)).isEqualTo(2);
+  }
+
+  @Test
+  void literalsOfIndicesBecomeOffsets() {
+    var graph = after("twice", new NumberValues(), new FoldOffsets(), new NumberValues(), new RemoveDeadCode());
+    assertThat(count(graph, Op.ADDRESS)).isOne();
+    assertThat(graph.instructions().filter(v -> v.is(Op.LOAD)).map(v -> v.attribute(Access.class).offset()))
+        .containsExactlyInAnyOrder(4L, 8L);
+  }
+
+  @Test
+  void equalChecksAreMadeOnce() {
+    var graph = lift("twice", true);
+    assertThat(count(graph, Op.CHECK)).isEqualTo(3);
+    new NumberValues().run(graph);
+    assertThat(count(graph, Op.CHECK)).isEqualTo(2);
+  }
+
+  static void unused(int[] a, int i) {
+    int x = a[i];
+    a[0] = i;
+    int y = x * i;
+  }
+
+  @Test
+  void deadCodeIsRemoved() {
+    var graph = after("unused", new RemoveDeadCode());
+    assertThat(count(graph, Op.MUL) + count(graph, Op.LOAD)).isZero();
+    assertThat(count(graph, Op.STORE)).isOne();
+  }
+
+  static void select(int[] a, int i) {
+    a[0] = i > 3 ? i + 1 : -i;
+  }
+
+  @Test
+  void smallArmsAreSelected() {
+    var graph = after("select", new RemoveTrivialParameters(), new ConvertIfs(), new MergeBlocks());
+    assertThat(branches(graph)).isZero();
+    assertThat(count(graph, Op.SELECT)).isOne();
+  }
+
+  static void both(int[] a, int i, int j) {
+    if (i > 3 && j < 4) {
+      a[0] = 1;
+    }
+  }
+
+  @Test
+  void conditionsAreJoined() {
+    var graph = after("both", new RemoveTrivialParameters(), new MergeBlocks(), new ConvertIfs());
+    assertThat(branches(graph)).isOne();
+    assertThat(count(graph, Op.AND)).isOne();
+  }
+
+  static void four(float[] a, float[] b) {
+    float sum = 0;
+    for (int i = 0; i < 8; i += 2) {
+      sum += a[i];
+    }
+    b[0] = sum;
+  }
+
+  @Test
+  void shortLoopsAreUnrolled() {
+    var graph = after("four", new RemoveTrivialParameters(), new MergeBlocks());
+    assertThat(new UnrollLoops().run(graph)).isTrue();
+    new RemoveTrivialParameters().run(graph);
+    new MergeBlocks().run(graph);
+    new NumberValues().run(graph);
+    assertThat(graph.blocks()).hasSize(1);
+    assertThat(count(graph, Op.LOAD)).isEqualTo(4);
+  }
+
+  static void invariant(float[] a, float[] weight, int row, int n) {
+    for (int i = Gpu.threadIdxX(); i < n; i += 32) {
+      a[i] *= weight[row * 7];
+    }
+  }
+
+  @Test
+  void loopsTestAtTheirEndAndInvariantsLeaveThem() {
+    var graph = after("invariant", new RemoveTrivialParameters(), new MergeBlocks(), new ReadOnlyLoads(), new RotateLoops(), new RemoveTrivialParameters(), new MergeBlocks(), new NumberValues(), new RemoveDeadCode());
+    var loop = Loop.of(graph, new Dominators(graph)).getFirst();
+    assertThat(loop.blocks()).hasSize(1);
+    assertThat(loads(loop)).isEqualTo(2);
+    new HoistInvariants().run(graph);
+    loop = Loop.of(graph, new Dominators(graph)).getFirst();
+    assertThat(loads(loop)).isOne();
+    assertThat(loop.values()).noneMatch(value -> value.is(Op.MUL) && value.type().isInteger());
+  }
+
+  private static long loads(Loop loop) {
+    return loop.values().stream().filter(value -> value.is(Op.LOAD)).count();
+  }
+
+  @Test
+  void onlyArraysThatAreNeverWrittenAreReadOnly() {
+    var graph = after("invariant", new ReadOnlyLoads());
+    assertThat(WrittenArrays.of(graph).names()).containsExactly("a");
+    assertThat(graph.instructions().filter(v -> v.is(Op.LOAD)).map(PassesTest::isReadOnly))
+        .containsExactlyInAnyOrder(true, false);
+  }
+
+  private static boolean isReadOnly(Value load) {
+    return load.attribute(Access.class).readOnly();
+  }
+}
