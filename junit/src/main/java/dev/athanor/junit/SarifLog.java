@@ -1,0 +1,197 @@
+package dev.athanor.junit;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.JsonNodeFactory;
+import tools.jackson.databind.node.ObjectNode;
+
+/**
+ * The findings of a run of tests, written as SARIF 2.1.0 when the run ends. A finding that several
+ * invocations share is one result, with the first of them as its reproduction.
+ */
+final class SarifLog implements AutoCloseable {
+  private static final Namespace NAMESPACE = Namespace.create(SarifLog.class);
+  private static final String SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
+  private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
+
+  private final Path file;
+  private final Path project;
+  private final Map<Key, Result> results = new LinkedHashMap<>();
+  private @Nullable SourceFiles sources;
+
+  /** What invocations share that have the same finding. */
+  private record Key(String test, String rule, List<String> places) {}
+
+  private static final class Result {
+    final Finding finding;
+    final Configuration first;
+    final String test;
+    final Class<?> testClass;
+    int times;
+
+    Result(Finding finding, Configuration first, String test, Class<?> testClass) {
+      this.finding = finding;
+      this.first = first;
+      this.test = test;
+      this.testClass = testClass;
+    }
+  }
+
+  SarifLog(Path file, Path project) {
+    this.file = file;
+    this.project = project;
+  }
+
+  /** Returns the log of the run that a test belongs to. */
+  static SarifLog of(ExtensionContext context) {
+    return context
+        .getRoot()
+        .getStore(NAMESPACE)
+        .computeIfAbsent(
+            SarifLog.class,
+            _ -> {
+              var path = context.getConfigurationParameter(GpuTest.SARIF);
+              return new SarifLog(
+                  ofFork(
+                      Path.of(path.orElse(GpuTest.DEFAULT_SARIF)),
+                      System.getProperty("surefire.forkNumber")),
+                  Path.of(""));
+            },
+            SarifLog.class);
+  }
+
+  /**
+   * Returns the path for one of several JVMs of Surefire, which would overwrite each other's file:
+   * {@code athanor-2.sarif} for the second.
+   */
+  static Path ofFork(Path path, @Nullable String number) {
+    if (number == null || number.equals("1")) {
+      return path;
+    }
+    var name = path.getFileName().toString();
+    int dot = name.lastIndexOf('.');
+    return path.resolveSibling(
+        dot < 0
+            ? name + "-" + number
+            : name.substring(0, dot) + "-" + number + name.substring(dot));
+  }
+
+  synchronized void add(Finding finding, Configuration configuration, ExtensionContext context) {
+    var test = TestNames.of(context);
+    var places = finding.places().stream().map(place -> place.source().toString()).toList();
+    results
+        .computeIfAbsent(
+            new Key(test, finding.rule(), places),
+            _ -> new Result(finding, configuration, test, context.getRequiredTestClass()))
+        .times++;
+  }
+
+  /** Writes the file. */
+  @Override
+  public synchronized void close() {
+    try {
+      var directory = file.toAbsolutePath().getParent();
+      if (directory != null) {
+        Files.createDirectories(directory);
+      }
+      JsonMapper.builder().build().writerWithDefaultPrettyPrinter().writeValue(file, json());
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot write " + file, e);
+    }
+  }
+
+  private ObjectNode json() {
+    var log = JSON.objectNode().put("$schema", SCHEMA).put("version", "2.1.0");
+    var run = log.putArray("runs").addObject();
+    var driver = run.putObject("tool").putObject("driver").put("name", "Athanor");
+    run.put("columnKind", "utf16CodeUnits");
+    var descriptions = new TreeMap<String, String>();
+    results
+        .values()
+        .forEach(result -> descriptions.put(result.finding.rule(), result.finding.description()));
+    var rules = driver.putArray("rules");
+    descriptions.forEach((id, description) -> {
+      var rule = rules.addObject().put("id", id);
+      for (var member : List.of("shortDescription", "fullDescription", "help")) {
+        rule.putObject(member).put("text", description);
+      }
+      rule.putObject("defaultConfiguration").put("level", "error");
+    });
+    var ids = new ArrayList<>(descriptions.keySet());
+    var array = run.putArray("results");
+    results.values().forEach(result -> array.add(json(result, ids)));
+    return log;
+  }
+
+  private ObjectNode json(Result result, List<String> ids) {
+    var finding = result.finding;
+    var json =
+        JSON.objectNode()
+            .put("ruleId", finding.rule())
+            .put("ruleIndex", ids.indexOf(finding.rule()))
+            .put("level", "error");
+    json.putObject("message")
+        .put(
+            "text",
+            "%s (test %s on %s)".formatted(finding.text(), result.test, result.first.name()));
+    var places = finding.places();
+    json.putArray("locations").add(location(places.getFirst(), result));
+    var related = json.putArray("relatedLocations");
+    for (int i = 0; i < places.size(); i++) {
+      var place = location(places.get(i), result).put("id", i + 1);
+      place.putObject("message").put("text", places.get(i).text());
+      related.add(place);
+    }
+    json.put("occurrenceCount", result.times);
+    var properties = json.putObject("properties").put("test", result.test);
+    new TreeMap<>(result.first.properties())
+        .forEach((name, value) -> properties.putPOJO(name, value));
+    return json;
+  }
+
+  private ObjectNode location(Finding.Place place, Result result) {
+    var source = place.source();
+    boolean isKnown = source.line() > 0;
+    // The line is unknown for generated instructions; the test is then the best place.
+    var file = isKnown ? source.file() : testFile(result.testClass);
+    var location = JSON.objectNode();
+    var physical = location.putObject("physicalLocation");
+    physical
+        .putObject("artifactLocation")
+        .put("uri", sources().uri(file, result.testClass))
+        .put("uriBaseId", "%SRCROOT%");
+    var region = physical.putObject("region").put("startLine", isKnown ? source.line() : 1);
+    if (isKnown && source.column() > 0) {
+      region.put("startColumn", source.column());
+    }
+    return location;
+  }
+
+  private static String testFile(Class<?> test) {
+    var outermost = test;
+    for (var outer = test.getEnclosingClass(); outer != null; outer = outer.getEnclosingClass()) {
+      outermost = outer;
+    }
+    return outermost.getSimpleName() + ".java";
+  }
+
+  private SourceFiles sources() {
+    var known = sources;
+    if (known == null) {
+      known = new SourceFiles(project);
+      sources = known;
+    }
+    return known;
+  }
+}
