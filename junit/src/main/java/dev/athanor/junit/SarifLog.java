@@ -8,7 +8,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
@@ -30,21 +32,28 @@ final class SarifLog implements AutoCloseable {
   private final Map<Key, Result> results = new LinkedHashMap<>();
   private @Nullable SourceFiles sources;
 
-  /** What invocations share that have the same finding. */
-  private record Key(String test, String rule, List<String> places) {}
+  /** A source line, as SARIF names it. Column 0 is unknown. */
+  private record Location(String uri, int line, int column, String text) {
+    String position() {
+      return uri + ":" + line;
+    }
+  }
+
+  /** What the occurrences of one finding share. A race may be seen from either side. */
+  private record Key(String rule, Set<String> positions) {}
 
   private static final class Result {
     final Finding finding;
+    final List<Location> locations;
     final Configuration first;
     final String test;
-    final Class<?> testClass;
     int times;
 
-    Result(Finding finding, Configuration first, String test, Class<?> testClass) {
+    Result(Finding finding, List<Location> locations, Configuration first, String test) {
       this.finding = finding;
+      this.locations = locations;
       this.first = first;
       this.test = test;
-      this.testClass = testClass;
     }
   }
 
@@ -88,13 +97,36 @@ final class SarifLog implements AutoCloseable {
   }
 
   synchronized void add(Finding finding, Configuration configuration, ExtensionContext context) {
-    var test = TestNames.of(context);
-    var places = finding.places().stream().map(place -> place.source().toString()).toList();
+    var testClass = context.getRequiredTestClass();
+    var locations = finding.places().stream().map(place -> location(place, testClass)).toList();
+    var positions = locations.stream().map(Location::position).collect(Collectors.toSet());
     results
         .computeIfAbsent(
-            new Key(test, finding.rule(), places),
-            _ -> new Result(finding, configuration, test, context.getRequiredTestClass()))
+            new Key(finding.rule(), positions),
+            _ -> new Result(finding, locations, configuration, TestNames.of(context)))
         .times++;
+  }
+
+  private Location location(Finding.Place place, Class<?> test) {
+    var source = place.source();
+    var known = sources;
+    if (known == null) {
+      known = new SourceFiles(project);
+      sources = known;
+    }
+    // The line is unknown for generated instructions; the test is then the best place.
+    return source.line() > 0
+        ? new Location(
+            known.uri(source.file(), test), source.line(), source.column(), place.text())
+        : new Location(known.uri(fileOf(test), test), 1, 0, place.text());
+  }
+
+  private static String fileOf(Class<?> test) {
+    var outermost = test;
+    for (var outer = test.getEnclosingClass(); outer != null; outer = outer.getEnclosingClass()) {
+      outermost = outer;
+    }
+    return outermost.getSimpleName() + ".java";
   }
 
   /** Writes the file. */
@@ -134,7 +166,7 @@ final class SarifLog implements AutoCloseable {
     return log;
   }
 
-  private ObjectNode json(Result result, List<String> ids) {
+  private static ObjectNode json(Result result, List<String> ids) {
     var finding = result.finding;
     var json =
         JSON.objectNode()
@@ -145,13 +177,12 @@ final class SarifLog implements AutoCloseable {
         .put(
             "text",
             "%s (test %s on %s)".formatted(finding.text(), result.test, result.first.name()));
-    var places = finding.places();
-    json.putArray("locations").add(location(places.getFirst(), result));
+    json.putArray("locations").add(json(result.locations.getFirst()));
     var related = json.putArray("relatedLocations");
-    for (int i = 0; i < places.size(); i++) {
-      var place = location(places.get(i), result).put("id", i + 1);
-      place.putObject("message").put("text", places.get(i).text());
-      related.add(place);
+    for (int i = 0; i < result.locations.size(); i++) {
+      var location = json(result.locations.get(i)).put("id", i + 1);
+      location.putObject("message").put("text", result.locations.get(i).text());
+      related.add(location);
     }
     json.put("occurrenceCount", result.times);
     var properties = json.putObject("properties").put("test", result.test);
@@ -160,38 +191,17 @@ final class SarifLog implements AutoCloseable {
     return json;
   }
 
-  private ObjectNode location(Finding.Place place, Result result) {
-    var source = place.source();
-    boolean isKnown = source.line() > 0;
-    // The line is unknown for generated instructions; the test is then the best place.
-    var file = isKnown ? source.file() : testFile(result.testClass);
-    var location = JSON.objectNode();
-    var physical = location.putObject("physicalLocation");
+  private static ObjectNode json(Location location) {
+    var json = JSON.objectNode();
+    var physical = json.putObject("physicalLocation");
     physical
         .putObject("artifactLocation")
-        .put("uri", sources().uri(file, result.testClass))
+        .put("uri", location.uri())
         .put("uriBaseId", "%SRCROOT%");
-    var region = physical.putObject("region").put("startLine", isKnown ? source.line() : 1);
-    if (isKnown && source.column() > 0) {
-      region.put("startColumn", source.column());
+    var region = physical.putObject("region").put("startLine", location.line());
+    if (location.column() > 0) {
+      region.put("startColumn", location.column());
     }
-    return location;
-  }
-
-  private static String testFile(Class<?> test) {
-    var outermost = test;
-    for (var outer = test.getEnclosingClass(); outer != null; outer = outer.getEnclosingClass()) {
-      outermost = outer;
-    }
-    return outermost.getSimpleName() + ".java";
-  }
-
-  private SourceFiles sources() {
-    var known = sources;
-    if (known == null) {
-      known = new SourceFiles(project);
-      sources = known;
-    }
-    return known;
+    return json;
   }
 }

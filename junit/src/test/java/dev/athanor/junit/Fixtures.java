@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Report;
@@ -82,6 +81,38 @@ final class Fixtures {
     }
   }
 
+  static class InvalidLaunches {
+    @GpuTest(schedules = Schedule.CONVERGING, timings = AsyncTiming.LAZY, gpu = false)
+    void invalid(Launcher launcher) {
+      MESSAGES.clear();
+      reject(() -> launcher.ptx("missing.ptx"));
+      reject(() -> launcher.ptx("two.ptx"));
+      reject(() -> launcher.ptx("two.ptx", "third"));
+      reject(() -> launcher.ptx("two.ptx", "first").launch(1, new long[1]));
+      reject(() -> launcher.ptx("two.ptx", "first").launch(1, new long[1], "7"));
+      reject(() -> launcher.ptx("two.ptx", "first").launch(1, new long[1], null));
+    }
+
+    private static void reject(Runnable call) {
+      try {
+        call.run();
+        MESSAGES.add("accepted");
+      } catch (IllegalArgumentException e) {
+        MESSAGES.add(e.getMessage());
+      }
+    }
+  }
+
+  /** Messages of the last run of {@link InvalidLaunches}. */
+  static final List<String> MESSAGES = new ArrayList<>();
+
+  static class InvalidCuda {
+    @GpuTest(schedules = Schedule.CONVERGING, timings = AsyncTiming.LAZY, gpu = false)
+    void invalid(Launcher launcher) {
+      launcher.cuda("invalid.cu");
+    }
+  }
+
   static class RacyBefore {
     @BeforeEach
     void race(Launcher launcher) {
@@ -101,10 +132,13 @@ final class Fixtures {
               fault ->
                   assertThat(fault.findings())
                       .extracting(Report::kind)
-                      .containsOnly(Report.Kind.RACE_IN_BLOCK));
+                      .contains(Report.Kind.RACE_IN_BLOCK));
     }
 
-    @GpuTest(ignored = Report.Kind.RACE_IN_BLOCK, gpu = false)
+    @GpuTest(
+        schedules = Schedule.CONVERGING,
+        ignored = Report.Kind.RACE_IN_BLOCK,
+        gpu = false)
     void ignoredRace(Launcher launcher) {
       launcher.ptx("reverse.ptx").launch(1, (Object) new int[64]);
     }
@@ -132,14 +166,16 @@ final class Fixtures {
     }
   }
 
-  static class ForeignKernels {
-    @GpuTest
+  static class RightCuda {
+    @GpuTest(targets = {"sm_80", "sm_90a"})
     void cuda(Launcher launcher) {
       var y = new float[] {1, 2, 3};
       launcher.cuda("saxpy.cu", "saxpy").block(32).launch(1, new float[] {1, 1, 1}, y, 2f, 3);
       assertThat(y).containsExactly(3, 4, 5);
     }
+  }
 
+  static class RightPtx {
     @GpuTest
     void ptx(Launcher launcher) {
       var y = new long[1];
@@ -156,7 +192,7 @@ final class Fixtures {
               k -> {
                 var y = k.pointer("y", Type.F32);
                 var i = k.thread();
-                var one = (Real) y.load(i);
+                var one = y.load(i).widen();
                 y.store(i, one.plus(one));
               });
       var y = new float[32];
