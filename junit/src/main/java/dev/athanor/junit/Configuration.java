@@ -134,8 +134,7 @@ sealed interface Configuration {
       for (var schedule : annotation.schedules()) {
         for (var timing : annotation.timings()) {
           for (long seed : annotation.seeds()) {
-            var one =
-                new Emulated(target, schedule, timing, seed, annotation.sanitize(), ignored);
+            var one = new Emulated(target, schedule, timing, seed, annotation.sanitize(), ignored);
             all.add(one);
             if (!one.isRandom()) {
               break;

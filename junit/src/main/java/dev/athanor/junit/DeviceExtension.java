@@ -38,7 +38,9 @@ record DeviceExtension(Configuration configuration)
     }
   }
 
-  /** Gives constructors the context of the invocation too, so that its device is closed after it. */
+  /**
+   * Gives constructors the context of the invocation too, so that its device is closed after it.
+   */
   @Override
   public ExtensionContextScope getTestInstantiationExtensionContextScope(ExtensionContext root) {
     return ExtensionContextScope.TEST_METHOD;

@@ -59,8 +59,7 @@ record FindingsExtension(Configuration configuration)
     var lines = new ArrayList<String>();
     lines.add(
         "%d finding%s on %s:"
-            .formatted(
-                findings.size(), findings.size() == 1 ? "" : "s", configuration.name()));
+            .formatted(findings.size(), findings.size() == 1 ? "" : "s", configuration.name()));
     for (var finding : findings) {
       log.add(finding, configuration, context);
       lines.add(finding.rule() + ": " + finding.text());

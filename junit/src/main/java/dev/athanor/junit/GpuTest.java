@@ -19,8 +19,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *
  * <p>The method is invoked on the emulator once for each combination of target, schedule, timing
  * and seed, and once on the first GPU. Without a GPU that invocation is skipped, with the reason.
- * Combinations without random choices run with the first seed only. The emulator runs one block at a
- * time, so an invocation does the same each time.
+ * Combinations without random choices run with the first seed only. The emulator runs one block at
+ * a time, so an invocation does the same each time.
  *
  * <p>A launch with findings of the sanitizer throws {@link
  * dev.athanor.engine.device.DeviceException.KernelFault}. If the test does not catch it, the test

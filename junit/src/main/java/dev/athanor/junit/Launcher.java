@@ -11,8 +11,8 @@ import org.opentest4j.TestAbortedException;
 
 /**
  * Launches kernels on the device of a {@link GpuTest} with arrays as arguments: kernels of the
- * kernel builder, of PTX files, and of CUDA C++ files. For kernels that are Java methods, use {@code
- * Kernels.of(…).on(device)}.
+ * kernel builder, of PTX files, and of CUDA C++ files. For kernels that are Java methods, use
+ * {@code Kernels.of(…).on(device)}.
  */
 public final class Launcher {
   private final Device device;

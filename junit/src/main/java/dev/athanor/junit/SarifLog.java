@@ -100,8 +100,7 @@ final class SarifLog implements AutoCloseable {
     var testClass = context.getRequiredTestClass();
     var locations = finding.places().stream().map(place -> location(place, testClass)).toList();
     var positions = locations.stream().map(Location::position).collect(Collectors.toSet());
-    results
-        .computeIfAbsent(
+    results.computeIfAbsent(
             new Key(finding.rule(), positions),
             _ -> new Result(finding, locations, configuration, TestNames.of(context)))
         .times++;
@@ -116,8 +115,7 @@ final class SarifLog implements AutoCloseable {
     }
     // The line is unknown for generated instructions; the test is then the best place.
     return source.line() > 0
-        ? new Location(
-            known.uri(source.file(), test), source.line(), source.column(), place.text())
+        ? new Location(known.uri(source.file(), test), source.line(), source.column(), place.text())
         : new Location(known.uri(fileOf(test), test), 1, 0, place.text());
   }
 
@@ -194,10 +192,7 @@ final class SarifLog implements AutoCloseable {
   private static ObjectNode json(Location location) {
     var json = JSON.objectNode();
     var physical = json.putObject("physicalLocation");
-    physical
-        .putObject("artifactLocation")
-        .put("uri", location.uri())
-        .put("uriBaseId", "%SRCROOT%");
+    physical.putObject("artifactLocation").put("uri", location.uri()).put("uriBaseId", "%SRCROOT%");
     var region = physical.putObject("region").put("startLine", location.line());
     if (location.column() > 0) {
       region.put("startColumn", location.column());

@@ -19,8 +19,8 @@ import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
- * The source files of a project, by name. Class files and PTX know no more than the name of a source
- * file, while SARIF needs its path in the repository.
+ * The source files of a project, by name. Class files and PTX know no more than the name of a
+ * source file, while SARIF needs its path in the repository.
  */
 final class SourceFiles {
   private static final Set<String> OUTPUTS = Set.of("target", "build", "node_modules");

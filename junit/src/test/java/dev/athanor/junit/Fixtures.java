@@ -63,7 +63,10 @@ final class Fixtures {
   }
 
   static class Racy {
-    @GpuTest(schedules = {Schedule.CONVERGING, Schedule.ONE_BY_ONE}, timings = AsyncTiming.LAZY, gpu = false)
+    @GpuTest(
+        schedules = {Schedule.CONVERGING, Schedule.ONE_BY_ONE},
+        timings = AsyncTiming.LAZY,
+        gpu = false)
     void java(Device device) {
       Kernels.of(SampleKernels::reverse).on(device).launch(1, (Object) new int[64]);
     }
@@ -135,10 +138,7 @@ final class Fixtures {
                       .contains(Report.Kind.RACE_IN_BLOCK));
     }
 
-    @GpuTest(
-        schedules = Schedule.CONVERGING,
-        ignored = Report.Kind.RACE_IN_BLOCK,
-        gpu = false)
+    @GpuTest(schedules = Schedule.CONVERGING, ignored = Report.Kind.RACE_IN_BLOCK, gpu = false)
     void ignoredRace(Launcher launcher) {
       launcher.ptx("reverse.ptx").launch(1, (Object) new int[64]);
     }
@@ -160,7 +160,11 @@ final class Fixtures {
   }
 
   static class NewerTarget {
-    @GpuTest(targets = "sm_80", schedules = Schedule.CONVERGING, timings = AsyncTiming.LAZY, gpu = false)
+    @GpuTest(
+        targets = "sm_80",
+        schedules = Schedule.CONVERGING,
+        timings = AsyncTiming.LAZY,
+        gpu = false)
     void first(Launcher launcher) {
       launcher.ptx("two.ptx", "first").launch(1, new long[1], 7L);
     }

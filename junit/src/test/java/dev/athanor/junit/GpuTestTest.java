@@ -29,7 +29,8 @@ class GpuTestTest {
   private static final String RACE =
       """
       1 finding on sm_90a CONVERGING LAZY:
-      RACE_IN_BLOCK: thread (0,0,0) of block (0,0,0) of kernel reverse, "ld.shared.u32 %r6, [%r5]" at reverse.ptx:22:3: lane 0 of warp 0 reads bytes 252..255 of tile, which lane 31 of warp 1, thread (63,0,0) of the same block, "st.shared.u32 [%r4], %r1" at reverse.ptx:19:3, writes, and nothing orders the two; a barrier of the block between the two would order them (64 times)""";
+      RACE_IN_BLOCK: thread (0,0,0) of block (0,0,0) of kernel reverse, "ld.shared.u32 %r6, [%r5]" at reverse.ptx:22:3: lane 0 of warp 0 reads bytes 252..255 of tile, which lane 31 of warp 1, thread (63,0,0) of the same block, "st.shared.u32 [%r4], %r1" at reverse.ptx:19:3, writes, and nothing orders the two; a barrier of the block between the two would order them (64 times)\
+      """;
 
   @TempDir Path directory;
   private Path sarif;
@@ -132,8 +133,11 @@ class GpuTestTest {
 
   @Test
   void aRaceFailsWithItsText() {
-    assertThat(failures(run(selectMethod(Fixtures.Mixed.Inner.class, "race",
-        "dev.athanor.junit.Launcher"))))
+    assertThat(
+            failures(
+                run(
+                    selectMethod(
+                        Fixtures.Mixed.Inner.class, "race", "dev.athanor.junit.Launcher"))))
         .containsExactly(RACE.replace("\n", System.lineSeparator()));
   }
 
@@ -176,7 +180,8 @@ class GpuTestTest {
     assertThat(race.get("properties").toString())
         .isEqualTo(
             """
-            {"test":"dev.athanor.junit.Fixtures$Racy#java","schedule":"CONVERGING","seed":1,"target":"sm_90a","timing":"LAZY"}""");
+            {"test":"dev.athanor.junit.Fixtures$Racy#java","schedule":"CONVERGING","seed":1,"target":"sm_90a","timing":"LAZY"}\
+            """);
     assertThat(results().get(1).get("ruleId").asString()).isEqualTo("UNINITIALISED");
     assertThat(results().get(1).get("ruleIndex").asInt()).isEqualTo(1);
   }
@@ -206,7 +211,8 @@ class GpuTestTest {
         .containsExactly(
             """
             1 finding on sm_90a CONVERGING LAZY:
-            CHECK_FAILED: SampleKernels.java:34: index 64 is out of bounds for `data`, which has 64 elements, in thread (63, 0, 0) of block (0, 0, 0) of shift"""
+            CHECK_FAILED: SampleKernels.java:34: index 64 is out of bounds for `data`, which has 64 elements, in thread (63, 0, 0) of block (0, 0, 0) of shift\
+            """
                 .replace("\n", System.lineSeparator()));
     assertThat(results().at("/0/ruleId").asString()).isEqualTo("CHECK_FAILED");
     assertThat(position(results().at("/0/locations/0"))).endsWith(JAVA + ":34");
@@ -232,7 +238,8 @@ class GpuTestTest {
         .containsExactly(
             """
             kernel first could not be loaded: it is for sm_90a, the device is sm_80
-            This invocation runs on sm_80 CONVERGING LAZY; `targets` of @GpuTest lists the emulated targets."""
+            This invocation runs on sm_80 CONVERGING LAZY; `targets` of @GpuTest lists the emulated targets.\
+            """
                 .replace("\n", System.lineSeparator()));
   }
 

@@ -43,7 +43,8 @@ public record Report(
 
     COPY_NOT_AWAITED("A read of an asynchronous copy's destination before the copy is waited for."),
     COPY_SOURCE_WRITTEN("A write to an asynchronous copy's source before the copy is waited for."),
-    COPY_TARGET_WRITTEN("A write to an asynchronous copy's destination before the copy is waited for."),
+    COPY_TARGET_WRITTEN(
+        "A write to an asynchronous copy's destination before the copy is waited for."),
     COPY_LEFT_AT_EXIT("An asynchronous copy that its thread never waited for."),
     COPY_SIZE("An asynchronous copy that reads more bytes than it copies."),
 

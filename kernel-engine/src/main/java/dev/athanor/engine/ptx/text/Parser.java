@@ -41,7 +41,8 @@ public final class Parser {
         String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source);
   }
 
-  private static final Predicate<String> FILE_NUMBER = Pattern.compile("\\d{1,9}").asMatchPredicate();
+  private static final Predicate<String> FILE_NUMBER =
+      Pattern.compile("\\d{1,9}").asMatchPredicate();
 
   private final Tokens tokens;
   private final Declarations declarations;
