@@ -8,6 +8,7 @@ import dev.athanor.engine.lift.ir.Argument.Kind;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.ptx.Kernel;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Array;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -30,10 +31,9 @@ final class LaunchArguments implements AutoCloseable {
   /**
    * An array or segment of the host and its memory on the device.
    *
-   * @param flags the booleans that the segment holds as bytes; null for other arrays
+   * @param given the argument; the segment is a copy of it if it is an array of booleans
    */
-  private record Copy(
-      MemorySegment host, Buffer buffer, boolean isWritten, boolean @Nullable [] flags) {}
+  private record Copy(MemorySegment host, Buffer buffer, boolean isWritten, Object given) {}
 
   private LaunchArguments(CompiledKernel code) {
     this.code = code;
@@ -44,8 +44,7 @@ final class LaunchArguments implements AutoCloseable {
    *
    * @throws IllegalArgumentException if they do not match the parameters
    */
-  static LaunchArguments of(
-      CompiledKernel code, Object[] arguments, Device device, Stream stream) {
+  static LaunchArguments of(CompiledKernel code, Object[] arguments, Device device, Stream stream) {
     var parameters = code.arguments();
     if (arguments.length != parameters.size()) {
       throw new IllegalArgumentException(
@@ -73,9 +72,7 @@ final class LaunchArguments implements AutoCloseable {
       if (parameter.kind() != Kind.SCALAR && arguments[i] != null) {
         var other = first.putIfAbsent(arguments[i], parameter.name());
         var twice =
-            other == null
-                ? null
-                : code.written().contains(other) ? other : parameter.name();
+            other == null ? null : code.written().contains(other) ? other : parameter.name();
         if (twice != null && code.written().contains(twice)) {
           throw new IllegalArgumentException(
               "`%s` and `%s` are the same memory, and %s writes `%s`; pass different arrays"
@@ -104,10 +101,14 @@ final class LaunchArguments implements AutoCloseable {
       @Nullable Object given,
       Device device,
       Stream stream) {
-    var flags = given instanceof boolean[] array ? array : null;
     var host = segment(parameter, given);
     var buffer = device.allocate(Math.max(1, host.byteSize()));
-    copies.add(new Copy(host, buffer, code.written().contains(parameter.name()), flags));
+    copies.add(
+        new Copy(
+            host,
+            buffer,
+            code.written().contains(parameter.name()),
+            Objects.requireNonNull(given)));
     if (host.byteSize() > 0) {
       stream.upload(host, buffer, 0);
     }
@@ -186,7 +187,9 @@ final class LaunchArguments implements AutoCloseable {
         given == null
             ? "null"
             : given.getClass().isArray()
-                ? "%s[%d]".formatted(given.getClass().getComponentType().getName(), Array.getLength(given))
+                ? "%s[%d]"
+                    .formatted(
+                        given.getClass().getComponentType().getName(), Array.getLength(given))
                 : given.getClass().getSimpleName();
     return new IllegalArgumentException(
         "`%s` is %s, got %s".formatted(parameter.name(), wanted, got));
@@ -209,9 +212,10 @@ final class LaunchArguments implements AutoCloseable {
       if (copy.isWritten && copy.host.byteSize() > 0) {
         stream.download(copy.buffer, 0, copy.host);
         stream.synchronize();
-        var flags = copy.flags;
-        for (int i = 0; flags != null && i < flags.length; i++) {
-          flags[i] = ((byte[]) copy.host.heapBase().orElseThrow())[i] != 0;
+        if (copy.given instanceof boolean[] flags) {
+          for (int i = 0; i < flags.length; i++) {
+            flags[i] = copy.host.get(ValueLayout.JAVA_BYTE, i) != 0;
+          }
         }
       }
     }

@@ -95,7 +95,11 @@ final class CallTranslator {
       Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
     if (meaning == null) {
-      meaning = LoweredMethods.find(to.classes().method(callee.owner, callee.name, callee.type.descriptorString()), name -> load(name), reason -> refuse(Refusal.BAD_LOWERING, callee.text(), reason));
+      meaning =
+          LoweredMethods.find(
+              to.classes().method(callee.owner, callee.name, callee.type.descriptorString()),
+              name -> load(name),
+              reason -> refuse(Refusal.BAD_LOWERING, callee.text(), reason));
     }
     switch (meaning) {
       case null -> {
@@ -104,13 +108,15 @@ final class CallTranslator {
       case Meaning.OfOp(var op) ->
           push(frame, to.add(op, type(callee.result()), null, numbers(arguments)));
       case Meaning.OfRegister(var register) -> push(frame, to.special(register));
-      case Meaning.OfShared(var element) -> frame.push(to.shared(element, constantLength(arguments)));
+      case Meaning.OfShared(var element) ->
+          frame.push(to.shared(element, constantLength(arguments)));
       case Meaning.OfDynamicShared(var element) ->
           frame.push(to.shared(element, SharedVariable.DYNAMIC));
       case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
       case Meaning.OfBits bits ->
           push(frame, to.add(Op.BITCAST, type(callee.result()), null, numbers(arguments)));
-      case Meaning.OfInstructions(var intrinsic) -> instructions(callee, intrinsic, arguments, frame);
+      case Meaning.OfInstructions(var intrinsic) ->
+          instructions(callee, intrinsic, arguments, frame);
       case Meaning.OfLibrary library -> {
         return library(callee, library, arguments, narrowed, frame);
       }
@@ -147,7 +153,8 @@ final class CallTranslator {
       return inline(new Callee(library.owner(), callee.name, callee.type), arguments, frame);
     }
     var floats = new ArrayList<JavaValue>();
-    arguments.forEach(argument -> floats.add(new Scalar(to.convert(number(argument), ValueType.FLOAT))));
+    arguments.forEach(
+        argument -> floats.add(new Scalar(to.convert(number(argument), ValueType.FLOAT))));
     var type = MethodTypeDesc.ofDescriptor(callee.type.descriptorString().replace('D', 'F'));
     boolean returns = inline(new Callee(library.owner(), callee.name, type), floats, frame);
     if (returns) {
@@ -158,7 +165,9 @@ final class CallTranslator {
 
   private static boolean isWidened(Value value) {
     return value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT
-        || (value.is(Op.CONSTANT) && value.attribute(Double.class) == (float) value.attribute(Double.class).doubleValue());
+        || (value.is(Op.CONSTANT)
+            && value.attribute(Double.class)
+                == (float) value.attribute(Double.class).doubleValue());
   }
 
   /** Translates {@code %} of floating-point numbers. */
@@ -204,8 +213,7 @@ final class CallTranslator {
     return returns;
   }
 
-  private void segment(
-      Callee callee, SegmentRef segment, List<JavaValue> arguments, Frame frame) {
+  private void segment(Callee callee, SegmentRef segment, List<JavaValue> arguments, Frame frame) {
     if (callee.name.equals("byteSize")) {
       push(frame, segment.bytes());
       return;
@@ -232,7 +240,9 @@ final class CallTranslator {
           ValueType.VOID,
           access,
           address,
-          element == Element.BOOLEAN ? to.toInt(to.compare(Relation.NE, value, Value.constant(0))) : value);
+          element == Element.BOOLEAN
+              ? to.toInt(to.compare(Relation.NE, value, Value.constant(0)))
+              : value);
     }
   }
 

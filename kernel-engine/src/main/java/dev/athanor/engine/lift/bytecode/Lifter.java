@@ -95,7 +95,8 @@ public final class Lifter {
             type.getSimpleName());
       } else {
         found.add(
-            new Argument(name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
+            new Argument(
+                name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
       }
       slot += type == long.class || type == double.class ? 2 : 1;
     }
@@ -115,8 +116,7 @@ public final class Lifter {
 
   private static JavaValue value(Translation to, Argument argument) {
     return switch (argument.kind()) {
-      case SCALAR ->
-          new Scalar(to.add(Op.ARGUMENT, argument.element().value(), argument.name()));
+      case SCALAR -> new Scalar(to.add(Op.ARGUMENT, argument.element().value(), argument.name()));
       case ARRAY ->
           new ArrayRef(
               Access.Space.GLOBAL,

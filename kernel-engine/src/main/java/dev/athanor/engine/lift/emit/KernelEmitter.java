@@ -37,6 +37,7 @@ public final class KernelEmitter {
   private final Map<Block, String> labels = new IdentityHashMap<>();
   private final FaultCode faults = new FaultCode(out, operands);
   private final ValueEmitter values;
+  private final Set<Edge> copiedEarly;
 
   /**
    * A kernel and what its launches need to know.
@@ -45,15 +46,15 @@ public final class KernelEmitter {
    */
   public record Emitted(Kernel kernel, List<Site> sites) {}
 
-  private KernelEmitter(Graph graph) {
+  private KernelEmitter(Graph graph, Set<Edge> copiedEarly) {
     this.graph = graph;
+    this.copiedEarly = copiedEarly;
     values = new ValueEmitter(out, operands, uses(graph));
   }
 
   /** Returns the kernel. Edges of the graph are split. */
   public static Emitted emit(Graph graph) {
-    splitEdges(graph);
-    return new KernelEmitter(graph).run();
+    return new KernelEmitter(graph, splitEdges(graph)).run();
   }
 
   private static Set<Value> uses(Graph graph) {
@@ -68,19 +69,45 @@ public final class KernelEmitter {
     return used;
   }
 
-  /** Moves the arguments of two-way branches to blocks of their own. */
-  private static void splitEdges(Graph graph) {
+  /**
+   * Moves the arguments of two-way branches to blocks of their own, but for edges back to the start
+   * of a loop: their copies precede the branch if nothing after the loop needs the old values.
+   */
+  private static Set<Edge> splitEdges(Graph graph) {
+    Set<Edge> copiedEarly = Collections.newSetFromMap(new IdentityHashMap<>());
+    var live = new LiveValues(graph);
+    Set<Block> before = Collections.newSetFromMap(new IdentityHashMap<>());
     for (var block : graph.blocks()) {
-      if (block.end() instanceof Terminator.Branch branch) {
-        for (var edge : branch.edges()) {
-          if (!edge.arguments().isEmpty()) {
-            var copies = new Block();
-            copies.setEnd(new Terminator.Jump(new Edge(edge.target(), edge.arguments())));
-            edge.setTarget(copies);
-            edge.setArguments(List.of());
+      before.add(block);
+      if (block.end() instanceof Terminator.Branch(var condition, var yes, var no)) {
+        for (var edge : List.of(yes, no)) {
+          var other = edge == yes ? no : yes;
+          if (before.contains(edge.target())
+              && !copiedEarly.contains(other)
+              && !edge.target().parameters().contains(condition)
+              && !needs(other, edge.target().parameters(), live)) {
+            copiedEarly.add(edge);
+          } else {
+            split(edge);
           }
         }
       }
+    }
+    return copiedEarly;
+  }
+
+  /** Returns whether values are needed after an edge. */
+  private static boolean needs(Edge edge, List<Value> values, LiveValues live) {
+    return values.stream()
+        .anyMatch(v -> live.atStart(edge.target()).contains(v) || edge.arguments().contains(v));
+  }
+
+  private static void split(Edge edge) {
+    if (!edge.arguments().isEmpty()) {
+      var copies = new Block();
+      copies.setEnd(new Terminator.Jump(new Edge(edge.target(), edge.arguments())));
+      edge.setTarget(copies);
+      edge.setArguments(List.of());
     }
   }
 
@@ -123,13 +150,14 @@ public final class KernelEmitter {
     switch (block.end()) {
       case Terminator.Return _ -> out.emit("ret");
       case Terminator.Jump(var edge) -> {
-        new ParallelCopy(out, operands).emit(edge.target().parameters(), edge.arguments());
+        copy(edge);
         if (edge.target() != next) {
           out.branch(null, label(edge.target()));
         }
       }
       case Terminator.Branch(var condition, var yes, var no) -> {
         var predicate = operands.inRegister(condition);
+        block.edges().stream().filter(copiedEarly::contains).forEach(this::copy);
         if (yes.target() == next) {
           out.branch(new Guard(predicate, true), label(no.target()));
         } else {
@@ -141,6 +169,10 @@ public final class KernelEmitter {
       }
     }
     out.setSource(Source.UNKNOWN);
+  }
+
+  private void copy(Edge edge) {
+    new ParallelCopy(out, operands).emit(edge.target().parameters(), edge.arguments());
   }
 
   /** Returns the parameters: those of the method in order, then used lengths, then the record. */

@@ -14,22 +14,24 @@ public enum Refusal {
   STRING("%s is a string, which has no type on a GPU", "compute with numbers only"),
   CLASS_LITERAL("%s is a class literal, which has no value on a GPU", "compute with numbers only"),
   NULL("null is not a value of a kernel", "pass every array, or select with an int"),
-  THROW("`throw` has no meaning in a GPU thread", "return early, or write an error code to an array"),
+  THROW(
+      "`throw` has no meaning in a GPU thread", "return early, or write an error code to an array"),
   TRY("the method has a try, catch or finally block", "let the launcher report faults"),
   RECURSION("%s calls itself", "write a loop"),
-  INSTANCE_METHOD("%s is an instance method", "make it static, and pass what it reads as parameters"),
+  INSTANCE_METHOD(
+      "%s is an instance method", "make it static, and pass what it reads as parameters"),
   INTERFACE_CALL(
       "%s is called on an object, whose class is unknown before it runs", "call a static method"),
   LAMBDA("a lambda or method reference needs an object", "write its body where it is called"),
   STRING_CONCATENATION("a string is concatenated", "write numbers to an array"),
-  UNKNOWN_METHOD(
-      "%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
+  UNKNOWN_METHOD("%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
   NATIVE_METHOD("%s has no Java body", "use static methods of yours, Math or Gpu"),
   NO_CLASS_FILE(
       "the class file of %s cannot be read", "compile it to a class file on the class path"),
   STATIC_FIELD("the field %s is static but not final", "pass its value as a parameter"),
   STATIC_OBJECT(
-      "the constant %s is not a number", "pass it as a parameter if it is an array, or use numbers"),
+      "the constant %s is not a number",
+      "pass it as a parameter if it is an array, or use numbers"),
   INSTANCE_FIELD("%s is a field of an object", "pass its value as a parameter"),
   FIELD_WRITE("the field %s is written", "write the value to an array parameter"),
   INSTANCEOF("`instanceof` and casts of objects need classes at run time", "use numbers"),
@@ -47,10 +49,14 @@ public enum Refusal {
       "%s is a shared array on one path and a parameter on another",
       "use two variables, one for each memory"),
   NOT_AN_ARRAY("%s is needed here, and this is no array of the kernel", "pass the array itself"),
-  LAYOUT("this layout of a MemorySegment is not supported", "use a ValueLayout constant in native byte order"),
+  LAYOUT(
+      "this layout of a MemorySegment is not supported",
+      "use a ValueLayout constant in native byte order"),
   OBJECT_COMPARISON("object references are compared", "compare numbers"),
   SUBROUTINE("the class file is older than Java 7", "compile it with a current javac"),
-  BAD_LOWERING("the lowering of %s cannot be used: %s", "make it public and static, with parameters (Instructions, Operand, List)");
+  BAD_LOWERING(
+      "the lowering of %s cannot be used: %s",
+      "make it public and static, with parameters (Instructions, Operand, List)");
 
   private final String what;
   private final String remedy;
