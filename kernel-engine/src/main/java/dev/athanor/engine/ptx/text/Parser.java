@@ -24,6 +24,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,10 +41,13 @@ public final class Parser {
         String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source);
   }
 
+  private static final Predicate<String> FILE_NUMBER =
+      Pattern.compile("\\d{1,9}").asMatchPredicate();
+
   private final Tokens tokens;
   private final Declarations declarations;
   private final Table table;
-  private final Map<Integer, String> files = new HashMap<>();
+  private final Map<Integer, String> files;
   private final Set<String> names = new HashSet<>();
   private final Map<String, SharedArray> shared = new LinkedHashMap<>();
   private final List<Variable> variables = new ArrayList<>();
@@ -52,6 +57,7 @@ public final class Parser {
 
   private Parser(List<Token> tokens, Table table) {
     this.tokens = new Tokens(tokens);
+    this.files = files(tokens);
     this.declarations = new Declarations(this.tokens);
     this.table = table;
   }
@@ -150,9 +156,24 @@ public final class Parser {
         ofModule);
   }
 
+  /** Files are numbered anywhere in a module; nvcc does so at its end. */
+  private static Map<Integer, String> files(List<Token> tokens) {
+    var files = new HashMap<Integer, String>();
+    for (int i = 0; i + 2 < tokens.size(); i++) {
+      var number = tokens.get(i + 1).text();
+      var name = tokens.get(i + 2);
+      if (tokens.get(i).text().equals(".file")
+          && name.kind() == Kind.STRING
+          && FILE_NUMBER.test(number)) {
+        files.put(Integer.valueOf(number), name.text());
+      }
+    }
+    return files;
+  }
+
   private void file() {
-    int number = declarations.count();
-    files.put(number, tokens.take(Kind.STRING).text());
+    declarations.count();
+    tokens.take(Kind.STRING);
     while (tokens.takeIf(",")) {
       tokens.take(Kind.NUMBER);
     }

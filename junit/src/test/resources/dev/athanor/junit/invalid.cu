@@ -1,0 +1,1 @@
+__global__ void invalid(float* x) { x[0] = missing; }
