@@ -167,7 +167,7 @@ public final class QuantizeInt8 implements Op {
     both.addAll(List.of(Slot.output("q"), Slot.output("scale")));
     candidates.offer(
         quantise.name(),
-        2 * machine.microseconds(parts, work(x, parts, 1, machine), x.bytes()),
+        2 * machine.microseconds(parts, work(x, parts, 1, machine), (double) x.bytes()),
         "%d blocks, in two launches".formatted(parts),
         List.of(
             new Step(greatest, Dim3.of(parts), QuantizeVariant.THREADS, 0, slots),

@@ -157,7 +157,10 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     candidates.offer(
         first.name(),
         microseconds(first, problem, launched, segment, machine)
-            + machine.sum(bytes, problem.output.bytes(), Math.ceilDiv(segments, second.round())),
+            + machine.sum(
+                (double) bytes,
+                (double) problem.output.bytes(),
+                Math.ceilDiv(segments, second.round())),
         "%d segments, %d blocks".formatted(segments, launched),
         List.of(
             step(first, problem, problem.n, segment, segments, List.of(Slot.input("x")), states),

@@ -194,8 +194,7 @@ public record TilePlanner(
     double busy =
         Math.max(
             machine.tensorCycles(multiplyAdds, mma.a()),
-            Math.max(
-                machine.issueCycles(instructions), machine.sharedCycles(stored + fragments)));
+            Math.max(machine.issueCycles(instructions), machine.sharedCycles(stored + fragments)));
     double written = (double) tile.m() * tile.n() * out.bytes();
     // rows and columns that the matrices do not have are not read
     double stageRead =

@@ -73,8 +73,8 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
             Math.toIntExact(matrices * source.rows()),
             source.leadingDimension()));
     return new Padding(
-        source == a ? copy : a,
-        source == b ? copy : b,
+        source.equals(a) ? copy : a,
+        source.equals(b) ? copy : b,
         all,
         this.bytes + matrices * source.matrix() * bytes + written,
         workspaceBytes + Math.ceilDiv(written, ALIGNMENT) * ALIGNMENT);

@@ -25,7 +25,11 @@ import java.util.function.ToDoubleFunction;
  * @param inputs the factors as they are, or copies with aligned rows
  */
 record TensorPlanner(
-    MatmulProblem problem, Padding inputs, TilePlanner tiles, Machine machine, Candidates candidates) {
+    MatmulProblem problem,
+    Padding inputs,
+    TilePlanner tiles,
+    Machine machine,
+    Candidates candidates) {
 
   /** Offers what the device can run, and says why it cannot run the rest. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {

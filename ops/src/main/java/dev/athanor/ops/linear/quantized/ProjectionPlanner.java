@@ -356,7 +356,7 @@ final class ProjectionPlanner {
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
     return machine.microseconds(tiles * shares.count(), work, bytes())
         + machine.sum(
-            SplitVariant.workspaceBytes(whole.tile(), tiles * shares.count()),
+            (double) SplitVariant.workspaceBytes(whole.tile(), tiles * shares.count()),
             results,
             SplitVariant.rounds(shares.count()));
   }

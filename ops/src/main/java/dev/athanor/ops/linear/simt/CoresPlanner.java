@@ -130,7 +130,6 @@ public final class CoresPlanner {
     int bytes = problem.dtype().bytes();
     int stages = Math.ceilDiv(depth, tile.k());
     double steps = (double) stages * tile.k();
-    double warps = tile.threads() / (double) KernelBuilder.WARP;
     int sums = tile.m() * tile.n() / tile.threads();
     double stageBytes = (double) (tile.m() + tile.n()) * tile.k() * bytes;
     double copies = (double) tile.m() / variant.accessA() + (double) tile.n() / variant.accessB();
