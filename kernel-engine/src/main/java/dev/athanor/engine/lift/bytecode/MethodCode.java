@@ -26,6 +26,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -103,7 +104,7 @@ final class MethodCode {
     }
   }
 
-  private int lastOf(int leader, TreeSet<Integer> leaders) {
+  private int lastOf(int leader, NavigableSet<Integer> leaders) {
     var next = leaders.higher(leader);
     return (next == null ? lines.size() : next) - 1;
   }
