@@ -164,7 +164,7 @@ final class CallTranslator {
   }
 
   private static boolean isWidened(Value value) {
-    return value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT
+    return (value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT)
         || (value.is(Op.CONSTANT)
             && value.attribute(Double.class)
                 == (float) value.attribute(Double.class).doubleValue());
