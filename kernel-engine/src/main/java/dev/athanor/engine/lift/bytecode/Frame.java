@@ -10,13 +10,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class Frame {
   private final @Nullable JavaValue[] locals;
-  private final ArrayList<JavaValue> stack;
+  private final List<JavaValue> stack;
 
   Frame(int locals) {
     this(new JavaValue[locals], new ArrayList<>());
   }
 
-  private Frame(@Nullable JavaValue[] locals, ArrayList<JavaValue> stack) {
+  private Frame(@Nullable JavaValue[] locals, List<JavaValue> stack) {
     this.locals = locals;
     this.stack = stack;
   }
@@ -71,7 +71,8 @@ final class Frame {
     return result;
   }
 
-  /** Replaces an object everywhere. */
+  /** Replaces an object everywhere; another one with equal contents stays. */
+  @SuppressWarnings("ReferenceEquality")
   void replace(JavaValue old, JavaValue by) {
     for (int i = 0; i < locals.length; i++) {
       locals[i] = locals[i] == old ? by : locals[i];
