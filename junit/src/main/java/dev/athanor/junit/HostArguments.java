@@ -11,7 +11,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The arguments of one launch, on the device. Closing frees the copies of arrays. */
@@ -19,7 +18,7 @@ final class HostArguments implements AutoCloseable {
   private final Device device;
   private final Stream stream;
   private final List<Argument> passed = new ArrayList<>();
-  private final Map<Object, Copy> copies = new IdentityHashMap<>();
+  private final IdentityHashMap<Object, Copy> copies = new IdentityHashMap<>();
 
   /** An array or segment of the host, and its memory on the device. */
   private record Copy(MemorySegment host, Buffer buffer) {}

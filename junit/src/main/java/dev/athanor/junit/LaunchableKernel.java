@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A kernel on a device. The methods that set an option return a copy, so a value may be used by
@@ -57,7 +58,7 @@ public final class LaunchableKernel {
   }
 
   /** Launches a one-dimensional grid, as {@link #launch(Dim3, Object...)}. */
-  public void launch(int blocks, Object... arguments) {
+  public void launch(int blocks, @Nullable Object... arguments) {
     launch(Dim3.of(blocks), arguments);
   }
 
@@ -73,7 +74,7 @@ public final class LaunchableKernel {
    *     block exceeds a limit
    * @throws DeviceException if the launch failed
    */
-  public void launch(Dim3 grid, Object... arguments) {
+  public void launch(Dim3 grid, @Nullable Object... arguments) {
     if (arguments.length != kernel.parameters().size()) {
       throw new IllegalArgumentException(
           "%s has %d parameters, got %d arguments"
