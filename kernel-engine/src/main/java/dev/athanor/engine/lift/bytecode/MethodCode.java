@@ -15,6 +15,7 @@ import java.lang.classfile.instruction.LineNumber;
 import java.lang.classfile.instruction.LocalVariable;
 import java.lang.classfile.instruction.LookupSwitchInstruction;
 import java.lang.classfile.instruction.MonitorInstruction;
+import java.lang.classfile.instruction.NewObjectInstruction;
 import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
@@ -77,15 +78,28 @@ final class MethodCode {
               variable.name().stringValue()));
     }
     if (!code.exceptionHandlers().isEmpty()) {
-      // javac protects the end of a synchronized block by a handler
-      var monitor =
-          lines.stream().filter(l -> l.instruction instanceof MonitorInstruction).findFirst();
-      throw new LiftException(
-          monitor.isPresent() ? Refusal.SYNCHRONIZED : Refusal.TRY,
-          monitor.orElse(lines.getFirst()).source,
-          name());
+      refuseHandlers(code);
     }
     findBlocks();
+  }
+
+  /** Refuses handlers, by what javac made them of. */
+  private void refuseHandlers(CodeModel code) {
+    var monitor =
+        lines.stream().filter(l -> l.instruction instanceof MonitorInstruction).findFirst();
+    if (monitor.isPresent()) {
+      throw new LiftException(Refusal.SYNCHRONIZED, monitor.get().source, name());
+    }
+    boolean isPattern =
+        lines.stream()
+            .anyMatch(
+                l ->
+                    l.instruction instanceof NewObjectInstruction made
+                        && made.className().asInternalName().equals("java/lang/MatchException"));
+    int first =
+        code.exceptionHandlers().stream().mapToInt(h -> position(h.tryStart())).min().orElseThrow();
+    throw new LiftException(
+        isPattern ? Refusal.PATTERN : Refusal.TRY, lines.get(first).source, name());
   }
 
   private void findBlocks() {

@@ -12,6 +12,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.SpecialRegister;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +37,16 @@ public final class Intrinsics {
     var simple = owner.equals("java/lang/StrictMath") ? "java/lang/Math" : owner;
     var exact = TABLE.get(simple + "." + name + descriptor);
     return exact == null ? TABLE.get(simple + "." + name) : exact;
+  }
+
+  /** Returns the names of the static methods of a class that have a meaning, sorted. */
+  public static List<String> names(String owner) {
+    return TABLE.keySet().stream()
+        .filter(key -> key.startsWith(owner + "."))
+        .map(key -> key.substring(owner.length() + 1).replaceFirst("\\(.*", ""))
+        .distinct()
+        .sorted()
+        .toList();
   }
 
   private static void gpu(String name, Meaning meaning) {

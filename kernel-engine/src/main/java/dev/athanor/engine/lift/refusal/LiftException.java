@@ -17,7 +17,7 @@ public final class LiftException extends RuntimeException {
    */
   public LiftException(Refusal refusal, Source source, String method, Object... names) {
     super(
-        "%s: %s; %s (in %s)".formatted(source, refusal.what(names), refusal.remedy(), method));
+        "%s: %s (in %s)".formatted(source, refusal.sentence(names), method));
     this.refusal = refusal;
     this.source = source;
   }
