@@ -8,7 +8,11 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.IntUnaryOperator;
 
-/** Kernels that are refused. The comment of the line at fault is the rest of the message. */
+/**
+ * Kernels that are refused: the comment that ends the line at fault is the rest of the message. Where
+ * it ends an annotation or the declaration of a native method, the message has no line. Kernels
+ * without such a comment are lifted.
+ */
 class Refused {
 
   // --- declarations
@@ -85,6 +89,27 @@ class Refused {
   static void checkedException(int[] a) throws java.io.IOException {
     a[0] = 1;
   }
+
+  @GpuKernel(blockSize = 2048)
+  static void blockTooLarge(int[] a) {}
+
+  @GpuKernel(blockSize = {64, 32})
+  static void blockTooLargeInTwoExtents(int[] a) {}
+
+  @GpuKernel(blockSize = {65536, 65536, 1})
+  static void blockBeyondAnInt(int[] a) {}
+
+  @GpuKernel(blockSize = 0)
+  static void emptyBlock(int[] a) {}
+
+  @GpuKernel(blockSize = {32, -1})
+  static void negativeExtent(int[] a) {}
+
+  @GpuKernel(blockSize = {1, 1, 128})
+  static void deepBlock(int[] a) {}
+
+  @GpuKernel(blockSize = {1, 1, 1, 1})
+  static void fourExtents(int[] a) {}
 
   // --- memory and objects
 
@@ -396,12 +421,6 @@ class Refused {
   // --- control
 
   @GpuKernel
-  static void assertion(int[] a) {
-    assert a[0] > 0;
-    a[0] = 1;
-  }
-
-  @GpuKernel
   static void throwing(int[] a) {
     if (a[0] < 0) {
       throw new IllegalStateException();
@@ -499,15 +518,6 @@ class Refused {
   }
 
   @GpuKernel
-  static void sharedInALoop(int[] a, int n) {
-    for (int i = 0; i < n; i++) {
-      int[] tile = Gpu.sharedInts(32);
-      tile[0] = i;
-      a[i] = tile[0];
-    }
-  }
-
-  @GpuKernel
   static void mixedTernary(int[] a, int n) {
     int[] either =
         n > 0 ? a : Gpu.sharedInts(32);
@@ -543,7 +553,192 @@ class Refused {
     s.setString(0, "text");
   }
 
-  record Pair(int x, int y) {}
+  @GpuKernel
+  static void segmentOfAnArray(int[] a) {
+    MemorySegment.ofArray(a).set(ValueLayout.JAVA_INT, 0, 1);
+  }
+
+  @GpuKernel
+  static void choiceOfLayouts(MemorySegment s, int n) {
+    var layout = n > 0 ? ValueLayout.JAVA_INT : ValueLayout.JAVA_INT_UNALIGNED;
+    s.set(layout, 0, 1);
+  }
+
+  @GpuKernel
+  static void arrayOfArrays(int[] a, int[] b) {
+    int[][] both = {a, b};
+    both[0][0] = 1;
+  }
+
+  @GpuKernel
+  static void variableArguments(int[] a) {
+    a[0] = sum(a[1], a[2]);
+  }
+
+  static int sum(int... values) {
+    return values[0] + values[1];
+  }
+
+  @GpuKernel
+  static void genericHelper(int[] a) {
+    a[0] = first(a[1], a[2]);
+  }
+
+  static <T> T first(T a, T b) {
+    return a;
+  }
+
+  @GpuKernel
+  static void unboxed(int[] a) {
+    int n = (Integer) null;
+    a[0] = n;
+  }
+
+  @GpuKernel
+  static void printedFormat(int[] a) {
+    System.err.printf("%d", a[0]);
+  }
+
+  @GpuKernel
+  static void constructorThatCalls(int[] a) {
+    a[0] = new Eager(3).n;
+  }
+
+  static final class Eager {
+    final int n;
+
+    Eager(int n) {
+      this.n = n;
+    }
+  }
+
+  @GpuKernel
+  static void nativeInterface(int[] a) {
+    a[0] = Thread.currentThread().hashCode();
+  }
+
+  @GpuKernel
+  static void lambdaInACalledMethod(int[] a) {
+    a[0] = apply(x -> x + 1, a[1]);
+  }
+
+  static int apply(IntUnaryOperator f, int x) {
+    return f.applyAsInt(x);
+  }
+
+  @GpuKernel
+  static void strictFunction(double[] a) {
+    a[0] = StrictMath.cbrt(a[0]);
+  }
+
+  @GpuKernel
+  static void parsed(int[] a) {
+    a[0] = Character.getNumericValue((char) a[1]);
+  }
+
+  // --- lifted
+
+  @GpuKernel
+  static void assertion(int[] a) {
+    assert a[0] > 0;
+    a[0] = 1;
+  }
+
+  @GpuKernel
+  static void enhancedForOverAnArray(int[] a) {
+    int sum = 0;
+    for (int each : a) {
+      sum += each;
+    }
+    a[0] = sum + a.length;
+  }
+
+  @GpuKernel
+  static void ternaryOnParameters(int[] a, int[] b, int n) {
+    int[] from = n > 0 ? a : b;
+    for (int i = 0; i < n; i++) {
+      int[] other = from;
+      from = from[i] > 0 ? b : other;
+    }
+    b[0] = from[1];
+  }
+
+  @GpuKernel
+  static void records(int[] a, int n) {
+    var box = new Box(new Pair(n, 1), new Row(a, a.length));
+    for (int i = 0; i < n; i++) {
+      box = new Box(new Pair(box.corner().y(), box.corner().x()), box.row());
+    }
+    var chosen = n > 3 ? box.corner() : Pair.of(n);
+    box.row().values()[0] = chosen.sum() + box.row().length();
+  }
+
+  @GpuKernel
+  static void characters(char[] a, int n) {
+    a[0] += 1;
+    a[1] = (char) (a[2] + n - 'a');
+    switch (a[3]) {
+      case 'x' -> a[4]++;
+      default -> a[5]--;
+    }
+  }
+
+  @GpuKernel
+  static void requiredArray(int[] a) {
+    Objects.requireNonNull(a)[0] = Constants.twice(Constants.N);
+  }
+
+  @GpuKernel
+  static void labels(int[] a, int n) {
+    outer:
+    for (int i = 0; ; i++) {
+      for (int j = 0; j < n; j++) {
+        if (a[i] == j) {
+          continue outer;
+        }
+        if (a[j] < 0) {
+          break outer;
+        }
+      }
+    }
+    a[0] = n;
+  }
+
+  @GpuKernel
+  static void endless(int[] a) {
+    while (true) {
+      a[0]++;
+    }
+  }
+
+  @GpuKernel
+  static void sharedInALoop(int[] a, int n) {
+    for (int i = 0; i < n; i++) {
+      int[] tile = Gpu.sharedInts(32);
+      tile[0] = i;
+      a[i] = tile[0];
+    }
+  }
+
+  record Box(Pair corner, Row row) {}
+
+  interface Constants {
+    int N = 4;
+
+    static int twice(int n) {
+      return 2 * n;
+    }
+  }
+
+  record Pair(int x, int y) {
+    static Pair of(int n) {
+      return new Pair(n, n);
+    }
+
+    int sum() {
+      return x + y;
+    }
+  }
 
   record Row(int[] values, int length) {}
 

@@ -10,6 +10,7 @@ import java.lang.classfile.Instruction;
 import java.lang.classfile.Label;
 import java.lang.classfile.MethodModel;
 import java.lang.classfile.instruction.BranchInstruction;
+import java.lang.classfile.instruction.InvokeDynamicInstruction;
 import java.lang.classfile.instruction.LabelTarget;
 import java.lang.classfile.instruction.LineNumber;
 import java.lang.classfile.instruction.LocalVariable;
@@ -20,6 +21,7 @@ import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
 import java.lang.classfile.instruction.ThrowInstruction;
+import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -96,10 +98,19 @@ final class MethodCode {
                 l ->
                     l.instruction instanceof NewObjectInstruction made
                         && made.className().asInternalName().equals("java/lang/MatchException"));
+    if (isPattern) {
+      var test =
+          lines.stream()
+              .filter(
+                  l ->
+                      l.instruction instanceof TypeCheckInstruction
+                          || l.instruction instanceof InvokeDynamicInstruction)
+              .findFirst();
+      throw new LiftException(Refusal.PATTERN, test.orElse(lines.getFirst()).source, name());
+    }
     int first =
         code.exceptionHandlers().stream().mapToInt(h -> position(h.tryStart())).min().orElseThrow();
-    throw new LiftException(
-        isPattern ? Refusal.PATTERN : Refusal.TRY, lines.get(first).source, name());
+    throw new LiftException(Refusal.TRY, lines.get(first).source, name());
   }
 
   private void findBlocks() {

@@ -28,7 +28,7 @@ public enum Refusal {
   ARRAY_METHOD("`%s()` is called on an array", "use only its elements and its length"),
   RECORD_METHOD("%s needs objects", "compare or combine the components of the record"),
   BOXING("%s boxes or unboxes a number, and boxes are objects", "use the primitive type"),
-  ENUM("%s is an enum constant, and these are objects", "use int constants"),
+  ENUM("%s belongs to an enum, whose constants are objects", "use int constants"),
   PATTERN(
       "a pattern is matched against an object, which needs classes at run time",
       "use numbers, with `if` or a switch on an int"),
@@ -45,7 +45,7 @@ public enum Refusal {
   SEGMENT_METHOD(
       "%s has no meaning on a GPU",
       "use get, set, getAtIndex, setAtIndex or byteSize of the segment"),
-  NATIVE_METHOD("%s has no Java body", "use static methods of yours, Math or Gpu"),
+  NATIVE_METHOD("%s has no Java body", "use a static method that has one"),
   NO_CLASS_FILE(
       "the class file of %s cannot be read", "compile it to a class file on the class path"),
   STATIC_FIELD("the field %s is static but not final", "pass its value as a parameter"),
@@ -60,7 +60,7 @@ public enum Refusal {
   OBJECT_ARRAY("%s is an array of objects or arrays", "use one flat array of numbers"),
   PARAMETER_TYPE(
       "the parameter %s has the type %s",
-      "use int, long, float, double, boolean, an array of numbers, or MemorySegment"),
+      "use a number, a boolean, an array of these, or a MemorySegment"),
   RETURN_TYPE("the kernel returns %s", "make it void, and write results to an array parameter"),
   GENERIC("the kernel has type parameters", "write one method for each type"),
   VARARGS("the parameter %s takes a variable number of arguments", "declare it as an array"),
