@@ -19,238 +19,238 @@ class Refused {
 
   @GpuKernel
   void instance(int[] a) {
-    a[0] = 1;
+    a[0] = 1; // refused: the kernel instance is an instance method; make it static, and pass what it reads as parameters (in instance)
   }
 
   @GpuKernel
   static int result(int[] a) {
-    return a[0];
+    return a[0]; // refused: the kernel returns int; make it void, and write results to an array parameter (in result)
   }
 
   @GpuKernel
   static int[] arrayResult(int[] a) {
-    return a;
+    return a; // refused: the kernel returns int[]; make it void, and write results to an array parameter (in arrayResult)
   }
 
   @GpuKernel
   static void stringParameter(String text, int[] a) {
-    a[0] = 1;
+    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an array of these, or a MemorySegment (in stringParameter)
   }
 
   @GpuKernel
   static void listParameter(List<Integer> a) {
-    a.add(1);
+    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an array of these, or a MemorySegment (in listParameter)
   }
 
   @GpuKernel
   static void boxedParameter(int[] a, Integer n) {
-    a[0] = 1;
+    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an array of these, or a MemorySegment (in boxedParameter)
   }
 
   @GpuKernel
   static void recordParameter(int[] a, Pair pair) {
-    a[0] = pair.x();
+    a[0] = pair.x(); // refused: the parameter pair has the type Pair; use a number, a boolean, an array of these, or a MemorySegment (in recordParameter)
   }
 
   @GpuKernel
   static void nestedArrays(int[][] a) {
-    a[0][0] = 1;
+    a[0][0] = 1; // refused: a is an array of objects or arrays; use one flat array of numbers (in nestedArrays)
   }
 
   @GpuKernel
   static void arrayOfStrings(int[] a, String[] names) {
-    a[0] = names.length;
+    a[0] = names.length; // refused: names is an array of objects or arrays; use one flat array of numbers (in arrayOfStrings)
   }
 
   @GpuKernel
   static <T> void generic(T[] a, int[] b) {
-    b[0] = 1;
+    b[0] = 1; // refused: the kernel has type parameters; write one method for each type (in generic)
   }
 
   @GpuKernel
   static <T> void genericButUnused(int[] a) {
-    a[0] = 1;
+    a[0] = 1; // refused: the kernel has type parameters; write one method for each type (in genericButUnused)
   }
 
   @GpuKernel
   static void varargs(int... values) {
-    values[0] = 1;
+    values[0] = 1; // refused: the parameter values takes a variable number of arguments; declare it as an array (in varargs)
   }
 
   @GpuKernel
   static synchronized void synchronizedMethod(int[] a) {
-    a[0] = 1;
+    a[0] = 1; // refused: `synchronized` needs a monitor; use Gpu.barrier(), or Gpu's atomics (in synchronizedMethod)
   }
 
   @GpuKernel
-  static native void nativeMethod(int[] a);
+  static native void nativeMethod(int[] a); // refused: nativeMethod has no Java body; use a static method that has one (in nativeMethod)
 
   @GpuKernel
   static void checkedException(int[] a) throws java.io.IOException {
-    a[0] = 1;
+    a[0] = 1; // refused: the kernel has a throws clause, and a GPU thread has no exceptions; remove it (in checkedException)
   }
 
-  @GpuKernel(blockSize = 2048)
+  @GpuKernel(blockSize = 2048) // refused: blockSize makes 2048 threads; give extents with a product of at most 1024 (in blockTooLarge)
   static void blockTooLarge(int[] a) {}
 
-  @GpuKernel(blockSize = {64, 32})
+  @GpuKernel(blockSize = {64, 32}) // refused: blockSize makes 2048 threads; give extents with a product of at most 1024 (in blockTooLargeInTwoExtents)
   static void blockTooLargeInTwoExtents(int[] a) {}
 
-  @GpuKernel(blockSize = {65536, 65536, 1})
+  @GpuKernel(blockSize = {65536, 65536, 1}) // refused: blockSize makes 4294967296 threads; give extents with a product of at most 1024 (in blockBeyondAnInt)
   static void blockBeyondAnInt(int[] a) {}
 
-  @GpuKernel(blockSize = 0)
+  @GpuKernel(blockSize = 0) // refused: blockSize has the extent 0; give extents of 1 or more (in emptyBlock)
   static void emptyBlock(int[] a) {}
 
-  @GpuKernel(blockSize = {32, -1})
+  @GpuKernel(blockSize = {32, -1}) // refused: blockSize has the extent -1; give extents of 1 or more (in negativeExtent)
   static void negativeExtent(int[] a) {}
 
-  @GpuKernel(blockSize = {1, 1, 128})
+  @GpuKernel(blockSize = {1, 1, 128}) // refused: blockSize has the z extent 128; give a z extent of at most 64 (in deepBlock)
   static void deepBlock(int[] a) {}
 
-  @GpuKernel(blockSize = {1, 1, 1, 1})
+  @GpuKernel(blockSize = {1, 1, 1, 1}) // refused: blockSize has 4 extents; give one to three, for x, y and z (in fourExtents)
   static void fourExtents(int[] a) {}
 
   // --- memory and objects
 
   @GpuKernel
   static void newArray(int[] a) {
-    a[0] =
+    a[0] = // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newArray)
         new int[4].length;
   }
 
   @GpuKernel
   static void arrayInitializer(int[] a) {
-    int[] weights = {1, 2, 1};
+    int[] weights = {1, 2, 1}; // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in arrayInitializer)
     a[0] = weights[0];
   }
 
   @GpuKernel
   static void newArrayOfObjects(int[] a) {
-    a[0] = new Pair[4].length;
+    a[0] = new Pair[4].length; // refused: `new Refused.Pair[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newArrayOfObjects)
   }
 
   @GpuKernel
   static void newMatrix(int[] a) {
-    a[0] = new int[4][4][2].length;
+    a[0] = new int[4][4][2].length; // refused: `new int[…][…][…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newMatrix)
   }
 
   @GpuKernel
   static void newObject(int[] a) {
-    a[0] = new Counter().next();
+    a[0] = new Counter().next(); // refused: `new Refused.Counter(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in newObject)
   }
 
   @GpuKernel
   static void newList(int[] a) {
-    var list = new ArrayList<Integer>();
+    var list = new ArrayList<Integer>(); // refused: `new ArrayList(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in newList)
     list.add(a[0]);
   }
 
   @GpuKernel
   static void enhancedForOverAList(int[] a) {
-    for (int each : List.of(1, 2)) {
+    for (int each : List.of(1, 2)) { // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in enhancedForOverAList)
       a[each] = 1;
     }
   }
 
   @GpuKernel
   static void stringBuilder(int[] a) {
-    a[0] = new StringBuilder().length();
+    a[0] = new StringBuilder().length(); // refused: `new StringBuilder(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in stringBuilder)
   }
 
   @GpuKernel
   static void recordWithANewArray(int[] a) {
-    var row = new Row(new int[2], 1);
+    var row = new Row(new int[2], 1); // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in recordWithANewArray)
     a[0] = row.values()[0];
   }
 
   @GpuKernel
   static void printedRecord(int[] a) {
     var pair = new Pair(1, 2);
-    a[0] = pair.hashCode();
+    a[0] = pair.hashCode(); // refused: Refused.Pair.hashCode needs objects; compare or combine the components of the record (in printedRecord)
   }
 
   @GpuKernel
   static void comparedRecords(int[] a) {
-    a[0] = new Pair(1, 2).equals(new Pair(1, 2)) ? 1 : 0;
+    a[0] = new Pair(1, 2).equals(new Pair(1, 2)) ? 1 : 0; // refused: Refused.Pair.equals needs objects; compare or combine the components of the record (in comparedRecords)
   }
 
   @GpuKernel
   static void identityOfRecords(int[] a) {
-    a[0] = new Pair(1, 2) == new Pair(1, 2) ? 1 : 0;
+    a[0] = new Pair(1, 2) == new Pair(1, 2) ? 1 : 0; // refused: object references are compared; compare numbers (in identityOfRecords)
   }
 
   @GpuKernel
   static void identityOfArrays(int[] a, int[] b) {
-    a[0] = a == b ? 1 : 0;
+    a[0] = a == b ? 1 : 0; // refused: object references are compared; compare numbers (in identityOfArrays)
   }
 
   @GpuKernel
   static void comparisonWithNull(int[] a, int[] b) {
-    if (b != null) {
+    if (b != null) { // refused: null is not a value of a kernel; pass every array, or select with an int (in comparisonWithNull)
       a[0] = 1;
     }
   }
 
   @GpuKernel
   static void nullVariable(int[] a) {
-    int[] b = null;
+    int[] b = null; // refused: null is not a value of a kernel; pass every array, or select with an int (in nullVariable)
     a[0] = 1;
   }
 
   @GpuKernel
   static void cloned(int[] a) {
-    a[0] = a.clone()[0];
+    a[0] = a.clone()[0]; // refused: `clone()` is called on an array; use only its elements and its length (in cloned)
   }
 
   @GpuKernel
   static void arrayCopy(int[] a, int[] b) {
-    System.arraycopy(a, 0, b, 0, 4);
+    System.arraycopy(a, 0, b, 0, 4); // refused: System.arraycopy has no meaning on a GPU; use static methods of yours, Math or Gpu (in arrayCopy)
   }
 
   @GpuKernel
   static void boxed(int[] a) {
-    Integer n = a[0];
+    Integer n = a[0]; // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in boxed)
     a[1] = n;
   }
 
   @GpuKernel
   static void classOfAnArray(int[] a) {
-    a[0] = a.getClass() == int[].class ? 1 : 0;
+    a[0] = a.getClass() == int[].class ? 1 : 0; // refused: `getClass()` is called on an array; use only its elements and its length (in classOfAnArray)
   }
 
   @GpuKernel
   static void classLiteral(int[] a) {
-    Class<?> type = int[].class;
+    Class<?> type = int[].class; // refused: int[].class is a class literal, which has no value on a GPU; compute with numbers only (in classLiteral)
     a[0] = 1;
   }
 
   @GpuKernel
   static void instanceOf(int[] a) {
     Object o = a;
-    a[0] = o instanceof int[] ? 1 : 0;
+    a[0] = o instanceof int[] ? 1 : 0; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in instanceOf)
   }
 
   @GpuKernel
   static void castOfAnObject(int[] a) {
     Object o = a;
-    ((int[]) o)[0] = 1;
+    ((int[]) o)[0] = 1; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in castOfAnObject)
   }
 
   @GpuKernel
   static void arrayAsObject(int[] a) {
-    a[0] = Objects.hashCode(a);
+    a[0] = Objects.hashCode(a); // refused: Objects.hashCode has no meaning on a GPU; use static methods of yours, Math or Gpu (in arrayAsObject)
   }
 
   @GpuKernel
   static void enumConstant(int[] a) {
-    Color color = Color.RED;
+    Color color = Color.RED; // refused: Refused.Color.RED belongs to an enum, whose constants are objects; use int constants (in enumConstant)
     a[0] = color == Color.GREEN ? 1 : 0;
   }
 
   @GpuKernel
   static void enumSwitch(int[] a) {
-    switch (Color.values()[a[0]]) {
+    switch (Color.values()[a[0]]) { // refused: Refused.Color.values belongs to an enum, whose constants are objects; use int constants (in enumSwitch)
       case RED -> a[0] = 1;
       case GREEN -> a[0] = 2;
     }
@@ -260,7 +260,7 @@ class Refused {
   static void patternSwitch(int[] a) {
     Shape shape = new Circle(1);
     a[0] =
-        switch (shape) {
+        switch (shape) { // refused: a pattern is matched against an object, which needs classes at run time; use numbers, with `if` or a switch on an int (in patternSwitch)
           case Circle(int r) -> r;
           case Square(int s) -> s;
         };
@@ -269,7 +269,7 @@ class Refused {
   @GpuKernel
   static void recordPattern(int[] a) {
     Object o = new Pair(1, 2);
-    if (o instanceof Pair(int x, int y)) {
+    if (o instanceof Pair(int x, int y)) { // refused: a pattern is matched against an object, which needs classes at run time; use numbers, with `if` or a switch on an int (in recordPattern)
       a[0] = x + y;
     }
   }
@@ -278,17 +278,17 @@ class Refused {
 
   @GpuKernel
   static void string(int[] a) {
-    a[0] = "text".length();
+    a[0] = "text".length(); // refused: "text" is a string, which has no type on a GPU; compute with numbers only (in string)
   }
 
   @GpuKernel
   static void concatenation(int[] a, int n) {
-    a[0] = ("n" + n).length();
+    a[0] = ("n" + n).length(); // refused: a string is concatenated; write numbers to an array (in concatenation)
   }
 
   @GpuKernel
   static void stringSwitch(int[] a) {
-    switch ("b") {
+    switch ("b") { // refused: "b" is a string, which has no type on a GPU; compute with numbers only (in stringSwitch)
       case "a" -> a[0] = 1;
       default -> a[0] = 2;
     }
@@ -296,12 +296,12 @@ class Refused {
 
   @GpuKernel
   static void print(int[] a) {
-    System.out.println(a[0]);
+    System.out.println(a[0]); // refused: System.out prints text; write numbers to an array, and print them after the launch (in print)
   }
 
   @GpuKernel
   static void format(int[] a) {
-    a[0] = String.valueOf(a[1]).length();
+    a[0] = String.valueOf(a[1]).length(); // refused: String.valueOf has no meaning on a GPU; use static methods of yours, Math or Gpu (in format)
   }
 
   // --- calls
@@ -312,7 +312,7 @@ class Refused {
   }
 
   static int factorial(int n) {
-    return n < 2 ? 1 : n * factorial(n - 1);
+    return n < 2 ? 1 : n * factorial(n - 1); // refused: Refused.factorial calls itself; write a loop (in factorial)
   }
 
   @GpuKernel
@@ -325,24 +325,24 @@ class Refused {
   }
 
   static boolean isOdd(int n) {
-    return n != 0 && isEven(n - 1);
+    return n != 0 && isEven(n - 1); // refused: Refused.isEven calls itself; write a loop (in isOdd)
   }
 
   @GpuKernel
   static void lambda(int[] a) {
-    IntUnaryOperator twice = x -> 2 * x;
+    IntUnaryOperator twice = x -> 2 * x; // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in lambda)
     a[0] = twice.applyAsInt(1);
   }
 
   @GpuKernel
   static void methodReference(int[] a) {
-    IntUnaryOperator negate = Math::negateExact;
+    IntUnaryOperator negate = Math::negateExact; // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in methodReference)
     a[0] = negate.applyAsInt(1);
   }
 
   @GpuKernel
   static void anonymousClass(int[] a) {
-    Runnable run =
+    Runnable run = // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in anonymousClass)
         new Runnable() {
           @Override
           public void run() {}
@@ -352,32 +352,32 @@ class Refused {
 
   @GpuKernel
   static void random(float[] a) {
-    a[0] = (float) Math.random();
+    a[0] = (float) Math.random(); // refused: Math.random has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in random)
   }
 
   @GpuKernel
   static void unknownFunction(double[] a) {
-    a[0] = Math.cbrt(a[0]);
+    a[0] = Math.cbrt(a[0]); // refused: Math.cbrt has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in unknownFunction)
   }
 
   @GpuKernel
   static void exactAddition(int[] a) {
-    a[0] = Math.addExact(a[0], 1);
+    a[0] = Math.addExact(a[0], 1); // refused: Math.addExact has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in exactAddition)
   }
 
   @GpuKernel
   static void clock(long[] a) {
-    a[0] = System.nanoTime();
+    a[0] = System.nanoTime(); // refused: System.nanoTime has no meaning on a GPU; use static methods of yours, Math or Gpu (in clock)
   }
 
   @GpuKernel
   static void onSpinWait(int[] a) {
-    Thread.onSpinWait();
+    Thread.onSpinWait(); // refused: Thread.onSpinWait has no meaning on a GPU; use static methods of yours, Math or Gpu (in onSpinWait)
   }
 
   @GpuKernel
   static void nativeCall(int[] a) {
-    a[0] = outside();
+    a[0] = outside(); // refused: Refused.outside has no Java body; use a static method that has one (in nativeCall)
   }
 
   static native int outside();
@@ -385,37 +385,37 @@ class Refused {
   @GpuKernel
   static void defaultMethod(int[] a) {
     Shape shape = new Circle(1);
-    a[0] = shape.twice();
+    a[0] = shape.twice(); // refused: Refused.Shape.twice is called through an interface; call a static method, or a method of a record (in defaultMethod)
   }
 
   @GpuKernel
   static void instanceField(int[] a) {
-    a[0] = COUNTER.count;
+    a[0] = COUNTER.count; // refused: the constant Refused.COUNTER is not a number; pass it as a parameter if it is an array, or use numbers (in instanceField)
   }
 
   @GpuKernel
   static void constantArray(int[] a) {
-    a[0] = WEIGHTS[1];
+    a[0] = WEIGHTS[1]; // refused: the constant Refused.WEIGHTS is not a number; pass it as a parameter if it is an array, or use numbers (in constantArray)
   }
 
   @GpuKernel
   static void staticVariable(int[] a) {
-    a[0] = total;
+    a[0] = total; // refused: the field Refused.total is static but not final; pass its value as a parameter (in staticVariable)
   }
 
   @GpuKernel
   static void writtenField(int[] a) {
-    total = a[0];
+    total = a[0]; // refused: the field Refused.total is written; write the value to an array parameter (in writtenField)
   }
 
   @GpuKernel
   static void incrementedField(int[] a) {
-    total++;
+    total++; // refused: the field Refused.total is static but not final; pass its value as a parameter (in incrementedField)
   }
 
   @GpuKernel
   static void failingInitializer(int[] a) {
-    a[0] = Broken.VALUE;
+    a[0] = Broken.VALUE; // refused: the class of Refused.Broken.VALUE cannot be initialized: java.lang.NumberFormatException: For input string: "none"; mend its static initializer (in failingInitializer)
   }
 
   // --- control
@@ -423,14 +423,14 @@ class Refused {
   @GpuKernel
   static void throwing(int[] a) {
     if (a[0] < 0) {
-      throw new IllegalStateException();
+      throw new IllegalStateException(); // refused: `throw new IllegalStateException(…)` ends in an exception, and a GPU thread has none; return early, or write an error code to an array (in throwing)
     }
   }
 
   @GpuKernel
   static void throwingNull(int[] a) {
     if (a[0] < 0) {
-      throw null;
+      throw null; // refused: null is not a value of a kernel; pass every array, or select with an int (in throwingNull)
     }
   }
 
@@ -438,7 +438,7 @@ class Refused {
   static void catching(int[] a) {
     a[0] = 0;
     try {
-      a[0] = a[1] / a[2];
+      a[0] = a[1] / a[2]; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in catching)
     } catch (ArithmeticException e) {
       a[0] = -1;
     }
@@ -447,7 +447,7 @@ class Refused {
   @GpuKernel
   static void finallyBlock(int[] a) {
     try {
-      a[0] = 1;
+      a[0] = 1; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in finallyBlock)
     } finally {
       a[1] = 2;
     }
@@ -456,7 +456,7 @@ class Refused {
   @GpuKernel
   static void tryWithResources(int[] a) {
     try (var resource = new Resource()) {
-      a[0] = 1;
+      a[0] = 1; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in tryWithResources)
     }
   }
 
@@ -468,7 +468,7 @@ class Refused {
   static int guarded(int n) {
     int result;
     try {
-      result = 1 / n;
+      result = 1 / n; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in guarded)
     } catch (ArithmeticException e) {
       result = 0;
     }
@@ -478,7 +478,7 @@ class Refused {
   @GpuKernel
   static void monitor(int[] a) {
     a[1] = 0;
-    synchronized (a) {
+    synchronized (a) { // refused: `synchronized` needs a monitor; use Gpu.barrier(), or Gpu's atomics (in monitor)
       a[0] = 1;
     }
   }
@@ -487,7 +487,7 @@ class Refused {
   static void exhaustiveSwitch(int[] a, int n) {
     a[0] = switch (n) {
       case 0 -> 1;
-      default -> throw new AssertionError();
+      default -> throw new AssertionError(); // refused: `throw new AssertionError(…)` ends in an exception, and a GPU thread has none; return early, or write an error code to an array (in exhaustiveSwitch)
     };
   }
 
@@ -495,24 +495,24 @@ class Refused {
 
   @GpuKernel
   static void sharedLength(int[] a, int n) {
-    a[0] = Gpu.sharedInts(n)[0];
+    a[0] = Gpu.sharedInts(n)[0]; // refused: the length of a shared array is not a constant; use a compile-time constant, or the dynamic shared array (in sharedLength)
   }
 
   @GpuKernel
   static void sharedLengthZero(int[] a) {
-    int[] empty = Gpu.sharedInts(0);
+    int[] empty = Gpu.sharedInts(0); // refused: a shared array has 0 elements; give it at least one (in sharedLengthZero)
     a[0] = 1;
   }
 
   @GpuKernel
   static void sharedLengthNegative(int[] a) {
-    float[] wrong = Gpu.sharedFloats(-4);
+    float[] wrong = Gpu.sharedFloats(-4); // refused: a shared array has -4 elements; give it at least one (in sharedLengthNegative)
     a[0] = 1;
   }
 
   @GpuKernel
   static void sharedTooLarge(int[] a) {
-    long[] large = Gpu.sharedLongs(1 << 29);
+    long[] large = Gpu.sharedLongs(1 << 29); // refused: the shared arrays of the kernel take 4294967296 bytes; use at most 49152, or the dynamic shared array (in sharedTooLarge)
     large[0] = 1;
     a[0] = (int) large[1];
   }
@@ -520,7 +520,7 @@ class Refused {
   @GpuKernel
   static void mixedTernary(int[] a, int n) {
     int[] either =
-        n > 0 ? a : Gpu.sharedInts(32);
+        n > 0 ? a : Gpu.sharedInts(32); // refused: the array of a conditional expression is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedTernary)
     either[0] = 1;
   }
 
@@ -530,49 +530,49 @@ class Refused {
     if (n > 0) {
       either = Gpu.sharedInts(32);
     }
-    either[0] = 1;
+    either[0] = 1; // refused: either is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedVariable)
   }
 
   @GpuKernel
   static void swappedLayout(MemorySegment s) {
-    s.set(ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN), 0, 1);
+    s.set(ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN), 0, 1); // refused: the constant ByteOrder.BIG_ENDIAN is not a number; pass it as a parameter if it is an array, or use numbers (in swappedLayout)
   }
 
   @GpuKernel
   static void unalignedLayout(MemorySegment s) {
-    s.set(ValueLayout.JAVA_INT_UNALIGNED, 0, 1);
+    s.set(ValueLayout.JAVA_INT_UNALIGNED, 0, 1); // refused: this layout of a MemorySegment is not supported; use a ValueLayout constant in native byte order (in unalignedLayout)
   }
 
   @GpuKernel
   static void slice(MemorySegment s) {
-    s.asSlice(4).set(ValueLayout.JAVA_INT, 0, 1);
+    s.asSlice(4).set(ValueLayout.JAVA_INT, 0, 1); // refused: MemorySegment.asSlice has no meaning on a GPU; use get, set, getAtIndex, setAtIndex or byteSize of the segment (in slice)
   }
 
   @GpuKernel
   static void text(MemorySegment s) {
-    s.setString(0, "text");
+    s.setString(0, "text"); // refused: "text" is a string, which has no type on a GPU; compute with numbers only (in text)
   }
 
   @GpuKernel
   static void segmentOfAnArray(int[] a) {
-    MemorySegment.ofArray(a).set(ValueLayout.JAVA_INT, 0, 1);
+    MemorySegment.ofArray(a).set(ValueLayout.JAVA_INT, 0, 1); // refused: MemorySegment.ofArray has no meaning on a GPU; use static methods of yours, Math or Gpu (in segmentOfAnArray)
   }
 
   @GpuKernel
   static void choiceOfLayouts(MemorySegment s, int n) {
-    var layout = n > 0 ? ValueLayout.JAVA_INT : ValueLayout.JAVA_INT_UNALIGNED;
+    var layout = n > 0 ? ValueLayout.JAVA_INT : ValueLayout.JAVA_INT_UNALIGNED; // refused: this layout of a MemorySegment is not supported; use a ValueLayout constant in native byte order (in choiceOfLayouts)
     s.set(layout, 0, 1);
   }
 
   @GpuKernel
   static void arrayOfArrays(int[] a, int[] b) {
-    int[][] both = {a, b};
+    int[][] both = {a, b}; // refused: `new int[][…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in arrayOfArrays)
     both[0][0] = 1;
   }
 
   @GpuKernel
   static void variableArguments(int[] a) {
-    a[0] = sum(a[1], a[2]);
+    a[0] = sum(a[1], a[2]); // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in variableArguments)
   }
 
   static int sum(int... values) {
@@ -581,7 +581,7 @@ class Refused {
 
   @GpuKernel
   static void genericHelper(int[] a) {
-    a[0] = first(a[1], a[2]);
+    a[0] = first(a[1], a[2]); // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in genericHelper)
   }
 
   static <T> T first(T a, T b) {
@@ -590,18 +590,18 @@ class Refused {
 
   @GpuKernel
   static void unboxed(int[] a) {
-    int n = (Integer) null;
+    int n = (Integer) null; // refused: null is not a value of a kernel; pass every array, or select with an int (in unboxed)
     a[0] = n;
   }
 
   @GpuKernel
   static void printedFormat(int[] a) {
-    System.err.printf("%d", a[0]);
+    System.err.printf("%d", a[0]); // refused: System.err prints text; write numbers to an array, and print them after the launch (in printedFormat)
   }
 
   @GpuKernel
   static void constructorThatCalls(int[] a) {
-    a[0] = new Eager(3).n;
+    a[0] = new Eager(3).n; // refused: `new Refused.Eager(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in constructorThatCalls)
   }
 
   static final class Eager {
@@ -614,12 +614,12 @@ class Refused {
 
   @GpuKernel
   static void nativeInterface(int[] a) {
-    a[0] = Thread.currentThread().hashCode();
+    a[0] = Thread.currentThread().hashCode(); // refused: Thread.currentThread has no meaning on a GPU; use static methods of yours, Math or Gpu (in nativeInterface)
   }
 
   @GpuKernel
   static void lambdaInACalledMethod(int[] a) {
-    a[0] = apply(x -> x + 1, a[1]);
+    a[0] = apply(x -> x + 1, a[1]); // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in lambdaInACalledMethod)
   }
 
   static int apply(IntUnaryOperator f, int x) {
@@ -628,12 +628,12 @@ class Refused {
 
   @GpuKernel
   static void strictFunction(double[] a) {
-    a[0] = StrictMath.cbrt(a[0]);
+    a[0] = StrictMath.cbrt(a[0]); // refused: StrictMath.cbrt has no meaning on a GPU; kernels can call StrictMath.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in strictFunction)
   }
 
   @GpuKernel
   static void parsed(int[] a) {
-    a[0] = Character.getNumericValue((char) a[1]);
+    a[0] = Character.getNumericValue((char) a[1]); // refused: Character.getNumericValue has no meaning on a GPU; use static methods of yours, Math or Gpu (in parsed)
   }
 
   // --- lifted
@@ -685,7 +685,8 @@ class Refused {
 
   @GpuKernel
   static void requiredArray(int[] a) {
-    Objects.requireNonNull(a)[0] = Constants.twice(Constants.N);
+    Objects.requireNonNull(a);
+    a[0] = Constants.twice(Constants.N);
   }
 
   @GpuKernel

@@ -111,7 +111,7 @@ class RefusedKernelsTest {
       }
       int at = line.indexOf(REFUSED);
       if (at >= 0) {
-        var place = isAnnotation || line.contains(" native ") ? "" : ":" + (i + 1);
+        var place = isAnnotation || line.contains(" native void ") ? "" : ":" + (i + 1);
         found.put(
             kernel, "Refused.java%s: %s".formatted(place, line.substring(at + REFUSED.length())));
       }

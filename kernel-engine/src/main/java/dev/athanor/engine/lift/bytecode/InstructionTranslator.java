@@ -100,7 +100,7 @@ final class InstructionTranslator {
       case NewPrimitiveArrayInstruction array ->
           refuse(Refusal.NEW_ARRAY, array.typeKind().name().toLowerCase(Locale.ROOT));
       case NewReferenceArrayInstruction array ->
-          refuse(Refusal.NEW_ARRAY, simple(array.componentType().asInternalName()));
+          refuse(Refusal.NEW_ARRAY, array.componentType().asSymbol().displayName().replace('$', '.'));
       case NewMultiArrayInstruction array ->
           refuse(
               Refusal.NEW_ARRAY,

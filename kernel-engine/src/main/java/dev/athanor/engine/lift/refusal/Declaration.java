@@ -58,11 +58,10 @@ public record Declaration(
   /** Returns all that is wrong with the declaration; empty if nothing is. */
   public List<Problem> problems() {
     var found = new ArrayList<Problem>();
-    if (!modifiers.contains("static")) {
-      found.add(Problem.of(Refusal.INSTANCE_METHOD, name));
-    }
     if (modifiers.contains("native") || modifiers.contains("abstract")) {
       found.add(Problem.of(Refusal.NATIVE_METHOD, name));
+    } else if (!modifiers.contains("static")) {
+      found.add(Problem.of(Refusal.INSTANCE_METHOD, name));
     }
     if (modifiers.contains("synchronized")) {
       found.add(Problem.of(Refusal.SYNCHRONIZED));

@@ -59,26 +59,26 @@ class KernelProcessorTest {
       quoteCharacter = '"',
       textBlock =
           """
-          @GpuKernel void k(int[] a) {} | x
-          @GpuKernel abstract void k(); | x
-          @GpuKernel static native void k(int[] a); | x
-          @GpuKernel static synchronized void k(int[] a) {} | x
-          @GpuKernel static <T> void k(int[] a) {} | x
-          @GpuKernel static void k(int[] a) throws Exception {} | x
-          @GpuKernel static int k(int[] a) { return 1; } | x
-          @GpuKernel static java.util.List<String> k() { return null; } | x
-          @GpuKernel static void k(int[] a, String text) {} | x
-          @GpuKernel static void k(java.util.List<Integer> a) {} | x
-          @GpuKernel static void k(Integer n) {} | x
-          @GpuKernel static void k(int n, float[][] a) {} | x
-          @GpuKernel static void k(String[] a) {} | x
-          @GpuKernel static void k(int... a) {} | x
-          @GpuKernel(blockSize = 1025) static void k() {} | x
-          @GpuKernel(blockSize = {32, 64}) static void k() {} | x
-          @GpuKernel(blockSize = 0) static void k() {} | x
-          @GpuKernel(blockSize = {8, -8}) static void k() {} | x
-          @GpuKernel(blockSize = {1, 1, 65}) static void k() {} | x
-          @GpuKernel(blockSize = {1, 1, 1, 1}) static void k() {} | x
+          @GpuKernel void k(int[] a) {} | 17: the kernel k is an instance method; make it static, and pass what it reads as parameters
+          @GpuKernel abstract void k(); | 26: k has no Java body; use a static method that has one
+          @GpuKernel static native void k(int[] a); | 31: k has no Java body; use a static method that has one
+          @GpuKernel static synchronized void k(int[] a) {} | 37: `synchronized` needs a monitor; use Gpu.barrier(), or Gpu's atomics
+          @GpuKernel static <T> void k(int[] a) {} | 28: the kernel has type parameters; write one method for each type
+          @GpuKernel static void k(int[] a) throws Exception {} | 24: the kernel has a throws clause, and a GPU thread has no exceptions; remove it
+          @GpuKernel static int k(int[] a) { return 1; } | 23: the kernel returns int; make it void, and write results to an array parameter
+          @GpuKernel static java.util.List<String> k() { return null; } | 42: the kernel returns List; make it void, and write results to an array parameter
+          @GpuKernel static void k(int[] a, String text) {} | 42: the parameter text has the type String; use a number, a boolean, an array of these, or a MemorySegment
+          @GpuKernel static void k(java.util.List<Integer> a) {} | 50: the parameter a has the type List; use a number, a boolean, an array of these, or a MemorySegment
+          @GpuKernel static void k(Integer n) {} | 34: the parameter n has the type Integer; use a number, a boolean, an array of these, or a MemorySegment
+          @GpuKernel static void k(int n, float[][] a) {} | 43: a is an array of objects or arrays; use one flat array of numbers
+          @GpuKernel static void k(String[] a) {} | 35: a is an array of objects or arrays; use one flat array of numbers
+          @GpuKernel static void k(int... a) {} | 33: the parameter a takes a variable number of arguments; declare it as an array
+          @GpuKernel(blockSize = 1025) static void k() {} | 24: blockSize makes 1025 threads; give extents with a product of at most 1024
+          @GpuKernel(blockSize = {32, 64}) static void k() {} | 24: blockSize makes 2048 threads; give extents with a product of at most 1024
+          @GpuKernel(blockSize = 0) static void k() {} | 24: blockSize has the extent 0; give extents of 1 or more
+          @GpuKernel(blockSize = {8, -8}) static void k() {} | 24: blockSize has the extent -8; give extents of 1 or more
+          @GpuKernel(blockSize = {1, 1, 65}) static void k() {} | 24: blockSize has the z extent 65; give a z extent of at most 64
+          @GpuKernel(blockSize = {1, 1, 1, 1}) static void k() {} | 24: blockSize has 4 extents; give one to three, for x, y and z
           """)
   void anErrorIsAtItsElement(String declaration, String expected) {
     assertThat(errors(declaration)).containsExactly("3:" + expected);
