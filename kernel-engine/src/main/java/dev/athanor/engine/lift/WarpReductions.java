@@ -45,9 +45,7 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(max, distance)
-                  : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -58,9 +56,7 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(min, distance)
-                  : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -85,9 +81,7 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(max, distance)
-                  : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -98,9 +92,7 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(min, distance)
-                  : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -125,9 +117,7 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(max, distance)
-                  : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -138,9 +128,7 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(min, distance)
-                  : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -165,9 +153,7 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(max, distance)
-                  : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -178,9 +164,7 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps()
-                  ? Gpu.shuffleDown(min, distance)
-                  : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }

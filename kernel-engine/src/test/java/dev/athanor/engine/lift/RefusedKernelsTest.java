@@ -79,8 +79,7 @@ class RefusedKernelsTest {
           }
         };
     assertThatThrownBy(
-            () ->
-                Kernels.of(loader.loadClass(Unreadable.class.getName()), "kernel").module(false))
+            () -> Kernels.of(loader.loadClass(Unreadable.class.getName()), "kernel").module(false))
         .isInstanceOf(LiftException.class)
         .hasMessage(
             "RefusedKernelsTest.java: the class file of RefusedKernelsTest.Unreadable cannot be read;"

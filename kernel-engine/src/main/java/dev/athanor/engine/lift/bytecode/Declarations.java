@@ -25,11 +25,10 @@ final class Declarations {
     model
         .code()
         .flatMap(code -> code.findAttribute(Attributes.localVariableTable()))
-        .ifPresent(
-            table ->
-                table.localVariables().stream()
-                    .filter(variable -> variable.startPc() == 0)
-                    .forEach(each -> bySlot.put(each.slot(), each.name().stringValue())));
+        .ifPresent(table ->
+            table.localVariables().stream()
+                .filter(variable -> variable.startPc() == 0)
+                .forEach(each -> bySlot.put(each.slot(), each.name().stringValue())));
     var names = new ArrayList<String>();
     int slot = Modifier.isStatic(method.getModifiers()) ? 0 : 1;
     for (var type : method.getParameterTypes()) {

@@ -87,7 +87,8 @@ public final class KernelProcessor extends AbstractProcessor {
         !method.getThrownTypes().isEmpty(),
         name(method.getReturnType()),
         method.getParameters().stream()
-            .map(each -> new Declaration.Parameter(each.getSimpleName().toString(), name(each.asType())))
+            .map(each ->
+                new Declaration.Parameter(each.getSimpleName().toString(), name(each.asType())))
             .toList(),
         blockSize);
   }

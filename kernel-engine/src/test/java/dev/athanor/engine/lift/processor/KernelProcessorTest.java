@@ -42,11 +42,9 @@ class KernelProcessorTest {
           }
         };
     var found = new DiagnosticCollector<JavaFileObject>();
-    var options =
-        List.of("-proc:only", "-classpath", ENGINE, "-processorpath", ENGINE);
+    var options = List.of("-proc:only", "-classpath", ENGINE, "-processorpath", ENGINE);
     var compiler = ToolProvider.getSystemJavaCompiler();
-    boolean passed =
-        compiler.getTask(null, null, found, options, null, List.of(source)).call();
+    boolean passed = compiler.getTask(null, null, found, options, null, List.of(source)).call();
     assertThat(passed).isEqualTo(found.getDiagnostics().isEmpty());
     return found.getDiagnostics().stream()
         .map(d -> "%d:%d: %s".formatted(d.getLineNumber(), d.getColumnNumber(), d.getMessage(null)))
