@@ -4,9 +4,8 @@ import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.ptx.Source;
 
 /**
- * A thread used an array index that is out of bounds, or divided an integer by zero. The thread
- * left the kernel there; other threads may have gone on, so the contents of written arrays are
- * undefined.
+ * A thread used an array index that is out of bounds, or divided an integer by zero. The thread left
+ * the kernel there; other threads may have gone on, so the contents of written arrays are undefined.
  */
 public final class CheckFailedException extends RuntimeException {
   private final transient Source source;

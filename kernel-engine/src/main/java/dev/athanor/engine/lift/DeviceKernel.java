@@ -27,7 +27,12 @@ public final class DeviceKernel {
   private final int dynamicSharedBytes;
 
   DeviceKernel(JavaKernel kernel, Device device) {
-    this(kernel, device, device.capability().id().startsWith("emulator"), kernel.blockSize(), 0);
+    this(
+        kernel,
+        device,
+        device.capability().id().startsWith("emulator"),
+        kernel.blockSize(),
+        0);
   }
 
   private DeviceKernel(
@@ -107,12 +112,7 @@ public final class DeviceKernel {
     DeviceException failure = null;
     try {
       stream.launch(
-          new Launch(
-              loaded,
-              grid,
-              block.orElseThrow(kernel::noBlock),
-              dynamicSharedBytes,
-              passed.list(code.kernel())));
+          new Launch(loaded, grid, block.orElseThrow(kernel::noBlock), dynamicSharedBytes, passed.list(code.kernel())));
       stream.synchronize();
     } catch (DeviceException e) {
       failure = e;

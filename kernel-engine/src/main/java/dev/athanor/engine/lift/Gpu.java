@@ -93,8 +93,8 @@ public final class Gpu {
   }
 
   /**
-   * Returns the index of this thread's warp in its block. PTX: computed from {@code %tid} and
-   * {@code %ntid}, since {@code %warpid} may change while a kernel runs.
+   * Returns the index of this thread's warp in its block. PTX: computed from {@code %tid} and {@code
+   * %ntid}, since {@code %warpid} may change while a kernel runs.
    */
   public static int warpId() {
     return GpuThread.current().warp();
@@ -126,9 +126,8 @@ public final class Gpu {
 
   /**
    * Returns the array in shared memory that belongs to this call: one for each block, the same for
-   * all its threads and every time that the call is reached. A helper called from two places has
-   * two arrays. The contents are undefined at first. PTX: a {@code .shared} array, aligned to 16
-   * bytes.
+   * all its threads and every time that the call is reached. A helper called from two places has two
+   * arrays. The contents are undefined at first. PTX: a {@code .shared} array, aligned to 16 bytes.
    *
    * @param length number of elements, a constant of 1 or more
    */
@@ -212,14 +211,12 @@ public final class Gpu {
 
   /** As {@link #shuffle(int, int)}, for a {@code float}. */
   public static float shuffle(float value, int lane) {
-    return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffle(Float.floatToRawIntBits(value), lane));
+    return Float.intBitsToFloat((int) GpuThread.current().shuffle(Float.floatToRawIntBits(value), lane));
   }
 
   /** As {@link #shuffle(int, int)}, for a {@code double}. */
   public static double shuffle(double value, int lane) {
-    return Double.longBitsToDouble(
-        GpuThread.current().shuffle(Double.doubleToRawLongBits(value), lane));
+    return Double.longBitsToDouble(GpuThread.current().shuffle(Double.doubleToRawLongBits(value), lane));
   }
 
   /**
@@ -240,19 +237,17 @@ public final class Gpu {
 
   /** As {@link #shuffleXor(int, int)}, for a {@code float}. */
   public static float shuffleXor(float value, int mask) {
-    return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffleXor(Float.floatToRawIntBits(value), mask));
+    return Float.intBitsToFloat((int) GpuThread.current().shuffleXor(Float.floatToRawIntBits(value), mask));
   }
 
   /** As {@link #shuffleXor(int, int)}, for a {@code double}. */
   public static double shuffleXor(double value, int mask) {
-    return Double.longBitsToDouble(
-        GpuThread.current().shuffleXor(Double.doubleToRawLongBits(value), mask));
+    return Double.longBitsToDouble(GpuThread.current().shuffleXor(Double.doubleToRawLongBits(value), mask));
   }
 
   /**
-   * Returns the value that the lane {@code distance} below passes, or this lane's own if there is
-   * no such lane. A warp operation; the other lane must be among the callers. PTX: {@code
+   * Returns the value that the lane {@code distance} below passes, or this lane's own if there is no
+   * such lane. A warp operation; the other lane must be among the callers. PTX: {@code
    * shfl.sync.up.b32}, two for types of 64 bits.
    *
    * @param distance modulo 32
@@ -268,14 +263,12 @@ public final class Gpu {
 
   /** As {@link #shuffleUp(int, int)}, for a {@code float}. */
   public static float shuffleUp(float value, int distance) {
-    return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffleUp(Float.floatToRawIntBits(value), distance));
+    return Float.intBitsToFloat((int) GpuThread.current().shuffleUp(Float.floatToRawIntBits(value), distance));
   }
 
   /** As {@link #shuffleUp(int, int)}, for a {@code double}. */
   public static double shuffleUp(double value, int distance) {
-    return Double.longBitsToDouble(
-        GpuThread.current().shuffleUp(Double.doubleToRawLongBits(value), distance));
+    return Double.longBitsToDouble(GpuThread.current().shuffleUp(Double.doubleToRawLongBits(value), distance));
   }
 
   /**
@@ -296,14 +289,12 @@ public final class Gpu {
 
   /** As {@link #shuffleDown(int, int)}, for a {@code float}. */
   public static float shuffleDown(float value, int distance) {
-    return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffleDown(Float.floatToRawIntBits(value), distance));
+    return Float.intBitsToFloat((int) GpuThread.current().shuffleDown(Float.floatToRawIntBits(value), distance));
   }
 
   /** As {@link #shuffleDown(int, int)}, for a {@code double}. */
   public static double shuffleDown(double value, int distance) {
-    return Double.longBitsToDouble(
-        GpuThread.current().shuffleDown(Double.doubleToRawLongBits(value), distance));
+    return Double.longBitsToDouble(GpuThread.current().shuffleDown(Double.doubleToRawLongBits(value), distance));
   }
 
   /**
@@ -320,17 +311,17 @@ public final class Gpu {
   }
 
   /**
-   * Returns whether all lanes that have not left the kernel pass true. A warp operation. PTX:
-   * {@code vote.sync.all.pred}.
+   * Returns whether all lanes that have not left the kernel pass true. A warp operation. PTX: {@code
+   * vote.sync.all.pred}.
    */
   public static boolean all(boolean vote) {
     return GpuThread.current().all(vote);
   }
 
   /**
-   * Returns the sum of the values that the threads of the warp pass, in every lane. No thread of
-   * the warp may have left the kernel. Numbers are added as a tree: at distances 16, 8, 4, 2 and 1.
-   * PTX: {@link WarpReductions}.
+   * Returns the sum of the values that the threads of the warp pass, in every lane. No thread of the warp
+   * may have left the kernel. Numbers are added
+   * as a tree: at distances 16, 8, 4, 2 and 1. PTX: {@link WarpReductions}.
    */
   public static int warpSum(int value) {
     return WarpReductions.sum(value);
@@ -352,8 +343,8 @@ public final class Gpu {
   }
 
   /**
-   * Returns the largest of the values that the threads of the warp pass, in every lane. No thread
-   * of the warp may have left the kernel. PTX: {@link WarpReductions}.
+   * Returns the largest of the values that the threads of the warp pass, in every lane. No thread of the warp
+   * may have left the kernel. PTX: {@link WarpReductions}.
    */
   public static int warpMax(int value) {
     return WarpReductions.max(value);
@@ -375,8 +366,8 @@ public final class Gpu {
   }
 
   /**
-   * Returns the smallest of the values that the threads of the warp pass, in every lane. No thread
-   * of the warp may have left the kernel. PTX: {@link WarpReductions}.
+   * Returns the smallest of the values that the threads of the warp pass, in every lane. No thread of the warp
+   * may have left the kernel. PTX: {@link WarpReductions}.
    */
   public static int warpMin(int value) {
     return WarpReductions.min(value);
@@ -398,9 +389,10 @@ public final class Gpu {
   }
 
   /**
-   * Returns the sum of the values that the threads of the block pass, in every thread. A block
-   * operation for blocks of every size and shape; no thread may have left the kernel. Sums of warps
-   * are added from the first warp to the last. PTX: {@link BlockReductions}.
+   * Returns the sum of the values that the threads of the block pass, in every thread. A block operation
+   * for blocks of every size and shape; no thread may have left the kernel. Sums
+   * of warps are added from the first warp to the last. PTX: {@link
+   * BlockReductions}.
    */
   public static int blockSum(int value) {
     return BlockReductions.sum(value);
@@ -422,8 +414,8 @@ public final class Gpu {
   }
 
   /**
-   * Returns the largest of the values that the threads of the block pass, in every thread. A block
-   * operation for blocks of every size and shape; no thread may have left the kernel. PTX: {@link
+   * Returns the largest of the values that the threads of the block pass, in every thread. A block operation
+   * for blocks of every size and shape; no thread may have left the kernel. PTX: {@link
    * BlockReductions}.
    */
   public static int blockMax(int value) {
@@ -446,8 +438,8 @@ public final class Gpu {
   }
 
   /**
-   * Returns the smallest of the values that the threads of the block pass, in every thread. A block
-   * operation for blocks of every size and shape; no thread may have left the kernel. PTX: {@link
+   * Returns the smallest of the values that the threads of the block pass, in every thread. A block operation
+   * for blocks of every size and shape; no thread may have left the kernel. PTX: {@link
    * BlockReductions}.
    */
   public static int blockMin(int value) {
@@ -529,16 +521,12 @@ public final class Gpu {
     return HostAtomics.or(array, index, value);
   }
 
-  /**
-   * Combines an element with a value by bitwise exclusive or atomically. PTX: {@code atom.xor.b32}.
-   */
+  /** Combines an element with a value by bitwise exclusive or atomically. PTX: {@code atom.xor.b32}. */
   public static int atomicXor(int[] array, int index, int value) {
     return HostAtomics.xor(array, index, value);
   }
 
-  /**
-   * Combines an element with a value by bitwise exclusive or atomically. PTX: {@code atom.xor.b64}.
-   */
+  /** Combines an element with a value by bitwise exclusive or atomically. PTX: {@code atom.xor.b64}. */
   public static long atomicXor(long[] array, int index, long value) {
     return HostAtomics.xor(array, index, value);
   }
@@ -569,34 +557,22 @@ public final class Gpu {
     return HostAtomics.compareAndSet(array, index, expected, value);
   }
 
-  /**
-   * Returns e to the power of x, approximately. PTX: {@code ex2.approx.f32} of x times the binary
-   * logarithm of e.
-   */
+  /** Returns e to the power of x, approximately. PTX: {@code ex2.approx.f32} of x times the binary logarithm of e. */
   public static float fastExp(float x) {
     return (float) Math.exp(x);
   }
 
-  /**
-   * Returns the natural logarithm of x, approximately. PTX: {@code lg2.approx.f32} times the
-   * natural logarithm of 2.
-   */
+  /** Returns the natural logarithm of x, approximately. PTX: {@code lg2.approx.f32} times the natural logarithm of 2. */
   public static float fastLog(float x) {
     return (float) Math.log(x);
   }
 
-  /**
-   * Returns the sine of x, approximately: for small angles, in radians. PTX: {@code
-   * sin.approx.f32}.
-   */
+  /** Returns the sine of x, approximately: for small angles, in radians. PTX: {@code sin.approx.f32}. */
   public static float fastSin(float x) {
     return (float) Math.sin(x);
   }
 
-  /**
-   * Returns the cosine of x, approximately: for small angles, in radians. PTX: {@code
-   * cos.approx.f32}.
-   */
+  /** Returns the cosine of x, approximately: for small angles, in radians. PTX: {@code cos.approx.f32}. */
   public static float fastCos(float x) {
     return (float) Math.cos(x);
   }
@@ -606,9 +582,7 @@ public final class Gpu {
     return (float) Math.tanh(x);
   }
 
-  /**
-   * Returns the reciprocal of the square root of x, approximately. PTX: {@code rsqrt.approx.f32}.
-   */
+  /** Returns the reciprocal of the square root of x, approximately. PTX: {@code rsqrt.approx.f32}. */
   public static float rsqrt(float x) {
     return (float) (1 / Math.sqrt(x));
   }

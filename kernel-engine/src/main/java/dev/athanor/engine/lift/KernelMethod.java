@@ -85,4 +85,5 @@ public sealed interface KernelMethod extends Serializable {
   non-sealed interface Of12<A, B, C, D, E, F, G, H, I, J, K, L> extends KernelMethod {
     void run(A a, B b, C c, D d, E e, F f, G g, H h, I i, J j, K k, L l);
   }
+
 }

@@ -50,32 +50,27 @@ public final class Kernels {
   }
 
   /** Returns the kernel of a method reference such as {@code Saxpy::saxpy}. */
-  public static <A, B, C, D, E, F, G, H> JavaKernel of(
-      KernelMethod.Of8<A, B, C, D, E, F, G, H> method) {
+  public static <A, B, C, D, E, F, G, H> JavaKernel of(KernelMethod.Of8<A, B, C, D, E, F, G, H> method) {
     return new JavaKernel(MethodReferences.resolve(method));
   }
 
   /** Returns the kernel of a method reference such as {@code Saxpy::saxpy}. */
-  public static <A, B, C, D, E, F, G, H, I> JavaKernel of(
-      KernelMethod.Of9<A, B, C, D, E, F, G, H, I> method) {
+  public static <A, B, C, D, E, F, G, H, I> JavaKernel of(KernelMethod.Of9<A, B, C, D, E, F, G, H, I> method) {
     return new JavaKernel(MethodReferences.resolve(method));
   }
 
   /** Returns the kernel of a method reference such as {@code Saxpy::saxpy}. */
-  public static <A, B, C, D, E, F, G, H, I, J> JavaKernel of(
-      KernelMethod.Of10<A, B, C, D, E, F, G, H, I, J> method) {
+  public static <A, B, C, D, E, F, G, H, I, J> JavaKernel of(KernelMethod.Of10<A, B, C, D, E, F, G, H, I, J> method) {
     return new JavaKernel(MethodReferences.resolve(method));
   }
 
   /** Returns the kernel of a method reference such as {@code Saxpy::saxpy}. */
-  public static <A, B, C, D, E, F, G, H, I, J, K> JavaKernel of(
-      KernelMethod.Of11<A, B, C, D, E, F, G, H, I, J, K> method) {
+  public static <A, B, C, D, E, F, G, H, I, J, K> JavaKernel of(KernelMethod.Of11<A, B, C, D, E, F, G, H, I, J, K> method) {
     return new JavaKernel(MethodReferences.resolve(method));
   }
 
   /** Returns the kernel of a method reference such as {@code Saxpy::saxpy}. */
-  public static <A, B, C, D, E, F, G, H, I, J, K, L> JavaKernel of(
-      KernelMethod.Of12<A, B, C, D, E, F, G, H, I, J, K, L> method) {
+  public static <A, B, C, D, E, F, G, H, I, J, K, L> JavaKernel of(KernelMethod.Of12<A, B, C, D, E, F, G, H, I, J, K, L> method) {
     return new JavaKernel(MethodReferences.resolve(method));
   }
 

@@ -44,7 +44,8 @@ final class LaunchArguments implements AutoCloseable {
    *
    * @throws IllegalArgumentException if they do not match the parameters
    */
-  static LaunchArguments of(CompiledKernel code, Object[] arguments, Device device, Stream stream) {
+  static LaunchArguments of(
+      CompiledKernel code, Object[] arguments, Device device, Stream stream) {
     var parameters = code.arguments();
     if (arguments.length != parameters.size()) {
       throw new IllegalArgumentException(
@@ -72,7 +73,9 @@ final class LaunchArguments implements AutoCloseable {
       if (parameter.kind() != Kind.SCALAR && arguments[i] != null) {
         var other = first.putIfAbsent(arguments[i], parameter.name());
         var twice =
-            other == null ? null : code.written().contains(other) ? other : parameter.name();
+            other == null
+                ? null
+                : code.written().contains(other) ? other : parameter.name();
         if (twice != null && code.written().contains(twice)) {
           throw new IllegalArgumentException(
               "`%s` and `%s` are the same memory, and %s writes `%s`; pass different arrays"
@@ -183,9 +186,7 @@ final class LaunchArguments implements AutoCloseable {
         given == null
             ? "null"
             : given.getClass().isArray()
-                ? "%s[%d]"
-                    .formatted(
-                        given.getClass().getComponentType().getName(), Array.getLength(given))
+                ? "%s[%d]".formatted(given.getClass().getComponentType().getName(), Array.getLength(given))
                 : given.getClass().getSimpleName();
     return new IllegalArgumentException(
         "`%s` is %s, got %s".formatted(parameter.name(), wanted, got));

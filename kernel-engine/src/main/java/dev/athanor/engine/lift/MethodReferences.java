@@ -41,7 +41,8 @@ final class MethodReferences {
           "a kernel is a method reference such as Saxpy::saxpy, not a lambda expression");
     }
     var type = Class.forName(lambda.getImplClass().replace('/', '.'), false, loader);
-    var descriptor = MethodType.fromMethodDescriptorString(lambda.getImplMethodSignature(), loader);
+    var descriptor =
+        MethodType.fromMethodDescriptorString(lambda.getImplMethodSignature(), loader);
     return type.getDeclaredMethod(name, descriptor.parameterArray());
   }
 }

@@ -45,7 +45,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -56,7 +58,9 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -81,7 +85,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -92,7 +98,9 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -117,7 +125,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -128,7 +138,9 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }
@@ -153,7 +165,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(max, distance)
+                  : Gpu.shuffle(max, above(distance)));
     }
     return Gpu.shuffle(max, 0);
   }
@@ -164,7 +178,9 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps()
+                  ? Gpu.shuffleDown(min, distance)
+                  : Gpu.shuffle(min, above(distance)));
     }
     return Gpu.shuffle(min, 0);
   }

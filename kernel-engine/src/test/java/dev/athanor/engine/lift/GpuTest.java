@@ -144,12 +144,15 @@ class GpuTest {
   @Test
   void theLaunchGivesTheSizeOfDynamicSharedMemory() {
     var found = new double[3];
-    PlainJava.run(KERNELS.method("dynamicDoubles"), Dim3.of(1), Dim3.of(3), 24, (Object) found);
+    PlainJava.run(
+        KERNELS.method("dynamicDoubles"), Dim3.of(1), Dim3.of(3), 24, (Object) found);
     assertThat(found).containsExactly(5.5, 4.5, 3.5);
     var lengths = new int[1];
-    PlainJava.run(KERNELS.method("dynamicOthers"), Dim3.of(1), Dim3.of(1), 24, (Object) lengths);
+    PlainJava.run(
+        KERNELS.method("dynamicOthers"), Dim3.of(1), Dim3.of(1), 24, (Object) lengths);
     assertThat(lengths).containsExactly(6);
-    PlainJava.run(KERNELS.method("dynamicShorts"), Dim3.of(1), Dim3.of(1), 24, (Object) lengths);
+    PlainJava.run(
+        KERNELS.method("dynamicShorts"), Dim3.of(1), Dim3.of(1), 24, (Object) lengths);
     assertThat(lengths).containsExactly(12);
   }
 
@@ -256,7 +259,8 @@ class GpuTest {
     KERNELS.run("atomics", Dim3.of(1), Dim3.of(300), ints, longs, floats, doubles, old);
     int xor = IntStream.range(0, 300).reduce((a, b) -> a ^ b).orElseThrow();
     assertThat(ints).containsExactly(300, -299, 299, ~255, 255, xor, -1, 7);
-    assertThat(longs).containsExactly(3_000_000_000_000L, -299, 299, ~255L, 255L << 32, xor, -1, 7);
+    assertThat(longs)
+        .containsExactly(3_000_000_000_000L, -299, 299, ~255L, 255L << 32, xor, -1, 7);
     assertThat(floats).containsExactly(150);
     assertThat(doubles).containsExactly(75);
     Arrays.sort(old);

@@ -169,8 +169,8 @@ class LaunchesTest {
 
   @Test
   void aFaultBeforeABarrierIsReported() {
-    assertThatThrownBy(
-            () -> Kernels.of(LaunchesTest::faultsBeforeABarrier).on(DEVICE).launch(1, new int[63]))
+    assertThatThrownBy(() ->
+            Kernels.of(LaunchesTest::faultsBeforeABarrier).on(DEVICE).launch(1, new int[63]))
         .isInstanceOf(CheckFailedException.class)
         .hasMessageContaining("index 63 is out of bounds for `x`, which has 63 elements");
   }

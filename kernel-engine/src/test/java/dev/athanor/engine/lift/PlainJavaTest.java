@@ -177,7 +177,8 @@ class PlainJavaTest {
         .isThrownBy(() -> KERNELS.run("names", Dim3.of(1), Dim3.of(1025)))
         .withMessage("cannot launch names: got a block of 1025x1x1 threads; the limit is 1024");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> PlainJava.run(KERNELS.method("names"), Dim3.of(1), Dim3.of(1), -1))
+        .isThrownBy(
+            () -> PlainJava.run(KERNELS.method("names"), Dim3.of(1), Dim3.of(1), -1))
         .withMessage(
             "cannot launch names: got -1 bytes of dynamic shared memory; the minimum is 0");
     assertThatIllegalArgumentException()
@@ -206,14 +207,13 @@ class PlainJavaTest {
   void anInterruptEndsTheLaunch() throws InterruptedException {
     var thrown = new AtomicReference<Throwable>();
     var launch =
-        Thread.ofPlatform()
-            .start(() -> {
-              try {
-                KERNELS.run("waitsForever", Dim3.of(1), Dim3.of(2), (Object) new int[1]);
-              } catch (KernelFault fault) {
-                thrown.set(fault);
-              }
-            });
+        Thread.ofPlatform().start(() -> {
+          try {
+            KERNELS.run("waitsForever", Dim3.of(1), Dim3.of(2), (Object) new int[1]);
+          } catch (KernelFault fault) {
+            thrown.set(fault);
+          }
+        });
     STARTED.await();
     launch.interrupt();
     launch.join();

@@ -64,8 +64,7 @@ final class SampleKernels {
   }
 
   @GpuKernel(blockSize = 128)
-  static void layerNorm(
-      float[] x, float[] weight, float[] bias, float[] y, int columns, float eps) {
+  static void layerNorm(float[] x, float[] weight, float[] bias, float[] y, int columns, float eps) {
     int row = blockIdxX() * columns;
     float sum = 0;
     float squares = 0;
@@ -220,10 +219,7 @@ final class SampleKernels {
       k *= 0xff51afd7ed558ccdL;
       k ^= k >>> 29;
       int h = (int) (k ^ (k >>> 32));
-      h =
-          Integer.rotateLeft(h, (int) k) * 31
-              + Integer.bitCount(h)
-              - Integer.numberOfLeadingZeros(h | 1);
+      h = Integer.rotateLeft(h, (int) k) * 31 + Integer.bitCount(h) - Integer.numberOfLeadingZeros(h | 1);
       hashes[i] = h % 1000 + (h >> (int) (k & 63)) / 7 - Math.floorMod(h, 13);
     }
   }
@@ -331,16 +327,14 @@ final class SampleKernels {
       floats[3 * n + i] = (float) Math.cos(x);
       floats[4 * n + i] = (float) Math.tanh(x);
       floats[5 * n + i] = (float) Math.pow(Math.abs(x), 1.5f);
-      floats[6 * n + i] =
-          x % 0.75f + Math.round(x) + Math.signum(x) + (float) Math.sqrt(Math.abs(x));
+      floats[6 * n + i] = x % 0.75f + Math.round(x) + Math.signum(x) + (float) Math.sqrt(Math.abs(x));
       double d = x;
       doubles[i] = Math.exp(d);
       doubles[n + i] = Math.log(d);
       doubles[2 * n + i] = Math.sin(d);
       doubles[3 * n + i] = Math.cos(d);
       doubles[4 * n + i] = Math.tanh(d);
-      doubles[5 * n + i] =
-          Math.floor(d) + Math.ceil(d * 3) + Math.rint(d * 5) + Math.clamp(d, -1, 1);
+      doubles[5 * n + i] = Math.floor(d) + Math.ceil(d * 3) + Math.rint(d * 5) + Math.clamp(d, -1, 1);
     }
   }
 }

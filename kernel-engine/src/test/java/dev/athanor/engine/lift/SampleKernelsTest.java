@@ -43,154 +43,29 @@ class SampleKernelsTest {
   }
 
   private static final double[] SPECIAL = {
-    0,
-    -0.0,
-    1.5,
-    -1.5,
-    2.5,
-    127.9,
-    128,
-    -129,
-    65535.7,
-    65536,
-    1e9,
-    3e9,
-    -3e9,
-    1e18,
-    1e19,
-    -1e19,
-    1e300,
-    Double.NaN,
-    Double.POSITIVE_INFINITY,
-    Double.NEGATIVE_INFINITY,
-    Double.MIN_VALUE,
-    1e-40,
-    0x1p-24
+    0, -0.0, 1.5, -1.5, 2.5, 127.9, 128, -129, 65535.7, 65536, 1e9, 3e9, -3e9, 1e18, 1e19, -1e19,
+    1e300, Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, Double.MIN_VALUE, 1e-40, 0x1p-24
   };
 
   static final List<Run> RUNS =
       List.of(
-          new Run(
-              Kernels.of(SampleKernels::saxpy),
-              Dim3.of(4),
-              0,
-              floats(1000),
-              floats(1000),
-              2.5f,
-              1000),
-          new Run(
-              Kernels.of(SampleKernels::siluGate),
-              Dim3.of(2),
-              1e-5,
-              floats(1000),
-              floats(1000),
-              new float[1000],
-              1000),
-          new Run(
-              Kernels.of(SampleKernels::softmax),
-              Dim3.of(3),
-              1e-5,
-              floats(900),
-              new float[900],
-              300),
-          new Run(
-              Kernels.of(SampleKernels::layerNorm),
-              Dim3.of(3),
-              1e-5,
-              floats(900),
-              floats(300),
-              floats(300),
-              new float[900],
-              300,
-              1e-5f),
-          new Run(
-              Kernels.of(SampleKernels::product),
-              Dim3.of(2, 3),
-              0,
-              floats(48 * 64),
-              floats(64 * 32),
-              new float[48 * 32],
-              32,
-              64),
-          new Run(
-              Kernels.of(SampleKernels::histogram), Dim3.of(3), 0, bytes(5000), new int[64], 5000),
-          new Run(
-              Kernels.of(SampleKernels::reduce), Dim3.of(3), 0, floats(5000), new float[3], 5000),
-          new Run(
-              Kernels.of(SampleKernels::scan),
-              Dim3.of(2),
-              0,
-              RANDOM.ints(256, -100, 100).toArray(),
-              new int[256]),
-          new Run(
-              Kernels.of(SampleKernels::mandelbrot),
-              Dim3.of(3, 4),
-              0,
-              new int[40 * 30],
-              40,
-              30,
-              0.07),
-          new Run(
-              Kernels.of(SampleKernels::life),
-              Dim3.of(3, 2),
-              0,
-              booleans(40 * 30),
-              new boolean[40 * 30],
-              40,
-              30),
-          new Run(
-              Kernels.of(SampleKernels::transpose),
-              Dim3.of(2, 3),
-              0,
-              floats(50 * 70),
-              new float[50 * 70],
-              50,
-              70),
-          new Run(
-              Kernels.of(SampleKernels::hash),
-              Dim3.of(4),
-              0,
-              RANDOM.longs(250).toArray(),
-              new int[250],
-              250),
-          new Run(
-              Kernels.of(SampleKernels::dot),
-              Dim3.of(2),
-              0,
-              RANDOM.doubles(700).toArray(),
-              RANDOM.doubles(700).toArray(),
-              new double[2],
-              700),
-          new Run(
-              Kernels.of(SampleKernels::stencil),
-              Dim3.of(3, 2),
-              0,
-              floats(40 * 30),
-              new float[40 * 30],
-              40,
-              30),
-          new Run(
-              Kernels.of(SampleKernels::control),
-              Dim3.of(4),
-              0,
-              RANDOM.ints(250).toArray(),
-              new int[250],
-              250),
-          new Run(
-              Kernels.of(SampleKernels::casts),
-              Dim3.of(1),
-              0,
-              SPECIAL,
-              new long[SPECIAL.length],
-              SPECIAL.length),
-          new Run(
-              Kernels.of(SampleKernels::functions),
-              Dim3.of(2),
-              1e-6,
-              floats(100),
-              new float[700],
-              new double[600],
-              100));
+          new Run(Kernels.of(SampleKernels::saxpy), Dim3.of(4), 0, floats(1000), floats(1000), 2.5f, 1000),
+          new Run(Kernels.of(SampleKernels::siluGate), Dim3.of(2), 1e-5, floats(1000), floats(1000), new float[1000], 1000),
+          new Run(Kernels.of(SampleKernels::softmax), Dim3.of(3), 1e-5, floats(900), new float[900], 300),
+          new Run(Kernels.of(SampleKernels::layerNorm), Dim3.of(3), 1e-5, floats(900), floats(300), floats(300), new float[900], 300, 1e-5f),
+          new Run(Kernels.of(SampleKernels::product), Dim3.of(2, 3), 0, floats(48 * 64), floats(64 * 32), new float[48 * 32], 32, 64),
+          new Run(Kernels.of(SampleKernels::histogram), Dim3.of(3), 0, bytes(5000), new int[64], 5000),
+          new Run(Kernels.of(SampleKernels::reduce), Dim3.of(3), 0, floats(5000), new float[3], 5000),
+          new Run(Kernels.of(SampleKernels::scan), Dim3.of(2), 0, RANDOM.ints(256, -100, 100).toArray(), new int[256]),
+          new Run(Kernels.of(SampleKernels::mandelbrot), Dim3.of(3, 4), 0, new int[40 * 30], 40, 30, 0.07),
+          new Run(Kernels.of(SampleKernels::life), Dim3.of(3, 2), 0, booleans(40 * 30), new boolean[40 * 30], 40, 30),
+          new Run(Kernels.of(SampleKernels::transpose), Dim3.of(2, 3), 0, floats(50 * 70), new float[50 * 70], 50, 70),
+          new Run(Kernels.of(SampleKernels::hash), Dim3.of(4), 0, RANDOM.longs(250).toArray(), new int[250], 250),
+          new Run(Kernels.of(SampleKernels::dot), Dim3.of(2), 0, RANDOM.doubles(700).toArray(), RANDOM.doubles(700).toArray(), new double[2], 700),
+          new Run(Kernels.of(SampleKernels::stencil), Dim3.of(3, 2), 0, floats(40 * 30), new float[40 * 30], 40, 30),
+          new Run(Kernels.of(SampleKernels::control), Dim3.of(4), 0, RANDOM.ints(250).toArray(), new int[250], 250),
+          new Run(Kernels.of(SampleKernels::casts), Dim3.of(1), 0, SPECIAL, new long[SPECIAL.length], SPECIAL.length),
+          new Run(Kernels.of(SampleKernels::functions), Dim3.of(2), 1e-6, floats(100), new float[700], new double[600], 100));
 
   private static byte[] bytes(int n) {
     var all = new byte[n];
@@ -224,10 +99,12 @@ class SampleKernelsTest {
   @FieldSource("RUNS")
   void computesOnTheEmulatorWhatPlainJavaComputes(Run run) {
     var expected = copy(run.arguments);
-    PlainJava.run(run.kernel.method(), run.grid, run.kernel.blockSize().orElseThrow(), 0, expected);
+    PlainJava.run(
+        run.kernel.method(), run.grid, run.kernel.blockSize().orElseThrow(), 0, expected);
     for (boolean checked : new boolean[] {true, false}) {
       var actual = copy(run.arguments);
-      try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
+      try (var device =
+          new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
         run.kernel.on(device).checked(checked).launch(run.grid, actual);
       }
       for (int i = 0; i < expected.length; i++) {

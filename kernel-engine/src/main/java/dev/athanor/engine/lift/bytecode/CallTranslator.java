@@ -94,9 +94,7 @@ final class CallTranslator {
         if (OBJECT_METHODS.contains(callee.name + callee.type.descriptorString())) {
           throw refuse(Refusal.RECORD_METHOD, callee.text());
         }
-        if (to.classes()
-            .method(object.type(), callee.name, callee.type.descriptorString())
-            .isEmpty()) {
+        if (to.classes().method(object.type(), callee.name, callee.type.descriptorString()).isEmpty()) {
           throw refuse(Refusal.INTERFACE_CALL, callee.text());
         }
         arguments.addFirst(object);
@@ -122,11 +120,7 @@ final class CallTranslator {
     }
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
     if (meaning == null) {
-      meaning =
-          LoweredMethods.find(
-              to.classes().method(callee.owner, callee.name, callee.type.descriptorString()),
-              name -> load(name),
-              reason -> refuse(Refusal.BAD_LOWERING, callee.text(), reason));
+      meaning = LoweredMethods.find(to.classes().method(callee.owner, callee.name, callee.type.descriptorString()), name -> load(name), reason -> refuse(Refusal.BAD_LOWERING, callee.text(), reason));
     }
     switch (meaning) {
       case null -> {
@@ -141,8 +135,7 @@ final class CallTranslator {
       case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
       case Meaning.OfBits bits ->
           push(frame, to.add(Op.BITCAST, type(callee.result()), null, numbers(arguments)));
-      case Meaning.OfInstructions(var intrinsic) ->
-          instructions(callee, intrinsic, arguments, frame);
+      case Meaning.OfInstructions(var intrinsic) -> instructions(callee, intrinsic, arguments, frame);
       case Meaning.OfLibrary library -> {
         return library(callee, library, arguments, narrowed, frame);
       }
@@ -179,8 +172,7 @@ final class CallTranslator {
       return inline(new Callee(library.owner(), callee.name, callee.type), arguments, frame);
     }
     var floats = new ArrayList<JavaValue>();
-    arguments.forEach(
-        argument -> floats.add(new Scalar(to.convert(number(argument), ValueType.FLOAT))));
+    arguments.forEach(argument -> floats.add(new Scalar(to.convert(number(argument), ValueType.FLOAT))));
     var type = MethodTypeDesc.ofDescriptor(callee.type.descriptorString().replace('D', 'F'));
     boolean returns = inline(new Callee(library.owner(), callee.name, type), floats, frame);
     if (returns) {
@@ -191,9 +183,7 @@ final class CallTranslator {
 
   private static boolean isWidened(Value value) {
     return value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT
-        || (value.is(Op.CONSTANT)
-            && value.attribute(Double.class)
-                == (float) value.attribute(Double.class).doubleValue());
+        || (value.is(Op.CONSTANT) && value.attribute(Double.class) == (float) value.attribute(Double.class).doubleValue());
   }
 
   /** Translates {@code %} of floating-point numbers. */
@@ -255,7 +245,8 @@ final class CallTranslator {
     return returns;
   }
 
-  private void segment(Callee callee, SegmentRef segment, List<JavaValue> arguments, Frame frame) {
+  private void segment(
+      Callee callee, SegmentRef segment, List<JavaValue> arguments, Frame frame) {
     if (callee.name.equals("byteSize")) {
       push(frame, segment.bytes());
       return;
@@ -282,9 +273,7 @@ final class CallTranslator {
           ValueType.VOID,
           access,
           address,
-          element == Element.BOOLEAN
-              ? to.toInt(to.compare(Relation.NE, value, Value.constant(0)))
-              : value);
+          element == Element.BOOLEAN ? to.toInt(to.compare(Relation.NE, value, Value.constant(0))) : value);
     }
   }
 
@@ -327,10 +316,7 @@ final class CallTranslator {
     var known = Intrinsics.names(callee.owner);
     return known.isEmpty()
         ? refuse(Refusal.UNKNOWN_METHOD, callee.text())
-        : refuse(
-            Refusal.UNKNOWN_FUNCTION,
-            callee.text(),
-            InstructionTranslator.simple(callee.owner) + "." + String.join(", ", known));
+        : refuse(Refusal.UNKNOWN_FUNCTION, callee.text(), InstructionTranslator.simple(callee.owner) + "." + String.join(", ", known));
   }
 
   private static boolean isUnboxing(Callee callee) {
@@ -338,10 +324,7 @@ final class CallTranslator {
   }
 
   private static boolean isEnum(ClassModel model) {
-    return model
-        .superclass()
-        .filter(parent -> parent.asInternalName().equals("java/lang/Enum"))
-        .isPresent();
+    return model.superclass().filter(parent -> parent.asInternalName().equals("java/lang/Enum")).isPresent();
   }
 
   private Class<?> load(String internalName) {

@@ -104,10 +104,7 @@ final class FieldTranslator {
 
   private @Nullable Object read(FieldInstruction instruction, String name) {
     try {
-      Field field =
-          find(
-              to.classes().load(instruction.owner().asInternalName()),
-              instruction.name().stringValue());
+      Field field = find(to.classes().load(instruction.owner().asInternalName()), instruction.name().stringValue());
       if (!Modifier.isFinal(field.getModifiers())) {
         throw refuse(Refusal.STATIC_FIELD, name);
       }

@@ -5,9 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Local variables and operand stack at an instruction. Long and double take one stack slot here.
- */
+/** Local variables and operand stack at an instruction. Long and double take one stack slot here. */
 final class Frame {
   private final @Nullable JavaValue[] locals;
   private final ArrayList<JavaValue> stack;

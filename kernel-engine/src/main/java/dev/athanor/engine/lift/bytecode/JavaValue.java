@@ -98,7 +98,8 @@ sealed interface JavaValue {
   /** Returns whether one variable can hold this value on one path and the other on another. */
   default boolean matches(JavaValue other) {
     return switch (this) {
-      case Scalar scalar -> other instanceof Scalar o && scalar.value.type() == o.value.type();
+      case Scalar scalar ->
+          other instanceof Scalar o && scalar.value.type() == o.value.type();
       case ArrayRef array ->
           other instanceof ArrayRef o && array.space == o.space && array.element == o.element;
       case SegmentRef _ -> other instanceof SegmentRef;

@@ -82,8 +82,7 @@ public final class Lifter {
       } else {
         var element = element(type.isArray() ? type.getComponentType() : type);
         found.add(
-            new Argument(
-                name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
+            new Argument(name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
       }
     }
     return found;
@@ -102,7 +101,8 @@ public final class Lifter {
 
   private static JavaValue value(Translation to, Argument argument) {
     return switch (argument.kind()) {
-      case SCALAR -> new Scalar(to.add(Op.ARGUMENT, argument.element().value(), argument.name()));
+      case SCALAR ->
+          new Scalar(to.add(Op.ARGUMENT, argument.element().value(), argument.name()));
       case ARRAY ->
           new ArrayRef(
               Access.Space.GLOBAL,

@@ -94,15 +94,17 @@ final class MethodCode {
     }
     boolean isPattern =
         lines.stream()
-            .anyMatch(l ->
-                l.instruction instanceof NewObjectInstruction made
-                    && made.className().asInternalName().equals("java/lang/MatchException"));
+            .anyMatch(
+                l ->
+                    l.instruction instanceof NewObjectInstruction made
+                        && made.className().asInternalName().equals("java/lang/MatchException"));
     if (isPattern) {
       var test =
           lines.stream()
-              .filter(l ->
-                  l.instruction instanceof TypeCheckInstruction
-                      || l.instruction instanceof InvokeDynamicInstruction)
+              .filter(
+                  l ->
+                      l.instruction instanceof TypeCheckInstruction
+                          || l.instruction instanceof InvokeDynamicInstruction)
               .findFirst();
       throw new LiftException(Refusal.PATTERN, test.orElse(lines.getFirst()).source, name());
     }
@@ -224,9 +226,7 @@ final class MethodCode {
 
   /** Returns the number of blocks that may precede a block; the start counts as one of block 0. */
   int predecessors(int block) {
-    int before =
-        (int)
-            order().stream().filter(b -> blocks.getOrDefault(b, List.of()).contains(block)).count();
+    int before = (int) order().stream().filter(b -> blocks.getOrDefault(b, List.of()).contains(block)).count();
     return before + (block == 0 ? 1 : 0);
   }
 

@@ -8,12 +8,12 @@ import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
-import java.lang.classfile.TypeKind;
 import java.lang.classfile.instruction.BranchInstruction;
 import java.lang.classfile.instruction.LookupSwitchInstruction;
 import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
+import java.lang.classfile.TypeKind;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -119,10 +119,7 @@ final class MethodTranslator {
       }
       if (value == null && slot >= incoming.getFirst().frame.locals()) {
         throw new LiftException(
-            Refusal.MIXED_ARRAYS,
-            to.source(),
-            code.name(),
-            "the array of a conditional expression");
+            Refusal.MIXED_ARRAYS, to.source(), code.name(), "the array of a conditional expression");
       }
       if (value != null) {
         var parameters = value.parts().map(part -> to.phi(part.type())).toList();
@@ -201,7 +198,9 @@ final class MethodTranslator {
     } else if (condition.isConstant(false)) {
       jump(at + 1, frame);
     } else {
-      to.block().setEnd(new Terminator.Branch(condition, edge(target, frame), edge(at + 1, frame)));
+      to.block()
+          .setEnd(
+              new Terminator.Branch(condition, edge(target, frame), edge(at + 1, frame)));
     }
   }
 

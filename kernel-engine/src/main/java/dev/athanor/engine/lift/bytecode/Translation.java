@@ -93,7 +93,8 @@ final class Translation {
 
   /** Returns a condition as Java's 0 or 1. */
   Value toInt(Value condition) {
-    return add(Op.SELECT, ValueType.INT, null, condition, Value.constant(1), Value.constant(0));
+    return add(
+        Op.SELECT, ValueType.INT, null, condition, Value.constant(1), Value.constant(0));
   }
 
   Value toCondition(Value number) {
@@ -135,7 +136,8 @@ final class Translation {
   /** Returns the address of an array element, after the check of its index. */
   Value element(ArrayRef array, Value index) {
     checkIndex(array.name(), index, array.length());
-    return add(Op.ADDRESS, array.pointer().type(), array.element().bytes(), array.pointer(), index);
+    return add(
+        Op.ADDRESS, array.pointer().type(), array.element().bytes(), array.pointer(), index);
   }
 
   /** Checks an index, if the kernel is checked. */
@@ -148,12 +150,7 @@ final class Translation {
   /** Checks the divisor of an integer division, if the kernel is checked. */
   void checkDivisor(Value divisor) {
     if (checked && !(divisor.isIntegerConstant() && divisor.integer() != 0)) {
-      var zero =
-          compare(
-              Relation.EQ,
-              divisor,
-              Value.constant(
-                  divisor.type(), divisor.type() == ValueType.LONG ? (Object) 0L : (Object) 0));
+      var zero = compare(Relation.EQ, divisor, Value.constant(divisor.type(), divisor.type() == ValueType.LONG ? (Object) 0L : (Object) 0));
       add(
           Op.CHECK,
           ValueType.VOID,
@@ -174,17 +171,12 @@ final class Translation {
     Value size;
     if (length == SharedVariable.DYNAMIC) {
       var bytes = special(SpecialRegister.DYNAMIC_SMEM_SIZE);
-      size =
-          add(
-              Op.USHR,
-              ValueType.INT,
-              null,
-              bytes,
-              Value.constant(Integer.numberOfTrailingZeros(element.bytes())));
+      size = add(Op.USHR, ValueType.INT, null, bytes, Value.constant(Integer.numberOfTrailingZeros(element.bytes())));
     } else {
       size = Value.constant(length);
     }
-    return new ArrayRef(Space.SHARED, element, pointer, size, name);
+    return new ArrayRef(
+        Space.SHARED, element, pointer, size, name);
   }
 
   static Value number(JavaValue value) {

@@ -19,7 +19,8 @@ final class Conversions {
     } else if (origin == ValueType.LONG && to == ValueType.INT) {
       out.emit("cvt.u32.u64", d, from);
     } else {
-      boolean rounds = to.isFloating() && !(origin == ValueType.FLOAT && to == ValueType.DOUBLE);
+      boolean rounds =
+          to.isFloating() && !(origin == ValueType.FLOAT && to == ValueType.DOUBLE);
       out.emit(
           "cvt%s.%s.%s".formatted(rounds ? ".rn" : "", to.ptx().word(), origin.ptx().word()),
           d,

@@ -51,7 +51,8 @@ final class FaultCode {
     var index = operands.of(value.input(0));
     var length = operands.of(value.input(1));
     boolean isLong = value.input(0).type() == ValueType.LONG;
-    var failed = out.result(Type.PRED, "setp.hs." + (isLong ? "u64" : "u32"), index, length);
+    var failed =
+        out.result(Type.PRED, "setp.hs." + (isLong ? "u64" : "u32"), index, length);
     out.branch(new Guard(failed, false), "$fault" + failures.size());
     failures.add(new Failure(value.attribute(Site.class), index, length, isLong));
   }
@@ -91,7 +92,8 @@ final class FaultCode {
     var record =
         out.result(Type.U64, "ld.param.u64", new Address(new Symbol(KernelEmitter.FAULT), 0));
     var old =
-        out.result(Type.B32, "atom.global.cas.b32", new Address(record, 0), Immediate.of(0), site);
+        out.result(
+            Type.B32, "atom.global.cas.b32", new Address(record, 0), Immediate.of(0), site);
     var late = out.result(Type.PRED, "setp.ne.s32", old, Immediate.of(0));
     out.branch(new Guard(late, false), "$left");
     out.emit("st.global.s64", new Address(record, 8), index);

@@ -51,7 +51,8 @@ final class Operands {
   void move(Register d, Value value) {
     if (value.type() == ValueType.BOOL && value.is(Op.CONSTANT)) {
       // PTX has no literal predicates
-      out.emit("setp.eq.s32", d, Immediate.of(0), Immediate.of(value.isConstant(true) ? 0 : 1));
+      out.emit(
+          "setp.eq.s32", d, Immediate.of(0), Immediate.of(value.isConstant(true) ? 0 : 1));
     } else {
       move(d, value.type(), of(value));
     }

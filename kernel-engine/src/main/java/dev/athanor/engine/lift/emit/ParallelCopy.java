@@ -40,7 +40,8 @@ final class ParallelCopy {
 
   /** Returns whether no other copy reads the parameter. */
   private static boolean isFree(Copy copy, List<Copy> pending) {
-    return pending.stream().noneMatch(other -> other != copy && other.argument == copy.parameter);
+    return pending.stream()
+        .noneMatch(other -> other != copy && other.argument == copy.parameter);
   }
 
   /** Saves the value of a parameter that another copy reads. */
@@ -49,6 +50,7 @@ final class ParallelCopy {
     var saved = new Value(Op.PHI, parameter.type(), List.of(), null, parameter.source());
     Register register = operands.register(saved);
     operands.move(register, parameter);
-    pending.replaceAll(copy -> copy.argument == parameter ? new Copy(copy.parameter, saved) : copy);
+    pending.replaceAll(copy ->
+        copy.argument == parameter ? new Copy(copy.parameter, saved) : copy);
   }
 }

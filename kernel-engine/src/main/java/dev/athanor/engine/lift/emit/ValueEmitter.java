@@ -43,7 +43,8 @@ final class ValueEmitter {
               operands.register(value),
               new Address(new Symbol(value.attribute(String.class)), 0));
       case SPECIAL ->
-          out.emit("mov.u32", operands.register(value), value.attribute(SpecialRegister.class));
+          out.emit(
+              "mov.u32", operands.register(value), value.attribute(SpecialRegister.class));
       case SHARED ->
           out.emit(
               "mov.u32",
@@ -184,9 +185,11 @@ final class ValueEmitter {
     int nan = value.attribute(Integer.class);
     var suffix = "." + type.ptx().word();
     var less =
-        out.result(Type.PRED, "setp.lt" + (type.isFloating() && nan < 0 ? "u" : "") + suffix, a, b);
+        out.result(
+            Type.PRED, "setp.lt" + (type.isFloating() && nan < 0 ? "u" : "") + suffix, a, b);
     var more =
-        out.result(Type.PRED, "setp.gt" + (type.isFloating() && nan > 0 ? "u" : "") + suffix, a, b);
+        out.result(
+            Type.PRED, "setp.gt" + (type.isFloating() && nan > 0 ? "u" : "") + suffix, a, b);
     var positive = out.result(Type.S32, "selp.s32", Immediate.of(1), Immediate.of(0), more);
     out.emit("selp.s32", operands.register(value), Immediate.of(-1), positive, less);
   }
@@ -198,7 +201,8 @@ final class ValueEmitter {
     if (element == Element.CHAR) {
       out.emit("and.b32", d, a, Immediate.of(Character.MAX_VALUE));
     } else {
-      out.emit("bfe.s32", d, a, Immediate.of(0), Immediate.of(element.memory().bits()));
+      out.emit(
+          "bfe.s32", d, a, Immediate.of(0), Immediate.of(element.memory().bits()));
     }
   }
 
@@ -231,7 +235,8 @@ final class ValueEmitter {
   /** Returns the operand of an access; a shared array without an index is named. */
   private Address address(Value address, Access access) {
     return address.is(Op.SHARED)
-        ? new Address(new Symbol(address.attribute(SharedVariable.class).name()), access.offset())
+        ? new Address(
+            new Symbol(address.attribute(SharedVariable.class).name()), access.offset())
         : new Address(operands.inRegister(address), access.offset());
   }
 

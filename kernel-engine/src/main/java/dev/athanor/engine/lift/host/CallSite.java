@@ -8,8 +8,7 @@ import java.util.stream.Stream;
 
 /**
  * A call of a method of {@code Gpu}, with the calls of helpers that led to it: the same for all
- * threads that reach the call, on every iteration of a loop. Two sites are equal if their calls
- * are.
+ * threads that reach the call, on every iteration of a loop. Two sites are equal if their calls are.
  *
  * @param calls the calls from the primitive method of {@code Gpu} up to the kernel
  * @param method the outermost method of {@code Gpu}, such as {@code blockSum}

@@ -52,10 +52,11 @@ public final class GpuThread {
    */
   void run(MethodHandle kernel) throws Throwable {
     ScopedValue.where(CURRENT, this)
-        .<@Nullable Void, Throwable>call(() -> {
-          kernel.invokeExact();
-          return null;
-        });
+        .<@Nullable Void, Throwable>call(
+            () -> {
+              kernel.invokeExact();
+              return null;
+            });
   }
 
   public Index threadIdx() {

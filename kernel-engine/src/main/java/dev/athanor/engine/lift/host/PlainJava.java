@@ -93,9 +93,7 @@ public final class PlainJava {
             "cannot launch %s: got %s for parameter %s of type %s"
                 .formatted(
                     name,
-                    argument == null
-                        ? "null"
-                        : argument.getClass().getSimpleName() + " " + argument,
+                    argument == null ? "null" : argument.getClass().getSimpleName() + " " + argument,
                     parameter.getName(),
                     parameter.getType().getSimpleName()));
       }

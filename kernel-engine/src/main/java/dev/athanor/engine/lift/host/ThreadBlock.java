@@ -89,8 +89,7 @@ final class ThreadBlock {
    * Runs the kernel in all threads of the block.
    *
    * @return why it failed, or null
-   * @throws InterruptedException if the calling thread is interrupted; the block's threads are
-   *     ended
+   * @throws InterruptedException if the calling thread is interrupted; the block's threads are ended
    */
   @Nullable Failure run(MethodHandle kernel) throws InterruptedException {
     var threads = new ArrayList<Thread>(size);
@@ -148,7 +147,7 @@ final class ThreadBlock {
       if (barrier.left() > 0) {
         throw stop(
             "thread %s comes to %s, but %d of %d threads have left the kernel; every thread of a"
-                    .formatted(thread.threadIdx(), site, barrier.left(), size)
+                .formatted(thread.threadIdx(), site, barrier.left(), size)
                 + " block must come to a barrier");
       }
       barrier.await(thread.number(), site, 0);

@@ -68,17 +68,14 @@ public final class Intrinsics {
 
   /** Returns one instruction on the arguments. */
   private static Meaning one(String opcode) {
-    return emits(
-        opcode,
-        NONE,
-        (out, d, a) -> {
-          var operands = new Operand[a.size() + 1];
-          operands[0] = d;
-          for (int i = 0; i < a.size(); i++) {
-            operands[i + 1] = a.get(i);
-          }
-          out.emit(opcode, operands);
-        });
+    return emits(opcode, NONE, (out, d, a) -> {
+      var operands = new Operand[a.size() + 1];
+      operands[0] = d;
+      for (int i = 0; i < a.size(); i++) {
+        operands[i + 1] = a.get(i);
+      }
+      out.emit(opcode, operands);
+    });
   }
 
   static {
@@ -150,7 +147,9 @@ public final class Intrinsics {
     for (var op : new Op[] {Op.ABS, Op.MIN, Op.MAX, Op.FMA, Op.SQRT, Op.FLOOR, Op.CEIL, Op.RINT}) {
       java("Math", op.name().toLowerCase(Locale.ROOT), new Meaning.OfOp(op));
     }
-    for (var name : Arrays.asList("floorMod", "floorDiv", "clamp", "signum", "round")) {
+    for (var name :
+        Arrays.asList(
+            "floorMod", "floorDiv", "clamp", "signum", "round")) {
       java("Math", name, new Meaning.OfLibrary(LIBRARY));
     }
     for (var name : Arrays.asList("exp", "log", "tanh", "pow")) {
@@ -180,17 +179,8 @@ public final class Intrinsics {
     for (var type : Arrays.asList("Integer", "Long", "Short", "Byte", "Float", "Double")) {
       for (var name :
           Arrays.asList(
-              "toUnsignedInt",
-              "toUnsignedLong",
-              "isNaN",
-              "isInfinite",
-              "isFinite",
-              "signum",
-              "rotateLeft",
-              "rotateRight",
-              "compare",
-              "compareUnsigned",
-              "numberOfTrailingZeros")) {
+              "toUnsignedInt", "toUnsignedLong", "isNaN", "isInfinite", "isFinite", "signum",
+              "rotateLeft", "rotateRight", "compare", "compareUnsigned", "numberOfTrailingZeros")) {
         java(type, name, new Meaning.OfLibrary(LIBRARY));
       }
     }

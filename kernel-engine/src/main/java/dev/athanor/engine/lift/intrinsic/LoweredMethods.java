@@ -9,8 +9,8 @@ import java.lang.classfile.AnnotationElement;
 import java.lang.classfile.AnnotationValue;
 import java.lang.classfile.Attributes;
 import java.lang.classfile.MethodModel;
-import java.lang.invoke.MethodHandleProxies;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodHandleProxies;
 import java.lang.invoke.MethodType;
 import java.util.List;
 import java.util.Optional;
@@ -33,7 +33,9 @@ public final class LoweredMethods {
       Optional<MethodModel> method,
       Function<String, Class<?>> load,
       Function<String, ? extends RuntimeException> refuse) {
-    return method.flatMap(m -> m.findAttribute(Attributes.runtimeVisibleAnnotations())).stream()
+    return method
+        .flatMap(m -> m.findAttribute(Attributes.runtimeVisibleAnnotations()))
+        .stream()
         .flatMap(attribute -> attribute.annotations().stream())
         .filter(annotation -> annotation.className().equalsString(ANNOTATION))
         .findFirst()
@@ -63,8 +65,10 @@ public final class LoweredMethods {
               .findStatic(
                   type,
                   name,
-                  MethodType.methodType(void.class, Instructions.class, Operand.class, List.class));
-      var lowering = MethodHandleProxies.asInterfaceInstance(Intrinsic.Lowering.class, handle);
+                  MethodType.methodType(
+                      void.class, Instructions.class, Operand.class, List.class));
+      var lowering =
+          MethodHandleProxies.asInterfaceInstance(Intrinsic.Lowering.class, handle);
       return new Meaning.OfInstructions(
           new Intrinsic(
               type.getSimpleName() + "." + name, pure ? Effect.NONE : Effect.WRITE, lowering));

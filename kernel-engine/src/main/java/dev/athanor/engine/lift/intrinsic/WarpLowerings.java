@@ -49,8 +49,6 @@ final class WarpLowerings {
   private static int bits(Operand result, Operand value) {
     return result instanceof Operand.Register register
         ? register.registerClass().bits()
-        : value instanceof Operand.Register register
-            ? register.registerClass().bits()
-            : RegisterClass.B32.bits();
+        : value instanceof Operand.Register register ? register.registerClass().bits() : RegisterClass.B32.bits();
   }
 }

@@ -4,9 +4,7 @@ package dev.athanor.engine.lift.ir;
 public enum Effect {
   /** Depends on inputs only: may be removed, merged and moved anywhere. */
   NONE,
-  /**
-   * Reads memory that nothing writes: may be removed, merged, and moved to where it surely runs.
-   */
+  /** Reads memory that nothing writes: may be removed, merged, and moved to where it surely runs. */
   READ_ONLY,
   /** Reads memory: may be removed. */
   READ,

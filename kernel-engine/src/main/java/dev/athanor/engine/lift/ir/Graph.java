@@ -48,9 +48,7 @@ public final class Graph {
     return shared;
   }
 
-  /**
-   * Returns the reachable blocks in reverse postorder: each before its successors, but for loops.
-   */
+  /** Returns the reachable blocks in reverse postorder: each before its successors, but for loops. */
   public List<Block> blocks() {
     var finished = new ArrayList<Block>();
     Set<Block> seen = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -59,7 +57,8 @@ public final class Graph {
       var block = pending.getLast();
       seen.add(block);
       // the last successor first, so that the order has the first successor first
-      var next = block.successors().reversed().stream().filter(b -> !seen.contains(b)).findFirst();
+      var next =
+          block.successors().reversed().stream().filter(b -> !seen.contains(b)).findFirst();
       if (next.isPresent()) {
         pending.add(next.get());
       } else {

@@ -3,8 +3,8 @@ package dev.athanor.engine.lift.library;
 /**
  * Exponentials and logarithms, in place of those of {@link Math}. Largest errors found against
  * {@link StrictMath}: in float 1.5 ulp ({@code exp}, {@code log}), 3 ulp ({@code tanh}) and 1 ulp
- * ({@code pow}); in double 2 ulp ({@code exp}, {@code log}) and 4 ulp ({@code tanh}). {@code pow}
- * in double computes {@code exp(y * log(x))}, so its relative error is about {@code |y * log(x)| *
+ * ({@code pow}); in double 2 ulp ({@code exp}, {@code log}) and 4 ulp ({@code tanh}). {@code pow} in
+ * double computes {@code exp(y * log(x))}, so its relative error is about {@code |y * log(x)| *
  * 2^-53}.
  */
 public final class Exponentials {
@@ -124,7 +124,8 @@ public final class Exponentials {
     boolean tiny = x < Double.MIN_NORMAL;
     long bits = Double.doubleToRawLongBits(tiny ? x * 0x1p54 : x) - 0x3fe6a09e667f3bcdL;
     double e = (bits >> 52) - (tiny ? 54 : 0);
-    double f = Double.longBitsToDouble((bits & 0xfffffffffffffL) + 0x3fe6a09e667f3bcdL) - 1;
+    double f =
+        Double.longBitsToDouble((bits & 0xfffffffffffffL) + 0x3fe6a09e667f3bcdL) - 1;
     double s = f / (2 + f);
     double z = s * s;
     double p = 1.479819860511658591e-01;

@@ -33,8 +33,7 @@ public final class ConvertIfs implements Pass {
       var predecessors = graph.predecessors();
       for (var block : graph.blocks()) {
         if (block.end() instanceof Terminator.Branch branch
-            && (select(block, branch, predecessors)
-                || joinConditions(block, branch, predecessors))) {
+            && (select(block, branch, predecessors) || joinConditions(block, branch, predecessors))) {
           again = true;
           changed = true;
           break; // the predecessors are stale
@@ -66,18 +65,16 @@ public final class ConvertIfs implements Pass {
               ? a
               : block.add(
                   new Value(
-                      Op.SELECT,
-                      a.type(),
-                      List.of(branch.condition(), a, b),
-                      null,
-                      source(block))));
+                      Op.SELECT, a.type(), List.of(branch.condition(), a, b), null, source(block))));
     }
     block.setEnd(new Terminator.Jump(new Edge(meeting, arguments)));
     return true;
   }
 
   private static Source source(Block block) {
-    return block.body().isEmpty() ? Source.UNKNOWN : block.body().getLast().source();
+    return block.body().isEmpty()
+        ? Source.UNKNOWN
+        : block.body().getLast().source();
   }
 
   /** Returns the block in which both arms end, if nothing else happens in them; null if none. */
@@ -112,7 +109,8 @@ public final class ConvertIfs implements Pass {
 
   private static boolean isSpeculative(Block block) {
     return block.body().size() <= MOST_INSTRUCTIONS
-        && block.body().stream().allMatch(value -> value.effect() == Effect.NONE && isCheap(value));
+        && block.body().stream()
+            .allMatch(value -> value.effect() == Effect.NONE && isCheap(value));
   }
 
   private static boolean isCheap(Value value) {

@@ -33,8 +33,7 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
         if (dominators.dominates(edge.target(), block)) {
           found
               .computeIfAbsent(
-                  edge.target(),
-                  header -> new Loop(header, set(), new ArrayList<>(), new ArrayList<>()))
+                  edge.target(), header -> new Loop(header, set(), new ArrayList<>(), new ArrayList<>()))
               .back
               .add(edge);
         }

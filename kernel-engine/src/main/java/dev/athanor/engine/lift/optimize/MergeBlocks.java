@@ -67,12 +67,10 @@ public final class MergeBlocks implements Pass {
     }
     for (var other : graph.blocks()) {
       boolean uses =
-          other.body().stream()
-                  .anyMatch(v -> v.inputs().stream().anyMatch(block.parameters()::contains))
+          other.body().stream().anyMatch(v -> v.inputs().stream().anyMatch(block.parameters()::contains))
               || other.edges().stream()
                   .anyMatch(edge ->
-                      edge != to
-                          && edge.arguments().stream().anyMatch(block.parameters()::contains))
+                      edge != to && edge.arguments().stream().anyMatch(block.parameters()::contains))
               || (other.end() instanceof Terminator.Branch branch
                   && block.parameters().contains(branch.condition()));
       if (uses) {
@@ -88,8 +86,7 @@ public final class MergeBlocks implements Pass {
       values.put(around.parameters().get(i), edge.arguments().get(i));
     }
     edge.setTarget(to.target());
-    edge.setArguments(
-        List.copyOf(to.arguments().stream().map(v -> values.getOrDefault(v, v)).toList()));
+    edge.setArguments(List.copyOf(to.arguments().stream().map(v -> values.getOrDefault(v, v)).toList()));
   }
 
   /** Appends blocks to their only predecessor that only jumps to them. */

@@ -28,10 +28,7 @@ public final class NumberValues implements Pass {
     static Key of(Value value) {
       var inputs = new ArrayList<Object>();
       for (var input : value.inputs()) {
-        inputs.add(
-            input.is(Op.CONSTANT)
-                ? new Literal(input.type(), input.attribute(Object.class))
-                : input);
+        inputs.add(input.is(Op.CONSTANT) ? new Literal(input.type(), input.attribute(Object.class)) : input);
       }
       return new Key(value.op(), value.type(), List.copyOf(inputs), value.rawAttribute());
     }
@@ -101,9 +98,7 @@ public final class NumberValues implements Pass {
 
     private Value simplified(Value value) {
       var result = value;
-      for (var next = Simplifier.simplify(result);
-          next != null;
-          next = Simplifier.simplify(result)) {
+      for (var next = Simplifier.simplify(result); next != null; next = Simplifier.simplify(result)) {
         result = next;
         changed = true;
         if (placed.contains(result) || result.is(Op.CONSTANT)) {

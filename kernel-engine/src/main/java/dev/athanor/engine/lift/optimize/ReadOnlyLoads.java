@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Marks loads of arrays that the kernel never writes: they go through the read-only cache and may
- * be merged. The launch refuses the same memory for an array that is written and another.
+ * Marks loads of arrays that the kernel never writes: they go through the read-only cache and may be
+ * merged. The launch refuses the same memory for an array that is written and another.
  */
 public final class ReadOnlyLoads implements Pass {
 
@@ -20,30 +20,28 @@ public final class ReadOnlyLoads implements Pass {
     var arrays = WrittenArrays.of(graph);
     Map<Value, Value> replaced = new IdentityHashMap<>();
     for (var block : graph.blocks()) {
-      block
-          .body()
-          .replaceAll(value -> {
-            if (!value.is(Op.LOAD)) {
-              return value;
-            }
-            var access = value.attribute(Access.class);
-            var roots = arrays.roots(value.input(0));
-            if (access.space() != Access.Space.GLOBAL
-                || access.readOnly()
-                || roots.isEmpty()
-                || !Collections.disjoint(roots, arrays.names())) {
-              return value;
-            }
-            var load =
-                new Value(
-                    Op.LOAD,
-                    value.type(),
-                    List.of(value.input(0)),
-                    access.asReadOnly(),
-                    value.source());
-            replaced.put(value, load);
-            return load;
-          });
+      block.body().replaceAll(value -> {
+        if (!value.is(Op.LOAD)) {
+          return value;
+        }
+        var access = value.attribute(Access.class);
+        var roots = arrays.roots(value.input(0));
+        if (access.space() != Access.Space.GLOBAL
+            || access.readOnly()
+            || roots.isEmpty()
+            || !Collections.disjoint(roots, arrays.names())) {
+          return value;
+        }
+        var load =
+            new Value(
+                Op.LOAD,
+                value.type(),
+                List.of(value.input(0)),
+                access.asReadOnly(),
+                value.source());
+        replaced.put(value, load);
+        return load;
+      });
     }
     graph.replace(replaced);
     return !replaced.isEmpty();

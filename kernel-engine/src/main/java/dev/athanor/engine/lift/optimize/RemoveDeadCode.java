@@ -24,8 +24,7 @@ public final class RemoveDeadCode implements Pass {
     boolean changed = false;
     for (var each : predecessors.entrySet()) {
       var block = each.getKey();
-      changed |=
-          block.body().removeIf(value -> value.effect().isRemovable() && !live.contains(value));
+      changed |= block.body().removeIf(value -> value.effect().isRemovable() && !live.contains(value));
       for (int i = block.parameters().size() - 1; i >= 0; i--) {
         if (!live.contains(block.parameters().get(i))) {
           int at = i;

@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Turns loops that test at their start into loops that test at their end, behind one test before
- * the loop. Each edge to the header gets a copy of it.
+ * Turns loops that test at their start into loops that test at their end, behind one test before the
+ * loop. Each edge to the header gets a copy of it.
  */
 public final class RotateLoops implements Pass {
   private static final int MOST_INSTRUCTIONS = 16;

@@ -60,7 +60,8 @@ public final class UnrollLoops implements Pass {
     if (test.end() instanceof Terminator.Branch branch) {
       boolean exitsOnYes =
           exit.from().end() instanceof Terminator.Branch original && original.yes() == exit.edge();
-      test.setEnd(new Terminator.Jump(exitsOnYes == leaves ? branch.yes() : branch.no()));
+      test.setEnd(
+          new Terminator.Jump(exitsOnYes == leaves ? branch.yes() : branch.no()));
     }
   }
 

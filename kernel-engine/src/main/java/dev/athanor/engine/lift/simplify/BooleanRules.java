@@ -32,7 +32,11 @@ final class BooleanRules {
     return simple != null
         ? simple
         : new Value(
-            Op.XOR, ValueType.BOOL, List.of(condition, Value.constant(true)), null, at.source());
+            Op.XOR,
+            ValueType.BOOL,
+            List.of(condition, Value.constant(true)),
+            null,
+            at.source());
   }
 
   private static @Nullable Value negated(Value condition, Value at) {

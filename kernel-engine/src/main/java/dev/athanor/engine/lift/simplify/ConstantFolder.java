@@ -77,14 +77,8 @@ final class ConstantFolder {
 
   private static Object convert(Number from, ValueType to) {
     return switch (to) {
-      case INT ->
-          from instanceof Float || from instanceof Double
-              ? (int) from.doubleValue()
-              : from.intValue();
-      case LONG ->
-          from instanceof Float || from instanceof Double
-              ? (long) from.doubleValue()
-              : from.longValue();
+      case INT -> from instanceof Float || from instanceof Double ? (int) from.doubleValue() : from.intValue();
+      case LONG -> from instanceof Float || from instanceof Double ? (long) from.doubleValue() : from.longValue();
       case FLOAT -> from.floatValue();
       case DOUBLE -> from.doubleValue();
       case BOOL, VOID -> throw new IllegalArgumentException("no conversion to " + to);

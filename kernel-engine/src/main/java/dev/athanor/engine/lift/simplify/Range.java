@@ -1,8 +1,9 @@
 package dev.athanor.engine.lift.simplify;
 
-import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.ptx.SpecialRegister;
 
@@ -85,8 +86,7 @@ public record Range(long least, long most) {
       case MIN -> new Range(Math.min(a.least, b.least), Math.min(a.most, b.most));
       case MAX -> new Range(Math.max(a.least, b.least), Math.max(a.most, b.most));
       case AND ->
-          b.least >= 0
-              ? new Range(0, a.least >= 0 ? Math.min(a.most, b.most) : b.most)
+          b.least >= 0 ? new Range(0, a.least >= 0 ? Math.min(a.most, b.most) : b.most)
               : a.least >= 0 ? new Range(0, a.most) : all;
       case SHL ->
           small && a.least >= 0 && value.input(1).isIntegerConstant() && b.least >= 0 && b.most < 31

@@ -61,15 +61,11 @@ public final class Simplifier {
       return comparison(
           value, floating && nan ? relation.orUnordered() : relation, a.input(0), a.input(1));
     }
-    if (a.is(Op.SELECT)
-        && b.is(Op.CONSTANT)
-        && a.input(1).is(Op.CONSTANT)
+    if (a.is(Op.SELECT) && b.is(Op.CONSTANT) && a.input(1).is(Op.CONSTANT)
         && a.input(2).is(Op.CONSTANT)) {
       boolean yes = holds(value, a.input(1), b);
       boolean no = holds(value, a.input(2), b);
-      return yes == no
-          ? Value.constant(yes)
-          : yes ? a.input(0) : BooleanRules.not(a.input(0), value);
+      return yes == no ? Value.constant(yes) : yes ? a.input(0) : BooleanRules.not(a.input(0), value);
     }
     if (a == b && a.type().isInteger()) {
       return Value.constant(relation.holds(0, 0));
@@ -85,22 +81,10 @@ public final class Simplifier {
     var range = Range.of(a);
     long bound = b.integer();
     return switch (relation) {
-      case LT ->
-          range.most() < bound
-              ? Value.constant(true)
-              : range.least() >= bound ? Value.constant(false) : null;
-      case GE ->
-          range.least() >= bound
-              ? Value.constant(true)
-              : range.most() < bound ? Value.constant(false) : null;
-      case GT ->
-          range.least() > bound
-              ? Value.constant(true)
-              : range.most() <= bound ? Value.constant(false) : null;
-      case LE ->
-          range.most() <= bound
-              ? Value.constant(true)
-              : range.least() > bound ? Value.constant(false) : null;
+      case LT -> range.most() < bound ? Value.constant(true) : range.least() >= bound ? Value.constant(false) : null;
+      case GE -> range.least() >= bound ? Value.constant(true) : range.most() < bound ? Value.constant(false) : null;
+      case GT -> range.least() > bound ? Value.constant(true) : range.most() <= bound ? Value.constant(false) : null;
+      case LE -> range.most() <= bound ? Value.constant(true) : range.least() > bound ? Value.constant(false) : null;
       default -> null;
     };
   }

@@ -70,7 +70,8 @@ record Comparison(Device device) {
               new Difference("only the device fails", String.valueOf(failed.getMessage())));
     } catch (RuntimeException | StackOverflowError | AssertionError wrong) {
       return Optional.of(
-          new Difference("lifter fails with " + wrong.getClass().getSimpleName(), stack(wrong)));
+          new Difference(
+              "lifter fails with " + wrong.getClass().getSimpleName(), stack(wrong)));
     }
     if (inJava != null) {
       return Optional.of(new Difference("only Java fails", String.valueOf(inJava.getMessage())));

@@ -31,7 +31,8 @@ public final class MemoryCompiler implements AutoCloseable {
           .toString();
 
   private final JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-  private final StandardJavaFileManager files = compiler.getStandardFileManager(null, null, null);
+  private final StandardJavaFileManager files =
+      compiler.getStandardFileManager(null, null, null);
 
   /** Finds classes and their class files. */
   private static final class Loader extends ClassLoader {

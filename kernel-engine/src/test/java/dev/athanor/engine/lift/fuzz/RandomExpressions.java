@@ -114,29 +114,23 @@ final class RandomExpressions {
     return switch (type) {
       case INT ->
           switch (random.nextInt(4)) {
-            case 0 ->
-                pick(List.of("Integer.MIN_VALUE", "Integer.MAX_VALUE", "-1", "31", "32", "65535"));
+            case 0 -> pick(List.of("Integer.MIN_VALUE", "Integer.MAX_VALUE", "-1", "31", "32", "65535"));
             case 1 -> "(" + random.nextInt() + ")";
             default -> String.valueOf(random.nextInt(9));
           };
       case LONG ->
           switch (random.nextInt(4)) {
-            case 0 ->
-                pick(List.of("Long.MIN_VALUE", "Long.MAX_VALUE", "-1L", "63L", "4294967296L"));
+            case 0 -> pick(List.of("Long.MIN_VALUE", "Long.MAX_VALUE", "-1L", "63L", "4294967296L"));
             case 1 -> "(" + random.nextLong() + "L)";
             default -> random.nextInt(9) + "L";
           };
       case FLOAT ->
           random.nextInt(4) == 0
-              ? pick(
-                  List.of(
-                      "Float.NaN", "Float.POSITIVE_INFINITY", "-0f", "1e-40f", "3e38f", "0x1p31f"))
+              ? pick(List.of("Float.NaN", "Float.POSITIVE_INFINITY", "-0f", "1e-40f", "3e38f", "0x1p31f"))
               : "(" + (random.nextInt(4001) - 2000) / 64f + "f)";
       case DOUBLE ->
           random.nextInt(4) == 0
-              ? pick(
-                  List.of(
-                      "Double.NaN", "Double.NEGATIVE_INFINITY", "-0d", "1e-310", "1e308", "0x1p63"))
+              ? pick(List.of("Double.NaN", "Double.NEGATIVE_INFINITY", "-0d", "1e-310", "1e308", "0x1p63"))
               : "(" + (random.nextInt(4001) - 2000) / 128.0 + ")";
       case BOOLEAN -> pick(BOOLEAN.constants());
     };
@@ -168,12 +162,7 @@ final class RandomExpressions {
     var name = pick(targets).name();
     if (type == BOOLEAN) {
       return expression(
-          type,
-          "(",
-          name,
-          pick(List.of(" = ", " ^= ", " |= ", " &= ")),
-          of(type, scope, depth),
-          ")");
+          type, "(", name, pick(List.of(" = ", " ^= ", " |= ", " &= ")), of(type, scope, depth), ")");
     }
     return switch (random.nextInt(4)) {
       case 0 -> expression(type, "(", name, pick(List.of("++", "--")), ")");
@@ -327,9 +316,7 @@ final class RandomExpressions {
   /** Returns an element of an array of the arguments. */
   private Piece load(Type type, Scope scope, int depth) {
     var array =
-        type == INT && random.nextBoolean()
-            ? pick(List.of("bytes", "shorts", "chars"))
-            : type.array();
+        type == INT && random.nextBoolean() ? pick(List.of("bytes", "shorts", "chars")) : type.array();
     return scope.arrays().contains(array)
         ? expression(type, array, "[", index(scope, depth), "]")
         : leaf(type, scope);
@@ -344,12 +331,7 @@ final class RandomExpressions {
     return switch (random.nextInt(12)) {
       case 0, 1, 2, 3, 4 -> {
         var other = type == FLOAT ? pick(List.of(INT, LONG, FLOAT)) : number();
-        yield binary(
-            type,
-            random.nextInt(3) == 0 ? other : type,
-            pick(List.of("+", "-", "*", "/")),
-            scope,
-            depth);
+        yield binary(type, random.nextInt(3) == 0 ? other : type, pick(List.of("+", "-", "*", "/")), scope, depth);
       }
       case 5 -> expression(type, "(- ", of(type, scope, depth), ")");
       case 6 -> load(type, scope, depth);
@@ -380,7 +362,8 @@ final class RandomExpressions {
               of(type, scope, depth),
               ")");
       default ->
-          expression(type, pick(List.of("Math.abs(", "Math.signum(")), of(type, scope, depth), ")");
+          expression(
+              type, pick(List.of("Math.abs(", "Math.signum(")), of(type, scope, depth), ")");
     };
   }
 

@@ -66,8 +66,7 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
       for (int i = random.nextInt(3); i >= 0; i--) {
         parts.add(helper("helper" + i));
       }
-      parts.add(
-          "@GpuKernel\npublic static void kernel(int[] ints, long[] longs, float[] floats,\n");
+      parts.add("@GpuKernel\npublic static void kernel(int[] ints, long[] longs, float[] floats,\n");
       parts.add("double[] doubles, byte[] bytes, short[] shorts, char[] chars,\n");
       parts.add("int[] intResults, long[] longResults, float[] floatResults,\n");
       parts.add("double[] doubleResults, int[] intSums, long[] longSums,\n");
@@ -84,13 +83,8 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
       parameter(scope, "thread", INT, false);
       for (var type : Type.NUMBERS) {
         parts.add(
-            statement(
-                type.word()
-                    + "[] shared"
-                    + type.plural()
-                    + " = Gpu.shared"
-                    + type.plural()
-                    + "(64);\n"));
+            statement(type.word() + "[] shared" + type.plural() + " = Gpu.shared" + type.plural()
+                + "(64);\n"));
       }
       for (var type : Type.values()) {
         parts.add(declaration(type, scope, 1));
@@ -247,13 +241,7 @@ record RandomKernel(Piece text, Dim3 grid, Dim3 block, boolean faults) {
           // the order of operations on an element does not matter if they are the same
           int operation = random.nextInt(ATOMICS.size());
           return statement(
-              "Gpu.atomic"
-                  + ATOMICS.get(operation)
-                  + "("
-                  + type.word()
-                  + "Sums, "
-                  + operation
-                  + ", ",
+              "Gpu.atomic" + ATOMICS.get(operation) + "(" + type.word() + "Sums, " + operation + ", ",
               expressions.of(type, scope, 2),
               ");\n");
         }

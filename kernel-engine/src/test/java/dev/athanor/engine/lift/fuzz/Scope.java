@@ -9,8 +9,7 @@ final class Scope {
   /**
    * A local variable or parameter.
    *
-   * @param word its declared type: of int expressions also {@code byte}, {@code short}, {@code
-   *     char}
+   * @param word its declared type: of int expressions also {@code byte}, {@code short}, {@code char}
    * @param type of its value in expressions
    * @param assignable false for loop counters and parameters of the kernel
    * @param uniform whether it is the same in all threads

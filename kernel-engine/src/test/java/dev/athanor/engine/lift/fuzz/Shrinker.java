@@ -60,8 +60,7 @@ final class Shrinker {
       case EXPRESSION, UNIFORM -> {
         if (type != null) {
           type.constants().forEach(word -> found.add(Piece.uniform(type, word)));
-          piece
-              .all()
+          piece.all()
               .filter(part -> part != piece && part.kind() == piece.kind() && part.type() == type)
               .forEach(found::add);
         }

@@ -61,11 +61,7 @@ record TogetherStatements(Random random, RandomExpressions expressions, Dim3 blo
         expressions.of(type, scope, 2),
         ";\nGpu.barrier();\n",
         assign(
-            type,
-            scope,
-            array + "[((",
-            expressions.of(INT, scope, 2),
-            ") & 0x7fffffff) % threads]"),
+            type, scope, array + "[((", expressions.of(INT, scope, 2), ") & 0x7fffffff) % threads]"),
         "Gpu.barrier();\n");
   }
 

@@ -27,19 +27,14 @@ class AccuracyTest {
   private static double error(float got, double exact, float x) {
     float rounded = (float) exact;
     if (Float.isNaN(rounded) || Float.isInfinite(rounded) || Float.isInfinite(got)) {
-      boolean overflows =
-          Math.abs(exact) > Float.MAX_VALUE * 0.999999
-              && Math.abs(got) > Float.MAX_VALUE * 0.999999;
-      assertThat(Float.compare(got, rounded) == 0 || overflows)
-          .as("f(%s) = %s, got %s", x, exact, got)
-          .isTrue();
+      boolean overflows = Math.abs(exact) > Float.MAX_VALUE * 0.999999 && Math.abs(got) > Float.MAX_VALUE * 0.999999;
+      assertThat(Float.compare(got, rounded) == 0 || overflows).as("f(%s) = %s, got %s", x, exact, got).isTrue();
       return 0;
     }
     return Math.abs(got - exact) / Math.ulp(rounded);
   }
 
-  private static double worst(
-      DoubleUnaryOperator function, DoubleUnaryOperator exact, double range) {
+  private static double worst(DoubleUnaryOperator function, DoubleUnaryOperator exact, double range) {
     var random = new Random(1);
     double worst = 0;
     for (int i = 0; i < 1_000_000; i++) {
@@ -66,12 +61,9 @@ class AccuracyTest {
 
   @Test
   void doublesAreWithinTheirBounds() {
-    assertThat(worst((DoubleUnaryOperator) Exponentials::exp, StrictMath::exp, 760))
-        .isLessThanOrEqualTo(2);
-    assertThat(worst((DoubleUnaryOperator) Exponentials::log, StrictMath::log, 1e300))
-        .isLessThanOrEqualTo(2);
-    assertThat(worst((DoubleUnaryOperator) Exponentials::tanh, StrictMath::tanh, 30))
-        .isLessThanOrEqualTo(4);
+    assertThat(worst((DoubleUnaryOperator) Exponentials::exp, StrictMath::exp, 760)).isLessThanOrEqualTo(2);
+    assertThat(worst((DoubleUnaryOperator) Exponentials::log, StrictMath::log, 1e300)).isLessThanOrEqualTo(2);
+    assertThat(worst((DoubleUnaryOperator) Exponentials::tanh, StrictMath::tanh, 30)).isLessThanOrEqualTo(4);
     double absolute = 0;
     var random = new Random(2);
     for (int i = 0; i < 1_000_000; i++) {
@@ -85,66 +77,30 @@ class AccuracyTest {
   @Test
   void powersAreWithinTheirBound() {
     var random = new Random(3);
-    double[] special = {
-      0,
-      -0.0,
-      1,
-      -1,
-      2,
-      -2,
-      3,
-      0.5,
-      -0.5,
-      Double.POSITIVE_INFINITY,
-      Double.NEGATIVE_INFINITY,
-      Double.NaN,
-      1e300,
-      -1e-300
-    };
+    double[] special = {0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, Double.NaN, 1e300, -1e-300};
     DoubleBinaryOperator pow = Exponentials::pow;
     for (double x : special) {
       for (double y : special) {
         double want = StrictMath.pow(x, y);
         double got = pow.applyAsDouble(x, y);
-        assertThat(
-                got == want
-                    || Double.isNaN(got) && Double.isNaN(want)
-                    || Math.abs(got - want) <= 1e-12 * Math.abs(want))
-            .as("pow(%s, %s) = %s, got %s", x, y, want, got)
-            .isTrue();
+        assertThat(got == want || Double.isNaN(got) && Double.isNaN(want) || Math.abs(got - want) <= 1e-12 * Math.abs(want)).as("pow(%s, %s) = %s, got %s", x, y, want, got).isTrue();
       }
     }
     for (int i = 0; i < 1_000_000; i++) {
       float x = Math.scalb(random.nextFloat(), random.nextInt(40) - 20);
       float y = (random.nextFloat() - 0.5f) * 8;
-      assertThat(error(Exponentials.pow(x, y), StrictMath.pow(x, y), x))
-          .as("pow(%s, %s)", x, y)
-          .isLessThanOrEqualTo(1);
+      assertThat(error(Exponentials.pow(x, y), StrictMath.pow(x, y), x)).as("pow(%s, %s)", x, y).isLessThanOrEqualTo(1);
     }
   }
 
   @Test
   void remaindersAreExact() {
     var random = new Random(4);
-    double[] special = {
-      0,
-      -0.0,
-      1,
-      -1,
-      5.5,
-      -5.5,
-      1e300,
-      Double.MIN_VALUE,
-      Double.MAX_VALUE,
-      Double.POSITIVE_INFINITY,
-      Double.NaN
-    };
+    double[] special = {0, -0.0, 1, -1, 5.5, -5.5, 1e300, Double.MIN_VALUE, Double.MAX_VALUE, Double.POSITIVE_INFINITY, Double.NaN};
     for (double x : special) {
       for (double y : special) {
         assertThat(Double.compare(KernelMath.remainder(x, y), x % y)).as("%s %% %s", x, y).isZero();
-        assertThat(Float.compare(KernelMath.remainder((float) x, (float) y), (float) x % (float) y))
-            .as("%s %% %s", (float) x, (float) y)
-            .isZero();
+        assertThat(Float.compare(KernelMath.remainder((float) x, (float) y), (float) x % (float) y)).as("%s %% %s", (float) x, (float) y).isZero();
       }
     }
     for (int i = 0; i < 10_000; i++) {
@@ -156,9 +112,7 @@ class AccuracyTest {
 
   @Test
   void numbersAreRoundedAsInJava() {
-    float[] values = {
-      0, -0.5f, 0.5f, 0.49999997f, 1.5f, -1.5f, -2.5f, 8388609f, 3e9f, -3e9f, Float.NaN
-    };
+    float[] values = {0, -0.5f, 0.5f, 0.49999997f, 1.5f, -1.5f, -2.5f, 8388609f, 3e9f, -3e9f, Float.NaN};
     for (float x : values) {
       assertThat(KernelMath.round(x)).as("round(%s)", x).isEqualTo(Math.round(x));
       assertThat(KernelMath.round((double) x)).as("round(%s)", x).isEqualTo(Math.round((double) x));

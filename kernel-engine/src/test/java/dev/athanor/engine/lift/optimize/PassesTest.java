@@ -73,19 +73,9 @@ class PassesTest {
 
   @Test
   void literalsOfIndicesBecomeOffsets() {
-    var graph =
-        after(
-            "twice",
-            new NumberValues(),
-            new FoldOffsets(),
-            new NumberValues(),
-            new RemoveDeadCode());
+    var graph = after("twice", new NumberValues(), new FoldOffsets(), new NumberValues(), new RemoveDeadCode());
     assertThat(count(graph, Op.ADDRESS)).isOne();
-    assertThat(
-            graph
-                .instructions()
-                .filter(v -> v.is(Op.LOAD))
-                .map(v -> v.attribute(Access.class).offset()))
+    assertThat(graph.instructions().filter(v -> v.is(Op.LOAD)).map(v -> v.attribute(Access.class).offset()))
         .containsExactlyInAnyOrder(4L, 8L);
   }
 
@@ -161,17 +151,7 @@ class PassesTest {
 
   @Test
   void loopsTestAtTheirEndAndInvariantsLeaveThem() {
-    var graph =
-        after(
-            "invariant",
-            new RemoveTrivialParameters(),
-            new MergeBlocks(),
-            new ReadOnlyLoads(),
-            new RotateLoops(),
-            new RemoveTrivialParameters(),
-            new MergeBlocks(),
-            new NumberValues(),
-            new RemoveDeadCode());
+    var graph = after("invariant", new RemoveTrivialParameters(), new MergeBlocks(), new ReadOnlyLoads(), new RotateLoops(), new RemoveTrivialParameters(), new MergeBlocks(), new NumberValues(), new RemoveDeadCode());
     var loop = Loop.of(graph, new Dominators(graph)).getFirst();
     assertThat(loop.blocks()).hasSize(1);
     assertThat(loads(loop)).isEqualTo(2);
