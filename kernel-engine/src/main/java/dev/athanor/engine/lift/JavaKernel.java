@@ -6,6 +6,8 @@ import dev.athanor.engine.lift.bytecode.Lifter;
 import dev.athanor.engine.lift.emit.KernelEmitter;
 import dev.athanor.engine.lift.optimize.Optimizer;
 import dev.athanor.engine.lift.optimize.WrittenArrays;
+import dev.athanor.engine.lift.refusal.Declaration;
+import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Module;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -34,14 +36,16 @@ public final class JavaKernel {
               .formatted(method.getDeclaringClass().getName(), method.getName()));
     }
     name = annotation.name().isEmpty() ? method.getName() : annotation.name();
-    blockShape = shape(annotation.blockSize());
+    blockShape = shape(annotation.blockSize(), method);
   }
 
-  private List<Integer> shape(int[] extents) {
-    if (extents.length > 3 || Arrays.stream(extents).anyMatch(extent -> extent < 1)) {
-      throw new IllegalArgumentException(
-          "the blockSize of %s must be one to three positive numbers, got %s"
-              .formatted(name, Arrays.toString(extents)));
+  private static List<Integer> shape(int[] extents, Method method) {
+    for (var problem : Declaration.blockProblems(Arrays.stream(extents).boxed().toList())) {
+      throw new LiftException(
+          problem.refusal(),
+          Lifter.fileOf(method.getDeclaringClass()),
+          method.getName(),
+          problem.names().toArray());
     }
     if (extents.length == 0) {
       return List.of();

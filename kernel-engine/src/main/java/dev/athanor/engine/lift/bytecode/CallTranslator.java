@@ -22,18 +22,29 @@ import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
+import java.lang.classfile.ClassModel;
 import java.lang.classfile.Opcode;
 import java.lang.classfile.instruction.InvokeInstruction;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.MethodTypeDesc;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Translates calls: to intrinsics, to records, and to static methods, which are inlined. */
 final class CallTranslator {
   private static final String SEGMENT = "java/lang/foreign/MemorySegment";
   private static final int DEEPEST = 64;
+  private static final int MAX_SHARED_BYTES = 48 << 10;
+  private static final Set<String> OBJECT_METHODS =
+      Set.of("equals(Ljava/lang/Object;)Z", "hashCode()I", "toString()Ljava/lang/String;");
+  private static final Set<String> BOXES =
+      Stream.of("Boolean", "Byte", "Short", "Character", "Integer", "Long", "Float", "Double")
+          .map(type -> "java/lang/" + type)
+          .collect(Collectors.toUnmodifiableSet());
 
   private final Translation to;
   private final MethodCode code;
@@ -74,9 +85,18 @@ final class CallTranslator {
       return callStatic(callee, arguments, narrowed, frame);
     }
     var receiver = frame.pop();
+    if (isUnboxing(callee)) {
+      throw refuse(Refusal.BOXING, callee.text());
+    }
     return switch (receiver) {
       case Unconstructed object -> construct(callee, object, arguments, frame);
       case RecordRef object -> {
+        if (OBJECT_METHODS.contains(callee.name + callee.type.descriptorString())) {
+          throw refuse(Refusal.RECORD_METHOD, callee.text());
+        }
+        if (to.classes().method(object.type(), callee.name, callee.type.descriptorString()).isEmpty()) {
+          throw refuse(Refusal.INTERFACE_CALL, callee.text());
+        }
         arguments.addFirst(object);
         yield inline(new Callee(object.type(), callee.name, callee.type), arguments, frame);
       }
@@ -84,15 +104,20 @@ final class CallTranslator {
         segment(callee, segment, arguments, frame);
         yield true;
       }
+      case ArrayRef _ -> throw refuse(Refusal.ARRAY_METHOD, callee.name);
       default ->
           throw call.opcode() == Opcode.INVOKEINTERFACE
               ? refuse(Refusal.INTERFACE_CALL, callee.text())
-              : refuse(Refusal.INSTANCE_METHOD, callee.text());
+              : refuse(Refusal.OBJECT_METHOD, callee.text());
     };
   }
 
   private boolean callStatic(
       Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
+    if (callee.owner.equals("java/util/Objects") && callee.name.equals("requireNonNull")) {
+      frame.push(arguments.getFirst()); // javac inserts such calls
+      return true;
+    }
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
     if (meaning == null) {
       meaning =
@@ -108,8 +133,7 @@ final class CallTranslator {
       case Meaning.OfOp(var op) ->
           push(frame, to.add(op, type(callee.result()), null, numbers(arguments)));
       case Meaning.OfRegister(var register) -> push(frame, to.special(register));
-      case Meaning.OfShared(var element) ->
-          frame.push(to.shared(element, constantLength(arguments)));
+      case Meaning.OfShared(var element) -> frame.push(shared(element, constantLength(arguments)));
       case Meaning.OfDynamicShared(var element) ->
           frame.push(to.shared(element, SharedVariable.DYNAMIC));
       case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
@@ -191,10 +215,26 @@ final class CallTranslator {
     push(frame, to.add(Op.CALL, array.element().value(), intrinsic, inputs.toArray(Value[]::new)));
   }
 
+  private ArrayRef shared(Element element, int length) {
+    var array = to.shared(element, length);
+    long bytes =
+        to.graph().shared().stream()
+            .filter(each -> each.length() != SharedVariable.DYNAMIC)
+            .mapToLong(each -> (long) each.length() * each.element().bytes())
+            .sum();
+    if (bytes > MAX_SHARED_BYTES) {
+      throw refuse(Refusal.SHARED_TOTAL, bytes);
+    }
+    return array;
+  }
+
   private int constantLength(List<JavaValue> arguments) {
     var length = number(arguments.getFirst());
     if (!length.is(Op.CONSTANT)) {
       throw refuse(Refusal.SHARED_LENGTH);
+    }
+    if (length.integer() < 1) {
+      throw refuse(Refusal.SHARED_SIZE, length.integer());
     }
     return (int) length.integer();
   }
@@ -220,7 +260,7 @@ final class CallTranslator {
     }
     boolean byElement = callee.name.endsWith("AtIndex");
     if (!callee.name.startsWith("get") && !callee.name.startsWith("set")) {
-      throw refuse(Refusal.UNKNOWN_METHOD, callee.text());
+      throw refuse(Refusal.SEGMENT_METHOD, callee.text());
     }
     if (!(arguments.getFirst() instanceof Layout(var element))) {
       throw refuse(Refusal.LAYOUT);
@@ -258,7 +298,10 @@ final class CallTranslator {
     }
     var method = to.classes().method(callee.owner, callee.name, callee.type.descriptorString());
     if (method.isEmpty() || callee.owner.startsWith("java/")) {
-      throw refuse(Refusal.UNKNOWN_METHOD, callee.text());
+      throw unknown(callee);
+    }
+    if (isEnum(model.get())) {
+      throw refuse(Refusal.ENUM, callee.text());
     }
     if (method.get().code().isEmpty()) {
       throw refuse(Refusal.NATIVE_METHOD, callee.text());
@@ -273,6 +316,24 @@ final class CallTranslator {
       frame.push(result.value());
     }
     return result.block() != null;
+  }
+
+  private LiftException unknown(Callee callee) {
+    if (callee.name.equals("valueOf") && BOXES.contains(callee.owner)) {
+      return refuse(Refusal.BOXING, callee.text());
+    }
+    var known = Intrinsics.names(callee.owner);
+    return known.isEmpty()
+        ? refuse(Refusal.UNKNOWN_METHOD, callee.text())
+        : refuse(Refusal.UNKNOWN_FUNCTION, callee.text(), InstructionTranslator.simple(callee.owner) + "." + String.join(", ", known));
+  }
+
+  private static boolean isUnboxing(Callee callee) {
+    return BOXES.contains(callee.owner) && callee.name.endsWith("Value");
+  }
+
+  private static boolean isEnum(ClassModel model) {
+    return model.superclass().filter(parent -> parent.asInternalName().equals("java/lang/Enum")).isPresent();
   }
 
   private Class<?> load(String internalName) {

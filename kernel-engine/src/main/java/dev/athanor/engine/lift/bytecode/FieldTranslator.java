@@ -58,8 +58,15 @@ final class FieldTranslator {
   /** Starts the creation of a record. */
   void create(NewObjectInstruction instruction, Frame frame) {
     var type = instruction.className().asInternalName();
+    var name = InstructionTranslator.simple(type);
+    if (name.matches(".*\\.\\d+")) {
+      throw refuse(Refusal.LAMBDA);
+    }
+    if (name.endsWith("Exception") || name.endsWith("Error")) {
+      throw refuse(Refusal.THROW, name);
+    }
     if (!isRecord(type)) {
-      throw refuse(Refusal.NEW_OBJECT, InstructionTranslator.simple(type));
+      throw refuse(Refusal.NEW_OBJECT, name);
     }
     frame.push(new Unconstructed(type));
   }
@@ -73,6 +80,12 @@ final class FieldTranslator {
   }
 
   private JavaValue constant(FieldInstruction instruction, String name) {
+    if (instruction.name().equalsString("$assertionsDisabled")) {
+      return new Scalar(Value.constant(1)); // whether or not the JVM runs with -ea
+    }
+    if (name.equals("System.out") || name.equals("System.err")) {
+      throw refuse(Refusal.PRINT, name);
+    }
     Object value = read(instruction, name);
     return switch (value) {
       case Boolean b -> new Scalar(Value.constant(b ? 1 : 0));
@@ -84,6 +97,7 @@ final class FieldTranslator {
       case Float n -> new Scalar(Value.constant(ValueType.FLOAT, n));
       case Double n -> new Scalar(Value.constant(ValueType.DOUBLE, n));
       case ValueLayout layout -> new Layout(element(layout));
+      case Enum<?> _ -> throw refuse(Refusal.ENUM, name);
       case null, default -> throw refuse(Refusal.STATIC_OBJECT, name);
     };
   }
@@ -102,6 +116,9 @@ final class FieldTranslator {
         field.setAccessible(true);
       }
       return field.get(null);
+    } catch (LinkageError e) {
+      var cause = e.getCause() == null ? e : e.getCause();
+      throw refuse(Refusal.STATIC_INITIALIZER, name, cause);
     } catch (ReflectiveOperationException e) {
       throw refuse(Refusal.STATIC_OBJECT, name);
     }

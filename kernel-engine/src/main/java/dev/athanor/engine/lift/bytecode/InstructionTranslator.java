@@ -34,6 +34,7 @@ import java.lang.classfile.instruction.StackInstruction;
 import java.lang.classfile.instruction.StoreInstruction;
 import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
+import java.lang.constant.ClassDesc;
 import java.util.Locale;
 
 /** Translates the instructions that do not end a block. */
@@ -99,14 +100,18 @@ final class InstructionTranslator {
       case NewPrimitiveArrayInstruction array ->
           refuse(Refusal.NEW_ARRAY, array.typeKind().name().toLowerCase(Locale.ROOT));
       case NewReferenceArrayInstruction array ->
-          refuse(Refusal.NEW_ARRAY, simple(array.componentType().asInternalName()));
+          refuse(Refusal.NEW_ARRAY, array.componentType().asSymbol().displayName().replace('$', '.'));
       case NewMultiArrayInstruction array ->
-          refuse(Refusal.NEW_ARRAY, array.arrayType().asSymbol().displayName());
+          refuse(
+              Refusal.NEW_ARRAY,
+              array.arrayType().asSymbol().displayName().replaceFirst("\\[]", "").replace("[]", "[…]"));
       case InvokeDynamicInstruction call ->
-          call.bootstrapMethod().owner().displayName().equals("StringConcatFactory")
-              ? refuse(Refusal.STRING_CONCATENATION)
-              : refuse(Refusal.LAMBDA);
-      case ThrowInstruction _ -> refuse(Refusal.THROW);
+          switch (call.bootstrapMethod().owner().displayName()) {
+            case "StringConcatFactory" -> refuse(Refusal.STRING_CONCATENATION);
+            case "SwitchBootstraps" -> refuse(Refusal.PATTERN);
+            default -> refuse(Refusal.LAMBDA);
+          };
+      case ThrowInstruction _ -> refuse(Refusal.THROW, "Throwable");
       case MonitorInstruction _ -> refuse(Refusal.SYNCHRONIZED);
       case TypeCheckInstruction _ -> refuse(Refusal.INSTANCEOF);
       default -> refuse(Refusal.SUBROUTINE);
@@ -126,6 +131,7 @@ final class InstructionTranslator {
           case Float n -> Value.constant(ValueType.FLOAT, n);
           case Double n -> Value.constant(ValueType.DOUBLE, n);
           case String text -> throw refuse(Refusal.STRING, "\"" + text + "\"");
+          case ClassDesc type -> throw refuse(Refusal.CLASS_LITERAL, type.displayName() + ".class");
           case Object other ->
               throw constant.opcode() == Opcode.ACONST_NULL
                   ? refuse(Refusal.NULL)

@@ -17,12 +17,9 @@ import dev.athanor.engine.ptx.Source;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
-import org.jspecify.annotations.Nullable;
 
 /** Reads a static method into SSA form. */
 public final class Lifter {
@@ -41,30 +38,22 @@ public final class Lifter {
     var classes = new ClassFiles(method.getDeclaringClass().getClassLoader());
     var owner = method.getDeclaringClass().getName().replace('.', '/');
     var type = classes.find(owner);
-    var place = new Source(method.getDeclaringClass().getSimpleName() + ".java", 0, 0);
     if (type.isEmpty()) {
-      throw new LiftException(Refusal.NO_CLASS_FILE, place, method.getName(), owner);
+      throw new LiftException(
+          Refusal.NO_CLASS_FILE,
+          fileOf(method.getDeclaringClass()),
+          method.getName(),
+          InstructionTranslator.simple(owner));
     }
     var descriptor =
         MethodType.methodType(method.getReturnType(), method.getParameterTypes())
             .descriptorString();
     var model = classes.method(owner, method.getName(), descriptor).orElseThrow();
-    if (!Modifier.isStatic(method.getModifiers())) {
-      throw new LiftException(Refusal.INSTANCE_METHOD, place, method.getName(), method.getName());
-    }
-    if (model.code().isEmpty()) {
-      throw new LiftException(Refusal.NATIVE_METHOD, place, method.getName(), method.getName());
-    }
+    var names = Declarations.names(method, model);
+    Declarations.check(method, names, blockShape, Declarations.place(type.get(), model));
     var code = new MethodCode(type.get(), model);
     var line = code.lines().getFirst().source();
-    if (Modifier.isSynchronized(method.getModifiers())) {
-      throw new LiftException(Refusal.SYNCHRONIZED, line, method.getName());
-    }
-    if (method.getReturnType() != void.class) {
-      throw new LiftException(
-          Refusal.RETURN_TYPE, line, method.getName(), method.getReturnType().getSimpleName());
-    }
-    var arguments = arguments(method, code, line);
+    var arguments = arguments(method, names);
     var graph = new Graph(name, arguments, blockShape, new Block());
     var translation = new Translation(classes, graph, checked);
     translation.setSource(line);
@@ -77,28 +66,25 @@ public final class Lifter {
     return graph;
   }
 
-  private static List<Argument> arguments(Method method, MethodCode code, Source line) {
+  /** Returns the source file of a class, by its name. */
+  public static Source fileOf(Class<?> type) {
+    var outermost = type.getName().replaceFirst("\\$.*", "");
+    return new Source(outermost.substring(outermost.lastIndexOf('.') + 1) + ".java", 0, 0);
+  }
+
+  private static List<Argument> arguments(Method method, List<String> names) {
     var found = new ArrayList<Argument>();
-    int slot = 0;
     for (var type : method.getParameterTypes()) {
       int number = found.size();
-      var name = code.variable(slot, 0).filter(Lifter::isAscii).orElse("p" + number);
-      var element = element(type.isArray() ? type.getComponentType() : type);
+      var name = isAscii(names.get(number)) ? names.get(number) : "p" + number;
       if (type == MemorySegment.class) {
         found.add(new Argument(name, Argument.Kind.SEGMENT, Element.BYTE));
-      } else if (element == null) {
-        throw new LiftException(
-            type.isArray() ? Refusal.OBJECT_ARRAY : Refusal.PARAMETER_TYPE,
-            line,
-            method.getName(),
-            name,
-            type.getSimpleName());
       } else {
+        var element = element(type.isArray() ? type.getComponentType() : type);
         found.add(
             new Argument(
                 name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
       }
-      slot += type == long.class || type == double.class ? 2 : 1;
     }
     return found;
   }
@@ -107,11 +93,11 @@ public final class Lifter {
     return name.matches("[A-Za-z][A-Za-z0-9_$]*");
   }
 
-  private static @Nullable Element element(Class<?> type) {
+  private static Element element(Class<?> type) {
     return Arrays.stream(Element.values())
-        .filter(each -> each.word().equals(type.getName().toLowerCase(Locale.ROOT)))
+        .filter(each -> each.word().equals(type.getName()))
         .findFirst()
-        .orElse(null);
+        .orElseThrow();
   }
 
   private static JavaValue value(Translation to, Argument argument) {

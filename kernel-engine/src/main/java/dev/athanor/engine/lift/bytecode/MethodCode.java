@@ -10,15 +10,18 @@ import java.lang.classfile.Instruction;
 import java.lang.classfile.Label;
 import java.lang.classfile.MethodModel;
 import java.lang.classfile.instruction.BranchInstruction;
+import java.lang.classfile.instruction.InvokeDynamicInstruction;
 import java.lang.classfile.instruction.LabelTarget;
 import java.lang.classfile.instruction.LineNumber;
 import java.lang.classfile.instruction.LocalVariable;
 import java.lang.classfile.instruction.LookupSwitchInstruction;
 import java.lang.classfile.instruction.MonitorInstruction;
+import java.lang.classfile.instruction.NewObjectInstruction;
 import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
 import java.lang.classfile.instruction.ThrowInstruction;
+import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -78,15 +81,37 @@ final class MethodCode {
               variable.name().stringValue()));
     }
     if (!code.exceptionHandlers().isEmpty()) {
-      // javac protects the end of a synchronized block by a handler
-      var monitor =
-          lines.stream().filter(l -> l.instruction instanceof MonitorInstruction).findFirst();
-      throw new LiftException(
-          monitor.isPresent() ? Refusal.SYNCHRONIZED : Refusal.TRY,
-          monitor.orElse(lines.getFirst()).source,
-          name());
+      refuseHandlers(code);
     }
     findBlocks();
+  }
+
+  /** Refuses handlers, by what javac made them of. */
+  private void refuseHandlers(CodeModel code) {
+    var monitor =
+        lines.stream().filter(l -> l.instruction instanceof MonitorInstruction).findFirst();
+    if (monitor.isPresent()) {
+      throw new LiftException(Refusal.SYNCHRONIZED, monitor.get().source, name());
+    }
+    boolean isPattern =
+        lines.stream()
+            .anyMatch(
+                l ->
+                    l.instruction instanceof NewObjectInstruction made
+                        && made.className().asInternalName().equals("java/lang/MatchException"));
+    if (isPattern) {
+      var test =
+          lines.stream()
+              .filter(
+                  l ->
+                      l.instruction instanceof TypeCheckInstruction
+                          || l.instruction instanceof InvokeDynamicInstruction)
+              .findFirst();
+      throw new LiftException(Refusal.PATTERN, test.orElse(lines.getFirst()).source, name());
+    }
+    int first =
+        code.exceptionHandlers().stream().mapToInt(h -> position(h.tryStart())).min().orElseThrow();
+    throw new LiftException(Refusal.TRY, lines.get(first).source, name());
   }
 
   private void findBlocks() {

@@ -208,10 +208,13 @@ final class MethodTranslator {
   private Value condition(BranchInstruction branch, Frame frame) {
     var word = branch.opcode().name();
     if (!word.matches("IF_ICMP..|IF(EQ|NE|LT|LE|GT|GE)")) {
-      throw new LiftException(
-          word.startsWith("JSR") ? Refusal.SUBROUTINE : Refusal.OBJECT_COMPARISON,
-          to.source(),
-          code.name());
+      var refusal =
+          switch (word) {
+            case "JSR", "JSR_W" -> Refusal.SUBROUTINE;
+            case "IFNULL", "IFNONNULL" -> Refusal.NULL;
+            default -> Refusal.OBJECT_COMPARISON;
+          };
+      throw new LiftException(refusal, to.source(), code.name());
     }
     var relation = Relation.valueOf(word.substring(word.length() - 2));
     var b = word.startsWith("IF_ICMP") ? Translation.number(frame.pop()) : Value.constant(0);

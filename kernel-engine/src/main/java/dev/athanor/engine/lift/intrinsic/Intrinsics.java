@@ -12,6 +12,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.SpecialRegister;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -33,9 +34,24 @@ public final class Intrinsics {
 
   /** Returns the meaning of a static method; null if it has none of its own. */
   public static @Nullable Meaning find(String owner, String name, String descriptor) {
-    var simple = owner.equals("java/lang/StrictMath") ? "java/lang/Math" : owner;
+    var simple = lookedUp(owner);
     var exact = TABLE.get(simple + "." + name + descriptor);
     return exact == null ? TABLE.get(simple + "." + name) : exact;
+  }
+
+  private static String lookedUp(String owner) {
+    return owner.equals("java/lang/StrictMath") ? "java/lang/Math" : owner;
+  }
+
+  /** Returns the names of the static methods of a class that have a meaning, sorted. */
+  public static List<String> names(String owner) {
+    var start = lookedUp(owner) + ".";
+    return TABLE.keySet().stream()
+        .filter(key -> key.startsWith(start))
+        .map(key -> key.substring(start.length()).replaceFirst("\\(.*", ""))
+        .distinct()
+        .sorted()
+        .toList();
   }
 
   private static void gpu(String name, Meaning meaning) {

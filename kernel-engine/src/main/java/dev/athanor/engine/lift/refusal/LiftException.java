@@ -16,7 +16,8 @@ public final class LiftException extends RuntimeException {
    * @param names the names in the refusal's sentence
    */
   public LiftException(Refusal refusal, Source source, String method, Object... names) {
-    super("%s: %s; %s (in %s)".formatted(source, refusal.what(names), refusal.remedy(), method));
+    super(
+        "%s: %s (in %s)".formatted(source, refusal.sentence(names), method));
     this.refusal = refusal;
     this.source = source;
   }

@@ -14,24 +14,45 @@ public enum Refusal {
   STRING("%s is a string, which has no type on a GPU", "compute with numbers only"),
   CLASS_LITERAL("%s is a class literal, which has no value on a GPU", "compute with numbers only"),
   NULL("null is not a value of a kernel", "pass every array, or select with an int"),
-  THROW(
-      "`throw` has no meaning in a GPU thread", "return early, or write an error code to an array"),
-  TRY("the method has a try, catch or finally block", "let the launcher report faults"),
+  THROW("`throw new %s(…)` ends in an exception, and a GPU thread has none", "return early, or write an error code to an array"),
+  TRY(
+      "a try block catches exceptions, and a GPU thread has none",
+      "test for the case with `if`; launches with checks report bad indices and divisions by zero"),
   RECURSION("%s calls itself", "write a loop"),
-  INSTANCE_METHOD(
-      "%s is an instance method", "make it static, and pass what it reads as parameters"),
+  INSTANCE_METHOD("the kernel %s is an instance method", "make it static, and pass what it reads as parameters"),
   INTERFACE_CALL(
-      "%s is called on an object, whose class is unknown before it runs", "call a static method"),
-  LAMBDA("a lambda or method reference needs an object", "write its body where it is called"),
+      "%s is called through an interface", "call a static method, or a method of a record"),
+  OBJECT_METHOD(
+      "%s is called on an object, which a GPU thread does not have",
+      "call a static method, or a method of a record"),
+  ARRAY_METHOD("`%s()` is called on an array", "use only its elements and its length"),
+  RECORD_METHOD("%s needs objects", "compare or combine the components of the record"),
+  BOXING("%s boxes or unboxes a number, and boxes are objects", "use the primitive type"),
+  ENUM("%s belongs to an enum, whose constants are objects", "use int constants"),
+  PATTERN(
+      "a pattern is matched against an object, which needs classes at run time",
+      "use numbers, with `if` or a switch on an int"),
+  LAMBDA(
+      "a lambda, method reference or anonymous class needs an object",
+      "write its body where it is called"),
   STRING_CONCATENATION("a string is concatenated", "write numbers to an array"),
-  UNKNOWN_METHOD("%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
-  NATIVE_METHOD("%s has no Java body", "use static methods of yours, Math or Gpu"),
+  PRINT("%s prints text", "write numbers to an array, and print them after the launch"),
+  UNKNOWN_METHOD(
+      "%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
+  UNKNOWN_FUNCTION(
+      "%s has no meaning on a GPU; kernels can call %s",
+      "use one of these, or write a static method"),
+  SEGMENT_METHOD(
+      "%s has no meaning on a GPU",
+      "use get, set, getAtIndex, setAtIndex or byteSize of the segment"),
+  NATIVE_METHOD("%s has no Java body", "use a static method that has one"),
   NO_CLASS_FILE(
       "the class file of %s cannot be read", "compile it to a class file on the class path"),
   STATIC_FIELD("the field %s is static but not final", "pass its value as a parameter"),
   STATIC_OBJECT(
-      "the constant %s is not a number",
-      "pass it as a parameter if it is an array, or use numbers"),
+      "the constant %s is not a number", "pass it as a parameter if it is an array, or use numbers"),
+  STATIC_INITIALIZER(
+      "the class of %s cannot be initialized: %s", "mend its static initializer"),
   INSTANCE_FIELD("%s is a field of an object", "pass its value as a parameter"),
   FIELD_WRITE("the field %s is written", "write the value to an array parameter"),
   INSTANCEOF("`instanceof` and casts of objects need classes at run time", "use numbers"),
@@ -39,12 +60,25 @@ public enum Refusal {
   OBJECT_ARRAY("%s is an array of objects or arrays", "use one flat array of numbers"),
   PARAMETER_TYPE(
       "the parameter %s has the type %s",
-      "use int, long, float, double, boolean, an array of numbers, or MemorySegment"),
+      "use a number, a boolean, an array of these, or a MemorySegment"),
   RETURN_TYPE("the kernel returns %s", "make it void, and write results to an array parameter"),
+  GENERIC("the kernel has type parameters", "write one method for each type"),
+  VARARGS("the parameter %s takes a variable number of arguments", "declare it as an array"),
+  THROWS(
+      "the kernel has a throws clause, and a GPU thread has no exceptions",
+      "remove it"),
+  BLOCK_RANK("blockSize has %s extents", "give one to three, for x, y and z"),
+  BLOCK_EXTENT("blockSize has the extent %s", "give extents of 1 or more"),
+  BLOCK_THREADS(
+      "blockSize makes %s threads", "give extents with a product of at most 1024"),
+  BLOCK_DEPTH("blockSize has the z extent %s", "give a z extent of at most 64"),
+  SHARED_SIZE("a shared array has %s elements", "give it at least one"),
+  SHARED_TOTAL(
+      "the shared arrays of the kernel take %s bytes",
+      "use at most 49152, or the dynamic shared array"),
   SHARED_LENGTH(
       "the length of a shared array is not a constant",
       "use a compile-time constant, or the dynamic shared array"),
-  SHARED_IN_LOOP("a shared array is declared in a loop", "declare it before the loop"),
   MIXED_ARRAYS(
       "%s is a shared array on one path and a parameter on another",
       "use two variables, one for each memory"),
@@ -69,6 +103,11 @@ public enum Refusal {
   /** Returns what the method does, with the names filled in. */
   public String what(Object... names) {
     return what.formatted(names);
+  }
+
+  /** Returns the whole sentence, with the names filled in. */
+  public String sentence(Object... names) {
+    return what(names) + "; " + remedy;
   }
 
   /** Returns what to write instead. */

@@ -25,7 +25,7 @@ import javax.tools.ToolProvider;
 import org.jspecify.annotations.Nullable;
 
 /** Compiles classes from source text, with class files in memory. */
-final class MemoryCompiler implements AutoCloseable {
+public final class MemoryCompiler implements AutoCloseable {
   private static final String ENGINE =
       Path.of(URI.create(Gpu.class.getProtectionDomain().getCodeSource().getLocation().toString()))
           .toString();
@@ -67,7 +67,7 @@ final class MemoryCompiler implements AutoCloseable {
    * @return a loader of the classes
    * @throws IllegalArgumentException if a source has an error; the message has the compiler's
    */
-  ClassLoader compile(Map<String, String> sources) {
+  public ClassLoader compile(Map<String, String> sources) {
     var classes = new HashMap<String, ByteArrayOutputStream>();
     var manager =
         new ForwardingJavaFileManager<JavaFileManager>(files) {

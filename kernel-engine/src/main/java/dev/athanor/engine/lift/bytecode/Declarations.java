@@ -1,0 +1,83 @@
+package dev.athanor.engine.lift.bytecode;
+
+import dev.athanor.engine.lift.refusal.Declaration;
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.ptx.Source;
+import java.lang.classfile.Attributes;
+import java.lang.classfile.ClassModel;
+import java.lang.classfile.MethodModel;
+import java.lang.classfile.attribute.LineNumberInfo;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Set;
+
+/** The declarations of kernels, as reflection and their class files show them. */
+final class Declarations {
+
+  private Declarations() {}
+
+  /** Returns the names of the parameters; p0, p1, … if the class file does not have them. */
+  static List<String> names(Method method, MethodModel model) {
+    var bySlot = new HashMap<Integer, String>();
+    model
+        .code()
+        .flatMap(code -> code.findAttribute(Attributes.localVariableTable()))
+        .ifPresent(table ->
+            table.localVariables().stream()
+                .filter(variable -> variable.startPc() == 0)
+                .forEach(each -> bySlot.put(each.slot(), each.name().stringValue())));
+    var names = new ArrayList<String>();
+    int slot = Modifier.isStatic(method.getModifiers()) ? 0 : 1;
+    for (var type : method.getParameterTypes()) {
+      names.add(bySlot.getOrDefault(slot, "p" + names.size()));
+      slot += type == long.class || type == double.class ? 2 : 1;
+    }
+    return names;
+  }
+
+  /** Returns the first line of a method that has one; its file if it has no body. */
+  static Source place(ClassModel type, MethodModel model) {
+    var file =
+        type.findAttribute(Attributes.sourceFile())
+            .map(attribute -> attribute.sourceFile().stringValue())
+            .orElseGet(() -> InstructionTranslator.simple(type.thisClass().asInternalName()));
+    int line =
+        model
+            .code()
+            .flatMap(code -> code.findAttribute(Attributes.lineNumberTable()))
+            .flatMap(table -> table.lineNumbers().stream().findFirst())
+            .map(LineNumberInfo::lineNumber)
+            .orElse(0);
+    return new Source(file, line, 0);
+  }
+
+  /**
+   * Checks a declaration.
+   *
+   * @throws LiftException if it cannot be that of a kernel
+   */
+  static void check(Method method, List<String> names, List<Integer> blockShape, Source place) {
+    var parameters = new ArrayList<Declaration.Parameter>();
+    for (var type : method.getParameterTypes()) {
+      parameters.add(
+          new Declaration.Parameter(names.get(parameters.size()), type.getCanonicalName()));
+    }
+    var declaration =
+        new Declaration(
+            method.getName(),
+            Set.of(Modifier.toString(method.getModifiers()).split(" ")),
+            method.getTypeParameters().length > 0,
+            method.isVarArgs(),
+            method.getExceptionTypes().length > 0,
+            method.getReturnType().getCanonicalName(),
+            parameters,
+            blockShape);
+    for (var problem : declaration.problems()) {
+      throw new LiftException(
+          problem.refusal(), place, method.getName(), problem.names().toArray());
+    }
+  }
+}

@@ -1,0 +1,126 @@
+package dev.athanor.engine.lift.refusal;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The declaration of a kernel, as a compiler or reflection sees it, and what is wrong with it.
+ *
+ * @param modifiers keywords such as {@code static}
+ * @param returnType the erased return type, such as {@code void} or {@code java.lang.String}
+ * @param blockSize the extents of the annotation; empty if each launch gives them
+ */
+public record Declaration(
+    String name,
+    Set<String> modifiers,
+    boolean hasTypeParameters,
+    boolean isVarArgs,
+    boolean hasThrowsClause,
+    String returnType,
+    List<Parameter> parameters,
+    List<Integer> blockSize) {
+  private static final Set<String> NUMBERS =
+      Set.of("boolean", "byte", "short", "char", "int", "long", "float", "double");
+  private static final int MAX_THREADS = 1024;
+  private static final int MAX_DEPTH = 64;
+
+  /**
+   * A parameter.
+   *
+   * @param type the erased type, such as {@code float[]} or {@code java.lang.String}
+   */
+  public record Parameter(String name, String type) {}
+
+  /** The part of a declaration that a problem is about. */
+  public enum Part {
+    METHOD,
+    PARAMETER,
+    BLOCK_SIZE
+  }
+
+  /**
+   * A reason to refuse the declaration.
+   *
+   * @param index of the parameter; 0 for other parts
+   */
+  public record Problem(Refusal refusal, Part part, int index, List<Object> names) {
+    static Problem of(Refusal refusal, Object... names) {
+      return new Problem(refusal, Part.METHOD, 0, List.of(names));
+    }
+
+    /** Returns the sentence. */
+    public String message() {
+      return refusal.sentence(names.toArray());
+    }
+  }
+
+  /** Returns all that is wrong with the declaration; empty if nothing is. */
+  public List<Problem> problems() {
+    var found = new ArrayList<Problem>();
+    if (modifiers.contains("native") || modifiers.contains("abstract")) {
+      found.add(Problem.of(Refusal.NATIVE_METHOD, name));
+    } else if (!modifiers.contains("static")) {
+      found.add(Problem.of(Refusal.INSTANCE_METHOD, name));
+    }
+    if (modifiers.contains("synchronized")) {
+      found.add(Problem.of(Refusal.SYNCHRONIZED));
+    }
+    if (hasTypeParameters) {
+      found.add(Problem.of(Refusal.GENERIC));
+    }
+    if (hasThrowsClause) {
+      found.add(Problem.of(Refusal.THROWS));
+    }
+    if (!returnType.equals("void")) {
+      found.add(Problem.of(Refusal.RETURN_TYPE, simple(returnType)));
+    }
+    for (int i = 0; i < parameters.size(); i++) {
+      addParameter(i, found);
+    }
+    found.addAll(blockProblems(blockSize));
+    return found;
+  }
+
+  private void addParameter(int index, List<Problem> found) {
+    var parameter = parameters.get(index);
+    var type = parameter.type;
+    var element = type.endsWith("[]") ? type.substring(0, type.length() - 2) : type;
+    List<Object> names = List.of(parameter.name, simple(type));
+    if (isVarArgs && index == parameters.size() - 1) {
+      found.add(new Problem(Refusal.VARARGS, Part.PARAMETER, index, names));
+    } else if (!NUMBERS.contains(element) && !type.equals("java.lang.foreign.MemorySegment")) {
+      var refusal = type.endsWith("[]") ? Refusal.OBJECT_ARRAY : Refusal.PARAMETER_TYPE;
+      found.add(new Problem(refusal, Part.PARAMETER, index, names));
+    }
+  }
+
+  /** Returns what is wrong with the extents of a block. */
+  public static List<Problem> blockProblems(List<Integer> extents) {
+    if (extents.size() > 3) {
+      return List.of(block(Refusal.BLOCK_RANK, extents.size()));
+    }
+    long threads = 1;
+    for (int extent : extents) {
+      if (extent < 1) {
+        return List.of(block(Refusal.BLOCK_EXTENT, extent));
+      }
+      threads *= extent;
+    }
+    if (threads > MAX_THREADS) {
+      return List.of(block(Refusal.BLOCK_THREADS, threads));
+    }
+    if (extents.size() == 3 && extents.get(2) > MAX_DEPTH) {
+      return List.of(block(Refusal.BLOCK_DEPTH, extents.get(2)));
+    }
+    return List.of();
+  }
+
+  private static Problem block(Refusal refusal, Object number) {
+    return new Problem(refusal, Part.BLOCK_SIZE, 0, List.of(number));
+  }
+
+  private static String simple(String type) {
+    return type.substring(type.lastIndexOf('.') + 1);
+  }
+}

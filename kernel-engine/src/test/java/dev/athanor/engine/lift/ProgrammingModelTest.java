@@ -1,0 +1,31 @@
+package dev.athanor.engine.lift;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.lift.refusal.Refusal;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+
+/** The table of refusals in docs/programming-model.md has a row for each reason, in its words. */
+class ProgrammingModelTest {
+  private static final Path PAGE = Path.of("../docs/programming-model.md");
+  private static final String HEADER = "| what the method does | what to write instead |";
+
+  @Test
+  void theTableOfRefusalsIsComplete() throws IOException {
+    var rows =
+        Files.readAllLines(PAGE).stream()
+            .dropWhile(line -> !line.equals(HEADER))
+            .skip(2)
+            .takeWhile(line -> line.startsWith("|"))
+            .toList();
+    var expected =
+        Arrays.stream(Refusal.values())
+            .map(each -> "| %s | %s |".formatted(each.what("…", "…"), each.remedy()))
+            .toList();
+    assertThat(rows).containsExactlyElementsOf(expected);
+  }
+}

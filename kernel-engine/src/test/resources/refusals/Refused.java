@@ -1,0 +1,781 @@
+import dev.athanor.engine.lift.Gpu;
+import dev.athanor.engine.lift.GpuKernel;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.IntUnaryOperator;
+
+/**
+ * Kernels that are refused: the comment that ends the line at fault is the rest of the message. Where
+ * it ends an annotation or the declaration of a native method, the message has no line. Kernels
+ * without such a comment are lifted.
+ */
+class Refused {
+
+  // --- declarations
+
+  @GpuKernel
+  void instance(int[] a) {
+    a[0] = 1; // refused: the kernel instance is an instance method; make it static, and pass what it reads as parameters (in instance)
+  }
+
+  @GpuKernel
+  static int result(int[] a) {
+    return a[0]; // refused: the kernel returns int; make it void, and write results to an array parameter (in result)
+  }
+
+  @GpuKernel
+  static int[] arrayResult(int[] a) {
+    return a; // refused: the kernel returns int[]; make it void, and write results to an array parameter (in arrayResult)
+  }
+
+  @GpuKernel
+  static void stringParameter(String text, int[] a) {
+    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an array of these, or a MemorySegment (in stringParameter)
+  }
+
+  @GpuKernel
+  static void listParameter(List<Integer> a) {
+    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an array of these, or a MemorySegment (in listParameter)
+  }
+
+  @GpuKernel
+  static void boxedParameter(int[] a, Integer n) {
+    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an array of these, or a MemorySegment (in boxedParameter)
+  }
+
+  @GpuKernel
+  static void recordParameter(int[] a, Pair pair) {
+    a[0] = pair.x(); // refused: the parameter pair has the type Pair; use a number, a boolean, an array of these, or a MemorySegment (in recordParameter)
+  }
+
+  @GpuKernel
+  static void nestedArrays(int[][] a) {
+    a[0][0] = 1; // refused: a is an array of objects or arrays; use one flat array of numbers (in nestedArrays)
+  }
+
+  @GpuKernel
+  static void arrayOfStrings(int[] a, String[] names) {
+    a[0] = names.length; // refused: names is an array of objects or arrays; use one flat array of numbers (in arrayOfStrings)
+  }
+
+  @GpuKernel
+  static <T> void generic(T[] a, int[] b) {
+    b[0] = 1; // refused: the kernel has type parameters; write one method for each type (in generic)
+  }
+
+  @GpuKernel
+  static <T> void genericButUnused(int[] a) {
+    a[0] = 1; // refused: the kernel has type parameters; write one method for each type (in genericButUnused)
+  }
+
+  @GpuKernel
+  static void varargs(int... values) {
+    values[0] = 1; // refused: the parameter values takes a variable number of arguments; declare it as an array (in varargs)
+  }
+
+  @GpuKernel
+  static synchronized void synchronizedMethod(int[] a) {
+    a[0] = 1; // refused: `synchronized` needs a monitor; use Gpu.barrier(), or Gpu's atomics (in synchronizedMethod)
+  }
+
+  @GpuKernel
+  static native void nativeMethod(int[] a); // refused: nativeMethod has no Java body; use a static method that has one (in nativeMethod)
+
+  @GpuKernel
+  static void checkedException(int[] a) throws java.io.IOException {
+    a[0] = 1; // refused: the kernel has a throws clause, and a GPU thread has no exceptions; remove it (in checkedException)
+  }
+
+  @GpuKernel(blockSize = 2048) // refused: blockSize makes 2048 threads; give extents with a product of at most 1024 (in blockTooLarge)
+  static void blockTooLarge(int[] a) {}
+
+  @GpuKernel(blockSize = {64, 32}) // refused: blockSize makes 2048 threads; give extents with a product of at most 1024 (in blockTooLargeInTwoExtents)
+  static void blockTooLargeInTwoExtents(int[] a) {}
+
+  @GpuKernel(blockSize = {65536, 65536, 1}) // refused: blockSize makes 4294967296 threads; give extents with a product of at most 1024 (in blockBeyondAnInt)
+  static void blockBeyondAnInt(int[] a) {}
+
+  @GpuKernel(blockSize = 0) // refused: blockSize has the extent 0; give extents of 1 or more (in emptyBlock)
+  static void emptyBlock(int[] a) {}
+
+  @GpuKernel(blockSize = {32, -1}) // refused: blockSize has the extent -1; give extents of 1 or more (in negativeExtent)
+  static void negativeExtent(int[] a) {}
+
+  @GpuKernel(blockSize = {1, 1, 128}) // refused: blockSize has the z extent 128; give a z extent of at most 64 (in deepBlock)
+  static void deepBlock(int[] a) {}
+
+  @GpuKernel(blockSize = {1, 1, 1, 1}) // refused: blockSize has 4 extents; give one to three, for x, y and z (in fourExtents)
+  static void fourExtents(int[] a) {}
+
+  // --- memory and objects
+
+  @GpuKernel
+  static void newArray(int[] a) {
+    a[0] = // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newArray)
+        new int[4].length;
+  }
+
+  @GpuKernel
+  static void arrayInitializer(int[] a) {
+    int[] weights = {1, 2, 1}; // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in arrayInitializer)
+    a[0] = weights[0];
+  }
+
+  @GpuKernel
+  static void newArrayOfObjects(int[] a) {
+    a[0] = new Pair[4].length; // refused: `new Refused.Pair[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newArrayOfObjects)
+  }
+
+  @GpuKernel
+  static void newMatrix(int[] a) {
+    a[0] = new int[4][4][2].length; // refused: `new int[…][…][…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newMatrix)
+  }
+
+  @GpuKernel
+  static void newObject(int[] a) {
+    a[0] = new Counter().next(); // refused: `new Refused.Counter(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in newObject)
+  }
+
+  @GpuKernel
+  static void newList(int[] a) {
+    var list = new ArrayList<Integer>(); // refused: `new ArrayList(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in newList)
+    list.add(a[0]);
+  }
+
+  @GpuKernel
+  static void enhancedForOverAList(int[] a) {
+    for (int each : List.of(1, 2)) { // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in enhancedForOverAList)
+      a[each] = 1;
+    }
+  }
+
+  @GpuKernel
+  static void stringBuilder(int[] a) {
+    a[0] = new StringBuilder().length(); // refused: `new StringBuilder(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in stringBuilder)
+  }
+
+  @GpuKernel
+  static void recordWithANewArray(int[] a) {
+    var row = new Row(new int[2], 1); // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in recordWithANewArray)
+    a[0] = row.values()[0];
+  }
+
+  @GpuKernel
+  static void printedRecord(int[] a) {
+    var pair = new Pair(1, 2);
+    a[0] = pair.hashCode(); // refused: Refused.Pair.hashCode needs objects; compare or combine the components of the record (in printedRecord)
+  }
+
+  @GpuKernel
+  static void comparedRecords(int[] a) {
+    a[0] = new Pair(1, 2).equals(new Pair(1, 2)) ? 1 : 0; // refused: Refused.Pair.equals needs objects; compare or combine the components of the record (in comparedRecords)
+  }
+
+  @GpuKernel
+  static void identityOfRecords(int[] a) {
+    a[0] = new Pair(1, 2) == new Pair(1, 2) ? 1 : 0; // refused: object references are compared; compare numbers (in identityOfRecords)
+  }
+
+  @GpuKernel
+  static void identityOfArrays(int[] a, int[] b) {
+    a[0] = a == b ? 1 : 0; // refused: object references are compared; compare numbers (in identityOfArrays)
+  }
+
+  @GpuKernel
+  static void comparisonWithNull(int[] a, int[] b) {
+    if (b != null) { // refused: null is not a value of a kernel; pass every array, or select with an int (in comparisonWithNull)
+      a[0] = 1;
+    }
+  }
+
+  @GpuKernel
+  static void nullVariable(int[] a) {
+    int[] b = null; // refused: null is not a value of a kernel; pass every array, or select with an int (in nullVariable)
+    a[0] = 1;
+  }
+
+  @GpuKernel
+  static void cloned(int[] a) {
+    a[0] = a.clone()[0]; // refused: `clone()` is called on an array; use only its elements and its length (in cloned)
+  }
+
+  @GpuKernel
+  static void arrayCopy(int[] a, int[] b) {
+    System.arraycopy(a, 0, b, 0, 4); // refused: System.arraycopy has no meaning on a GPU; use static methods of yours, Math or Gpu (in arrayCopy)
+  }
+
+  @GpuKernel
+  static void boxed(int[] a) {
+    Integer n = a[0]; // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in boxed)
+    a[1] = n;
+  }
+
+  @GpuKernel
+  static void classOfAnArray(int[] a) {
+    a[0] = a.getClass() == int[].class ? 1 : 0; // refused: `getClass()` is called on an array; use only its elements and its length (in classOfAnArray)
+  }
+
+  @GpuKernel
+  static void classLiteral(int[] a) {
+    Class<?> type = int[].class; // refused: int[].class is a class literal, which has no value on a GPU; compute with numbers only (in classLiteral)
+    a[0] = 1;
+  }
+
+  @GpuKernel
+  static void instanceOf(int[] a) {
+    Object o = a;
+    a[0] = o instanceof int[] ? 1 : 0; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in instanceOf)
+  }
+
+  @GpuKernel
+  static void castOfAnObject(int[] a) {
+    Object o = a;
+    ((int[]) o)[0] = 1; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in castOfAnObject)
+  }
+
+  @GpuKernel
+  static void arrayAsObject(int[] a) {
+    a[0] = Objects.hashCode(a); // refused: Objects.hashCode has no meaning on a GPU; use static methods of yours, Math or Gpu (in arrayAsObject)
+  }
+
+  @GpuKernel
+  static void enumConstant(int[] a) {
+    Color color = Color.RED; // refused: Refused.Color.RED belongs to an enum, whose constants are objects; use int constants (in enumConstant)
+    a[0] = color == Color.GREEN ? 1 : 0;
+  }
+
+  @GpuKernel
+  static void enumSwitch(int[] a) {
+    switch (Color.values()[a[0]]) { // refused: Refused.Color.values belongs to an enum, whose constants are objects; use int constants (in enumSwitch)
+      case RED -> a[0] = 1;
+      case GREEN -> a[0] = 2;
+    }
+  }
+
+  @GpuKernel
+  static void patternSwitch(int[] a) {
+    Shape shape = new Circle(1);
+    a[0] =
+        switch (shape) { // refused: a pattern is matched against an object, which needs classes at run time; use numbers, with `if` or a switch on an int (in patternSwitch)
+          case Circle(int r) -> r;
+          case Square(int s) -> s;
+        };
+  }
+
+  @GpuKernel
+  static void recordPattern(int[] a) {
+    Object o = new Pair(1, 2);
+    if (o instanceof Pair(int x, int y)) { // refused: a pattern is matched against an object, which needs classes at run time; use numbers, with `if` or a switch on an int (in recordPattern)
+      a[0] = x + y;
+    }
+  }
+
+  // --- text
+
+  @GpuKernel
+  static void string(int[] a) {
+    a[0] = "text".length(); // refused: "text" is a string, which has no type on a GPU; compute with numbers only (in string)
+  }
+
+  @GpuKernel
+  static void concatenation(int[] a, int n) {
+    a[0] = ("n" + n).length(); // refused: a string is concatenated; write numbers to an array (in concatenation)
+  }
+
+  @GpuKernel
+  static void stringSwitch(int[] a) {
+    switch ("b") { // refused: "b" is a string, which has no type on a GPU; compute with numbers only (in stringSwitch)
+      case "a" -> a[0] = 1;
+      default -> a[0] = 2;
+    }
+  }
+
+  @GpuKernel
+  static void print(int[] a) {
+    System.out.println(a[0]); // refused: System.out prints text; write numbers to an array, and print them after the launch (in print)
+  }
+
+  @GpuKernel
+  static void format(int[] a) {
+    a[0] = String.valueOf(a[1]).length(); // refused: String.valueOf has no meaning on a GPU; use static methods of yours, Math or Gpu (in format)
+  }
+
+  // --- calls
+
+  @GpuKernel
+  static void recursion(int[] a) {
+    a[0] = factorial(a[1]);
+  }
+
+  static int factorial(int n) {
+    return n < 2 ? 1 : n * factorial(n - 1); // refused: Refused.factorial calls itself; write a loop (in factorial)
+  }
+
+  @GpuKernel
+  static void mutualRecursion(int[] a) {
+    a[0] = isEven(a[1]) ? 1 : 0;
+  }
+
+  static boolean isEven(int n) {
+    return n == 0 || isOdd(n - 1);
+  }
+
+  static boolean isOdd(int n) {
+    return n != 0 && isEven(n - 1); // refused: Refused.isEven calls itself; write a loop (in isOdd)
+  }
+
+  @GpuKernel
+  static void lambda(int[] a) {
+    IntUnaryOperator twice = x -> 2 * x; // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in lambda)
+    a[0] = twice.applyAsInt(1);
+  }
+
+  @GpuKernel
+  static void methodReference(int[] a) {
+    IntUnaryOperator negate = Math::negateExact; // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in methodReference)
+    a[0] = negate.applyAsInt(1);
+  }
+
+  @GpuKernel
+  static void anonymousClass(int[] a) {
+    Runnable run = // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in anonymousClass)
+        new Runnable() {
+          @Override
+          public void run() {}
+        };
+    run.run();
+  }
+
+  @GpuKernel
+  static void random(float[] a) {
+    a[0] = (float) Math.random(); // refused: Math.random has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in random)
+  }
+
+  @GpuKernel
+  static void unknownFunction(double[] a) {
+    a[0] = Math.cbrt(a[0]); // refused: Math.cbrt has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in unknownFunction)
+  }
+
+  @GpuKernel
+  static void exactAddition(int[] a) {
+    a[0] = Math.addExact(a[0], 1); // refused: Math.addExact has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in exactAddition)
+  }
+
+  @GpuKernel
+  static void clock(long[] a) {
+    a[0] = System.nanoTime(); // refused: System.nanoTime has no meaning on a GPU; use static methods of yours, Math or Gpu (in clock)
+  }
+
+  @GpuKernel
+  static void onSpinWait(int[] a) {
+    Thread.onSpinWait(); // refused: Thread.onSpinWait has no meaning on a GPU; use static methods of yours, Math or Gpu (in onSpinWait)
+  }
+
+  @GpuKernel
+  static void nativeCall(int[] a) {
+    a[0] = outside(); // refused: Refused.outside has no Java body; use a static method that has one (in nativeCall)
+  }
+
+  static native int outside();
+
+  @GpuKernel
+  static void defaultMethod(int[] a) {
+    Shape shape = new Circle(1);
+    a[0] = shape.twice(); // refused: Refused.Shape.twice is called through an interface; call a static method, or a method of a record (in defaultMethod)
+  }
+
+  @GpuKernel
+  static void instanceField(int[] a) {
+    a[0] = COUNTER.count; // refused: the constant Refused.COUNTER is not a number; pass it as a parameter if it is an array, or use numbers (in instanceField)
+  }
+
+  @GpuKernel
+  static void constantArray(int[] a) {
+    a[0] = WEIGHTS[1]; // refused: the constant Refused.WEIGHTS is not a number; pass it as a parameter if it is an array, or use numbers (in constantArray)
+  }
+
+  @GpuKernel
+  static void staticVariable(int[] a) {
+    a[0] = total; // refused: the field Refused.total is static but not final; pass its value as a parameter (in staticVariable)
+  }
+
+  @GpuKernel
+  static void writtenField(int[] a) {
+    total = a[0]; // refused: the field Refused.total is written; write the value to an array parameter (in writtenField)
+  }
+
+  @GpuKernel
+  static void incrementedField(int[] a) {
+    total++; // refused: the field Refused.total is static but not final; pass its value as a parameter (in incrementedField)
+  }
+
+  @GpuKernel
+  static void failingInitializer(int[] a) {
+    a[0] = Broken.VALUE; // refused: the class of Refused.Broken.VALUE cannot be initialized: java.lang.NumberFormatException: For input string: "none"; mend its static initializer (in failingInitializer)
+  }
+
+  // --- control
+
+  @GpuKernel
+  static void throwing(int[] a) {
+    if (a[0] < 0) {
+      throw new IllegalStateException(); // refused: `throw new IllegalStateException(…)` ends in an exception, and a GPU thread has none; return early, or write an error code to an array (in throwing)
+    }
+  }
+
+  @GpuKernel
+  static void throwingNull(int[] a) {
+    if (a[0] < 0) {
+      throw null; // refused: null is not a value of a kernel; pass every array, or select with an int (in throwingNull)
+    }
+  }
+
+  @GpuKernel
+  static void catching(int[] a) {
+    a[0] = 0;
+    try {
+      a[0] = a[1] / a[2]; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in catching)
+    } catch (ArithmeticException e) {
+      a[0] = -1;
+    }
+  }
+
+  @GpuKernel
+  static void finallyBlock(int[] a) {
+    try {
+      a[0] = 1; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in finallyBlock)
+    } finally {
+      a[1] = 2;
+    }
+  }
+
+  @GpuKernel
+  static void tryWithResources(int[] a) {
+    try (var resource = new Resource()) {
+      a[0] = 1; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in tryWithResources)
+    }
+  }
+
+  @GpuKernel
+  static void tryInACalledMethod(int[] a) {
+    a[0] = guarded(a[1]);
+  }
+
+  static int guarded(int n) {
+    int result;
+    try {
+      result = 1 / n; // refused: a try block catches exceptions, and a GPU thread has none; test for the case with `if`; launches with checks report bad indices and divisions by zero (in guarded)
+    } catch (ArithmeticException e) {
+      result = 0;
+    }
+    return result;
+  }
+
+  @GpuKernel
+  static void monitor(int[] a) {
+    a[1] = 0;
+    synchronized (a) { // refused: `synchronized` needs a monitor; use Gpu.barrier(), or Gpu's atomics (in monitor)
+      a[0] = 1;
+    }
+  }
+
+  @GpuKernel
+  static void exhaustiveSwitch(int[] a, int n) {
+    a[0] = switch (n) {
+      case 0 -> 1;
+      default -> throw new AssertionError(); // refused: `throw new AssertionError(…)` ends in an exception, and a GPU thread has none; return early, or write an error code to an array (in exhaustiveSwitch)
+    };
+  }
+
+  // --- shared memory and arrays
+
+  @GpuKernel
+  static void sharedLength(int[] a, int n) {
+    a[0] = Gpu.sharedInts(n)[0]; // refused: the length of a shared array is not a constant; use a compile-time constant, or the dynamic shared array (in sharedLength)
+  }
+
+  @GpuKernel
+  static void sharedLengthZero(int[] a) {
+    int[] empty = Gpu.sharedInts(0); // refused: a shared array has 0 elements; give it at least one (in sharedLengthZero)
+    a[0] = 1;
+  }
+
+  @GpuKernel
+  static void sharedLengthNegative(int[] a) {
+    float[] wrong = Gpu.sharedFloats(-4); // refused: a shared array has -4 elements; give it at least one (in sharedLengthNegative)
+    a[0] = 1;
+  }
+
+  @GpuKernel
+  static void sharedTooLarge(int[] a) {
+    long[] large = Gpu.sharedLongs(1 << 29); // refused: the shared arrays of the kernel take 4294967296 bytes; use at most 49152, or the dynamic shared array (in sharedTooLarge)
+    large[0] = 1;
+    a[0] = (int) large[1];
+  }
+
+  @GpuKernel
+  static void mixedTernary(int[] a, int n) {
+    int[] either =
+        n > 0 ? a : Gpu.sharedInts(32); // refused: the array of a conditional expression is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedTernary)
+    either[0] = 1;
+  }
+
+  @GpuKernel
+  static void mixedVariable(int[] a, int n) {
+    int[] either = a;
+    if (n > 0) {
+      either = Gpu.sharedInts(32);
+    }
+    either[0] = 1; // refused: either is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedVariable)
+  }
+
+  @GpuKernel
+  static void swappedLayout(MemorySegment s) {
+    s.set(ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN), 0, 1); // refused: the constant ByteOrder.BIG_ENDIAN is not a number; pass it as a parameter if it is an array, or use numbers (in swappedLayout)
+  }
+
+  @GpuKernel
+  static void unalignedLayout(MemorySegment s) {
+    s.set(ValueLayout.JAVA_INT_UNALIGNED, 0, 1); // refused: this layout of a MemorySegment is not supported; use a ValueLayout constant in native byte order (in unalignedLayout)
+  }
+
+  @GpuKernel
+  static void slice(MemorySegment s) {
+    s.asSlice(4).set(ValueLayout.JAVA_INT, 0, 1); // refused: MemorySegment.asSlice has no meaning on a GPU; use get, set, getAtIndex, setAtIndex or byteSize of the segment (in slice)
+  }
+
+  @GpuKernel
+  static void text(MemorySegment s) {
+    s.setString(0, "text"); // refused: "text" is a string, which has no type on a GPU; compute with numbers only (in text)
+  }
+
+  @GpuKernel
+  static void segmentOfAnArray(int[] a) {
+    MemorySegment.ofArray(a).set(ValueLayout.JAVA_INT, 0, 1); // refused: MemorySegment.ofArray has no meaning on a GPU; use static methods of yours, Math or Gpu (in segmentOfAnArray)
+  }
+
+  @GpuKernel
+  static void choiceOfLayouts(MemorySegment s, int n) {
+    var layout = n > 0 ? ValueLayout.JAVA_INT : ValueLayout.JAVA_INT_UNALIGNED; // refused: this layout of a MemorySegment is not supported; use a ValueLayout constant in native byte order (in choiceOfLayouts)
+    s.set(layout, 0, 1);
+  }
+
+  @GpuKernel
+  static void arrayOfArrays(int[] a, int[] b) {
+    int[][] both = {a, b}; // refused: `new int[][…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in arrayOfArrays)
+    both[0][0] = 1;
+  }
+
+  @GpuKernel
+  static void variableArguments(int[] a) {
+    a[0] = sum(a[1], a[2]); // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in variableArguments)
+  }
+
+  static int sum(int... values) {
+    return values[0] + values[1];
+  }
+
+  @GpuKernel
+  static void genericHelper(int[] a) {
+    a[0] = first(a[1], a[2]); // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in genericHelper)
+  }
+
+  static <T> T first(T a, T b) {
+    return a;
+  }
+
+  @GpuKernel
+  static void unboxed(int[] a) {
+    int n = (Integer) null; // refused: null is not a value of a kernel; pass every array, or select with an int (in unboxed)
+    a[0] = n;
+  }
+
+  @GpuKernel
+  static void printedFormat(int[] a) {
+    System.err.printf("%d", a[0]); // refused: System.err prints text; write numbers to an array, and print them after the launch (in printedFormat)
+  }
+
+  @GpuKernel
+  static void constructorThatCalls(int[] a) {
+    a[0] = new Eager(3).n; // refused: `new Refused.Eager(…)` creates an object, and a GPU thread has no heap; use a record of numbers, which is kept in registers, or separate variables (in constructorThatCalls)
+  }
+
+  static final class Eager {
+    final int n;
+
+    Eager(int n) {
+      this.n = n;
+    }
+  }
+
+  @GpuKernel
+  static void nativeInterface(int[] a) {
+    a[0] = Thread.currentThread().hashCode(); // refused: Thread.currentThread has no meaning on a GPU; use static methods of yours, Math or Gpu (in nativeInterface)
+  }
+
+  @GpuKernel
+  static void lambdaInACalledMethod(int[] a) {
+    a[0] = apply(x -> x + 1, a[1]); // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in lambdaInACalledMethod)
+  }
+
+  static int apply(IntUnaryOperator f, int x) {
+    return f.applyAsInt(x);
+  }
+
+  @GpuKernel
+  static void strictFunction(double[] a) {
+    a[0] = StrictMath.cbrt(a[0]); // refused: StrictMath.cbrt has no meaning on a GPU; kernels can call StrictMath.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in strictFunction)
+  }
+
+  @GpuKernel
+  static void parsed(int[] a) {
+    a[0] = Character.getNumericValue((char) a[1]); // refused: Character.getNumericValue has no meaning on a GPU; use static methods of yours, Math or Gpu (in parsed)
+  }
+
+  // --- lifted
+
+  @GpuKernel
+  static void assertion(int[] a) {
+    assert a[0] > 0;
+    a[0] = 1;
+  }
+
+  @GpuKernel
+  static void enhancedForOverAnArray(int[] a) {
+    int sum = 0;
+    for (int each : a) {
+      sum += each;
+    }
+    a[0] = sum + a.length;
+  }
+
+  @GpuKernel
+  static void ternaryOnParameters(int[] a, int[] b, int n) {
+    int[] from = n > 0 ? a : b;
+    for (int i = 0; i < n; i++) {
+      int[] other = from;
+      from = from[i] > 0 ? b : other;
+    }
+    b[0] = from[1];
+  }
+
+  @GpuKernel
+  static void records(int[] a, int n) {
+    var box = new Box(new Pair(n, 1), new Row(a, a.length));
+    for (int i = 0; i < n; i++) {
+      box = new Box(new Pair(box.corner().y(), box.corner().x()), box.row());
+    }
+    var chosen = n > 3 ? box.corner() : Pair.of(n);
+    box.row().values()[0] = chosen.sum() + box.row().length();
+  }
+
+  @GpuKernel
+  static void characters(char[] a, int n) {
+    a[0] += 1;
+    a[1] = (char) (a[2] + n - 'a');
+    switch (a[3]) {
+      case 'x' -> a[4]++;
+      default -> a[5]--;
+    }
+  }
+
+  @GpuKernel
+  static void requiredArray(int[] a) {
+    Objects.requireNonNull(a);
+    a[0] = Constants.twice(Constants.N);
+  }
+
+  @GpuKernel
+  static void labels(int[] a, int n) {
+    outer:
+    for (int i = 0; ; i++) {
+      for (int j = 0; j < n; j++) {
+        if (a[i] == j) {
+          continue outer;
+        }
+        if (a[j] < 0) {
+          break outer;
+        }
+      }
+    }
+    a[0] = n;
+  }
+
+  @GpuKernel
+  static void endless(int[] a) {
+    while (true) {
+      a[0]++;
+    }
+  }
+
+  @GpuKernel
+  static void sharedInALoop(int[] a, int n) {
+    for (int i = 0; i < n; i++) {
+      int[] tile = Gpu.sharedInts(32);
+      tile[0] = i;
+      a[i] = tile[0];
+    }
+  }
+
+  record Box(Pair corner, Row row) {}
+
+  interface Constants {
+    int N = 4;
+
+    static int twice(int n) {
+      return 2 * n;
+    }
+  }
+
+  record Pair(int x, int y) {
+    static Pair of(int n) {
+      return new Pair(n, n);
+    }
+
+    int sum() {
+      return x + y;
+    }
+  }
+
+  record Row(int[] values, int length) {}
+
+  sealed interface Shape {
+    default int twice() {
+      return 2;
+    }
+  }
+
+  record Circle(int r) implements Shape {}
+
+  record Square(int s) implements Shape {}
+
+  enum Color {
+    RED,
+    GREEN
+  }
+
+  static final class Counter {
+    int count;
+
+    int next() {
+      return ++count;
+    }
+  }
+
+  static final class Resource implements AutoCloseable {
+    @Override
+    public void close() {}
+  }
+
+  static final class Broken {
+    static final int VALUE = Integer.parseInt("none");
+  }
+
+  static final Counter COUNTER = new Counter();
+  static final int[] WEIGHTS = {1, 2, 1};
+  static int total;
+}
