@@ -86,6 +86,7 @@ class GpuTest {
     return array[0];
   }
 
+  @SuppressWarnings("ReferenceEquality") // whether it is one array
   static void helpers(int[] found) {
     int one = through(1);
     int two = through(2);

@@ -19,6 +19,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -87,10 +88,9 @@ public final class KernelEmitter {
               && !edge.target().parameters().contains(condition)
               && !needs(other, edge.target().parameters(), live)) {
             copiedEarly.add(edge);
-          } else {
-            split(edge);
           }
         }
+        Stream.of(yes, no).filter(edge -> !copiedEarly.contains(edge)).forEach(KernelEmitter::split);
       }
     }
     return copiedEarly;
