@@ -94,7 +94,9 @@ final class CallTranslator {
         if (OBJECT_METHODS.contains(callee.name + callee.type.descriptorString())) {
           throw refuse(Refusal.RECORD_METHOD, callee.text());
         }
-        if (to.classes().method(object.type(), callee.name, callee.type.descriptorString()).isEmpty()) {
+        if (to.classes()
+            .method(object.type(), callee.name, callee.type.descriptorString())
+            .isEmpty()) {
           throw refuse(Refusal.INTERFACE_CALL, callee.text());
         }
         arguments.addFirst(object);
@@ -325,7 +327,10 @@ final class CallTranslator {
     var known = Intrinsics.names(callee.owner);
     return known.isEmpty()
         ? refuse(Refusal.UNKNOWN_METHOD, callee.text())
-        : refuse(Refusal.UNKNOWN_FUNCTION, callee.text(), InstructionTranslator.simple(callee.owner) + "." + String.join(", ", known));
+        : refuse(
+            Refusal.UNKNOWN_FUNCTION,
+            callee.text(),
+            InstructionTranslator.simple(callee.owner) + "." + String.join(", ", known));
   }
 
   private static boolean isUnboxing(Callee callee) {
@@ -333,7 +338,10 @@ final class CallTranslator {
   }
 
   private static boolean isEnum(ClassModel model) {
-    return model.superclass().filter(parent -> parent.asInternalName().equals("java/lang/Enum")).isPresent();
+    return model
+        .superclass()
+        .filter(parent -> parent.asInternalName().equals("java/lang/Enum"))
+        .isPresent();
   }
 
   private Class<?> load(String internalName) {

@@ -100,11 +100,17 @@ final class InstructionTranslator {
       case NewPrimitiveArrayInstruction array ->
           refuse(Refusal.NEW_ARRAY, array.typeKind().name().toLowerCase(Locale.ROOT));
       case NewReferenceArrayInstruction array ->
-          refuse(Refusal.NEW_ARRAY, array.componentType().asSymbol().displayName().replace('$', '.'));
+          refuse(
+              Refusal.NEW_ARRAY, array.componentType().asSymbol().displayName().replace('$', '.'));
       case NewMultiArrayInstruction array ->
           refuse(
               Refusal.NEW_ARRAY,
-              array.arrayType().asSymbol().displayName().replaceFirst("\\[]", "").replace("[]", "[…]"));
+              array
+                  .arrayType()
+                  .asSymbol()
+                  .displayName()
+                  .replaceFirst("\\[]", "")
+                  .replace("[]", "[…]"));
       case InvokeDynamicInstruction call ->
           switch (call.bootstrapMethod().owner().displayName()) {
             case "StringConcatFactory" -> refuse(Refusal.STRING_CONCATENATION);

@@ -95,17 +95,15 @@ final class MethodCode {
     }
     boolean isPattern =
         lines.stream()
-            .anyMatch(
-                l ->
-                    l.instruction instanceof NewObjectInstruction made
-                        && made.className().asInternalName().equals("java/lang/MatchException"));
+            .anyMatch(l ->
+                l.instruction instanceof NewObjectInstruction made
+                    && made.className().asInternalName().equals("java/lang/MatchException"));
     if (isPattern) {
       var test =
           lines.stream()
-              .filter(
-                  l ->
-                      l.instruction instanceof TypeCheckInstruction
-                          || l.instruction instanceof InvokeDynamicInstruction)
+              .filter(l ->
+                  l.instruction instanceof TypeCheckInstruction
+                      || l.instruction instanceof InvokeDynamicInstruction)
               .findFirst();
       throw new LiftException(Refusal.PATTERN, test.orElse(lines.getFirst()).source, name());
     }

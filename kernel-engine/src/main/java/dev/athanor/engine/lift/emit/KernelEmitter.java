@@ -90,7 +90,9 @@ public final class KernelEmitter {
             copiedEarly.add(edge);
           }
         }
-        Stream.of(yes, no).filter(edge -> !copiedEarly.contains(edge)).forEach(KernelEmitter::split);
+        Stream.of(yes, no)
+            .filter(edge -> !copiedEarly.contains(edge))
+            .forEach(KernelEmitter::split);
       }
     }
     return copiedEarly;

@@ -16,8 +16,7 @@ public final class LiftException extends RuntimeException {
    * @param names the names in the refusal's sentence
    */
   public LiftException(Refusal refusal, Source source, String method, Object... names) {
-    super(
-        "%s: %s (in %s)".formatted(source, refusal.sentence(names), method));
+    super("%s: %s (in %s)".formatted(source, refusal.sentence(names), method));
     this.refusal = refusal;
     this.source = source;
   }

@@ -14,12 +14,16 @@ public enum Refusal {
   STRING("%s is a string, which has no type on a GPU", "compute with numbers only"),
   CLASS_LITERAL("%s is a class literal, which has no value on a GPU", "compute with numbers only"),
   NULL("null is not a value of a kernel", "pass every array, or select with an int"),
-  THROW("`throw new %s(…)` ends in an exception, and a GPU thread has none", "return early, or write an error code to an array"),
+  THROW(
+      "`throw new %s(…)` ends in an exception, and a GPU thread has none",
+      "return early, or write an error code to an array"),
   TRY(
       "a try block catches exceptions, and a GPU thread has none",
       "test for the case with `if`; launches with checks report bad indices and divisions by zero"),
   RECURSION("%s calls itself", "write a loop"),
-  INSTANCE_METHOD("the kernel %s is an instance method", "make it static, and pass what it reads as parameters"),
+  INSTANCE_METHOD(
+      "the kernel %s is an instance method",
+      "make it static, and pass what it reads as parameters"),
   INTERFACE_CALL(
       "%s is called through an interface", "call a static method, or a method of a record"),
   OBJECT_METHOD(
@@ -37,8 +41,7 @@ public enum Refusal {
       "write its body where it is called"),
   STRING_CONCATENATION("a string is concatenated", "write numbers to an array"),
   PRINT("%s prints text", "write numbers to an array, and print them after the launch"),
-  UNKNOWN_METHOD(
-      "%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
+  UNKNOWN_METHOD("%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
   UNKNOWN_FUNCTION(
       "%s has no meaning on a GPU; kernels can call %s",
       "use one of these, or write a static method"),
@@ -50,9 +53,9 @@ public enum Refusal {
       "the class file of %s cannot be read", "compile it to a class file on the class path"),
   STATIC_FIELD("the field %s is static but not final", "pass its value as a parameter"),
   STATIC_OBJECT(
-      "the constant %s is not a number", "pass it as a parameter if it is an array, or use numbers"),
-  STATIC_INITIALIZER(
-      "the class of %s cannot be initialized: %s", "mend its static initializer"),
+      "the constant %s is not a number",
+      "pass it as a parameter if it is an array, or use numbers"),
+  STATIC_INITIALIZER("the class of %s cannot be initialized: %s", "mend its static initializer"),
   INSTANCE_FIELD("%s is a field of an object", "pass its value as a parameter"),
   FIELD_WRITE("the field %s is written", "write the value to an array parameter"),
   INSTANCEOF("`instanceof` and casts of objects need classes at run time", "use numbers"),
@@ -64,13 +67,10 @@ public enum Refusal {
   RETURN_TYPE("the kernel returns %s", "make it void, and write results to an array parameter"),
   GENERIC("the kernel has type parameters", "write one method for each type"),
   VARARGS("the parameter %s takes a variable number of arguments", "declare it as an array"),
-  THROWS(
-      "the kernel has a throws clause, and a GPU thread has no exceptions",
-      "remove it"),
+  THROWS("the kernel has a throws clause, and a GPU thread has no exceptions", "remove it"),
   BLOCK_RANK("blockSize has %s extents", "give one to three, for x, y and z"),
   BLOCK_EXTENT("blockSize has the extent %s", "give extents of 1 or more"),
-  BLOCK_THREADS(
-      "blockSize makes %s threads", "give extents with a product of at most 1024"),
+  BLOCK_THREADS("blockSize makes %s threads", "give extents with a product of at most 1024"),
   BLOCK_DEPTH("blockSize has the z extent %s", "give a z extent of at most 64"),
   SHARED_SIZE("a shared array has %s elements", "give it at least one"),
   SHARED_TOTAL(
