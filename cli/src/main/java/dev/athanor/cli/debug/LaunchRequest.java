@@ -105,7 +105,7 @@ final class LaunchRequest {
             "`%s` is not an argument of %s"
                 .formatted(
                     name,
-                    own == OF_OP
+                    own.equals(OF_OP)
                         ? "an op; it is one of `program`"
                         : "a PTX file; it is one of `op`"));
       }

@@ -71,7 +71,7 @@ final class SourceFiles {
           return first;
         }
       } catch (IOException | UncheckedIOException e) {
-        continue; // an unreadable folder has no sources
+        // an unreadable folder has no sources
       }
     }
     return Optional.empty();

@@ -31,6 +31,7 @@ import org.eclipse.lsp4j.debug.Scope;
 import org.eclipse.lsp4j.debug.StepBackArguments;
 import org.eclipse.lsp4j.debug.SteppingGranularity;
 import org.eclipse.lsp4j.debug.Variable;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -39,6 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Sessions of a client with the adapter. */
@@ -117,7 +119,7 @@ class DebugAdapterTest {
     client.server.next(arguments).get();
   }
 
-  private void back(int thread, SteppingGranularity granularity) throws Exception {
+  private void back(int thread, @Nullable SteppingGranularity granularity) throws Exception {
     var arguments = new StepBackArguments();
     arguments.setThreadId(thread);
     arguments.setGranularity(granularity);
@@ -305,7 +307,9 @@ class DebugAdapterTest {
     var json = file.substring(0, file.indexOf("```")).replace("${workspaceFolder}", "..");
     for (var configuration : new JsonMapper().readTree(json).get("configurations")) {
       if (configuration.get("name").asString().equals(name)) {
-        client.launch(new JsonMapper().convertValue(configuration, Map.class));
+        client.launch(
+            new JsonMapper()
+                .convertValue(configuration, new TypeReference<Map<String, Object>>() {}));
         client.start();
         assertThat(client.stopped().getReason())
             .isEqualTo(name.equals("race.ptx") ? "exception" : "entry");
@@ -393,7 +397,7 @@ class DebugAdapterTest {
           """)
   void aBadLaunchIsAnsweredWithOneSentence(String request, String sentence) throws Exception {
     var arguments = new HashMap<String, Object>();
-    for (var part : request.substring(1, request.length() - 1).split(", ")) {
+    for (var part : request.substring(1, request.length() - 1).split(", ", -1)) {
       if (!part.isEmpty()) {
         var pair = part.split("=", 2);
         arguments.put(pair[0], pair[1].replace(' ', ','));

@@ -1,10 +1,15 @@
 package dev.athanor.cli.debug;
 
+import static java.util.Objects.requireNonNull;
+
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.eclipse.lsp4j.debug.ConfigurationDoneArguments;
@@ -27,19 +32,23 @@ import org.eclipse.lsp4j.debug.launch.DSPLauncher;
 import org.eclipse.lsp4j.debug.services.IDebugProtocolClient;
 import org.eclipse.lsp4j.debug.services.IDebugProtocolServer;
 import org.eclipse.lsp4j.jsonrpc.Endpoint;
+import org.jspecify.annotations.Nullable;
 
 /** A client as editors are. */
 final class DebugClient implements IDebugProtocolClient {
   private static final long SECONDS = 30;
 
   private final BlockingQueue<Object> events = new LinkedBlockingQueue<>();
-  private final StringBuffer printed = new StringBuffer();
+  private final Queue<String> printed = new ConcurrentLinkedQueue<>();
   final IDebugProtocolServer server;
   private final Endpoint endpoint;
 
+  /** Completes when the server closes its stream. */
+  final Future<Void> listening;
+
   DebugClient(InputStream in, OutputStream out) {
     var launcher = DSPLauncher.createClientLauncher(this, in, out);
-    launcher.startListening();
+    listening = launcher.startListening();
     server = launcher.getRemoteProxy();
     endpoint = launcher.getRemoteEndpoint();
   }
@@ -73,16 +82,16 @@ final class DebugClient implements IDebugProtocolClient {
     var event = events.poll(SECONDS, TimeUnit.SECONDS);
     if (!type.isInstance(event)) {
       throw new AssertionError(
-          "expected %s, got %s; printed: %s".formatted(type.getSimpleName(), event, printed));
+          "expected %s, got %s; printed: %s".formatted(type.getSimpleName(), event, printed()));
     }
     return type.cast(event);
   }
 
   String printed() {
-    return printed.toString();
+    return String.join("", printed);
   }
 
-  org.eclipse.lsp4j.debug.Breakpoint breakpoint(String path, int line, String condition)
+  org.eclipse.lsp4j.debug.Breakpoint breakpoint(String path, int line, @Nullable String condition)
       throws Exception {
     var source = new Source();
     source.setPath(path);
@@ -107,7 +116,8 @@ final class DebugClient implements IDebugProtocolClient {
     return server.scopes(arguments).get(SECONDS, TimeUnit.SECONDS).getScopes();
   }
 
-  Variable[] variables(int reference, Integer start, Integer count) throws Exception {
+  Variable[] variables(int reference, @Nullable Integer start, @Nullable Integer count)
+      throws Exception {
     var arguments = new VariablesArguments();
     arguments.setVariablesReference(reference);
     arguments.setStart(start);
@@ -129,7 +139,7 @@ final class DebugClient implements IDebugProtocolClient {
     throw new AssertionError("no %s in %s".formatted(name, scope));
   }
 
-  String evaluate(String expression, Integer frame) throws Exception {
+  String evaluate(String expression, @Nullable Integer frame) throws Exception {
     var arguments = new EvaluateArguments();
     arguments.setExpression(expression);
     arguments.setFrameId(frame);
@@ -149,7 +159,7 @@ final class DebugClient implements IDebugProtocolClient {
     try {
       request.send();
     } catch (ExecutionException e) {
-      return e.getCause().getMessage();
+      return String.valueOf(requireNonNull(e.getCause()).getMessage());
     }
     throw new AssertionError("the request succeeded");
   }
@@ -176,6 +186,6 @@ final class DebugClient implements IDebugProtocolClient {
 
   @Override
   public void output(OutputEventArguments arguments) {
-    printed.append(arguments.getOutput());
+    printed.add(arguments.getOutput());
   }
 }

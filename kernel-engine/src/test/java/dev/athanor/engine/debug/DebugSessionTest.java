@@ -1,5 +1,6 @@
 package dev.athanor.engine.debug;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -104,10 +106,7 @@ class DebugSessionTest {
   }
 
   private DebugSession loop(EmulatorOptions options, int grid, int block) {
-    var words = new int[block];
-    for (int i = 0; i < block; i++) {
-      words[i] = i + 1;
-    }
+    var words = IntStream.rangeClosed(1, block).toArray();
     return session(PtxDebuggee.of(LOOP, options, grid, block, words));
   }
 
@@ -288,20 +287,23 @@ class DebugSessionTest {
     var session = session(PtxDebuggee.of(RACE, CHECKED, 1, 64, new int[64]));
     var race = stop(session.start(false));
     assertThat(race.reason()).isEqualTo(Reason.FINDING);
-    var report = race.finding();
+    var report = requireNonNull(race.finding());
+    var access = requireNonNull(race.access());
+    var otherPlace = requireNonNull(report.other());
     assertThat(report.kind()).isEqualTo(Report.Kind.RACE_IN_BLOCK);
     assertThat(line(session)).isEqualTo(15);
     assertThat(value(session, "%r4", report.place().lane())).isEqualTo("not written");
     assertThat(value(session, "%r3", report.place().lane()))
-        .isEqualTo(String.valueOf(race.access().address()));
+        .isEqualTo(String.valueOf(access.address()));
 
     var other = stop(session.goToOther(race));
-    assertThat(other.warp().warp()).isEqualTo(report.other().warp());
+    assertThat(other.warp().warp()).isEqualTo(otherPlace.warp());
     assertThat(line(session)).isEqualTo(12);
-    assertThat(value(session, "%r2", report.other().lane()))
-        .isEqualTo(String.valueOf(race.access().address()));
+    assertThat(value(session, "%r2", otherPlace.lane()))
+        .isEqualTo(String.valueOf(access.address()));
 
-    assertThat(stop(session.resume()).finding().kind()).isEqualTo(Report.Kind.RACE_IN_BLOCK);
+    assertThat(requireNonNull(stop(session.resume()).finding()).kind())
+        .isEqualTo(Report.Kind.RACE_IN_BLOCK);
     var shared = session.state().shared(race.warp()).getFirst();
     assertThat(shared.name()).isEqualTo("tile");
     assertThat(shared.text(9)).isEqualTo("9");
@@ -314,7 +316,7 @@ class DebugSessionTest {
     var session = session(PtxDebuggee.of(LOOP, PLAIN, 1, 64, new int[40]));
     var fault = stop(session.start(false));
     assertThat(fault.reason()).isEqualTo(Reason.FAULT);
-    assertThat(fault.finding().kind()).isEqualTo(Report.Kind.OUT_OF_BOUNDS);
+    assertThat(requireNonNull(fault.finding()).kind()).isEqualTo(Report.Kind.OUT_OF_BOUNDS);
     assertThat(fault.warp().warp()).isEqualTo(1);
     assertThat(line(session)).isEqualTo(13);
     stop(session.stepBackLine(fault.warp()));

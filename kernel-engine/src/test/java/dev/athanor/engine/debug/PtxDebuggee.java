@@ -12,15 +12,21 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 
 /** The only kernel of a PTX text, with one buffer of words as its argument. */
-record PtxDebuggee(Module module, EmulatorOptions options, int grid, int block, int[] words)
+record PtxDebuggee(Module module, EmulatorOptions options, int grid, int block, List<Integer> words)
     implements Debuggee {
 
   static PtxDebuggee of(String text, EmulatorOptions options, int grid, int block, int... words) {
-    return new PtxDebuggee(Parser.parse(text, "test.ptx"), options, grid, block, words);
+    return new PtxDebuggee(
+        Parser.parse(text, "test.ptx"),
+        options,
+        grid,
+        block,
+        Arrays.stream(words).boxed().toList());
   }
 
   @Override
@@ -33,8 +39,9 @@ record PtxDebuggee(Module module, EmulatorOptions options, int grid, int block, 
     try (var device = new EmulatedDevice(with);
         var stream = device.openStream()) {
       var arguments = new ArrayList<Argument>();
-      Buffer buffer = device.allocate(4L * words.length);
-      stream.upload(MemorySegment.ofArray(words), buffer, 0);
+      Buffer buffer = device.allocate(4L * words.size());
+      stream.upload(
+          MemorySegment.ofArray(words.stream().mapToInt(Integer::intValue).toArray()), buffer, 0);
       buffers.accept(new NamedBuffer("words", buffer, Type.U32));
       arguments.add(Argument.of(buffer));
       var kernel = device.load(module, module.kernels().getFirst().name());

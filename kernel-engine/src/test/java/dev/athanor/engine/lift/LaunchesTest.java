@@ -176,6 +176,7 @@ class LaunchesTest {
   }
 
   @Test
+  @SuppressWarnings("NullAway") // null is one of the mistakes
   void argumentsThatDoNotMatchAreRefused() {
     var kernel = Kernels.of(LaunchesTest::scale).on(DEVICE);
     assertThatIllegalArgumentException()

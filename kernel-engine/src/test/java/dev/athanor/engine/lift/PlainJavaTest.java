@@ -86,6 +86,7 @@ class PlainJavaTest {
         .hasMessageContaining("lanes 4-31 at shuffleDown (");
   }
 
+  @SuppressWarnings("DuplicateBranches") // two barriers, not one
   static void differentBarriers(int limit) {
     if (Gpu.threadIdxX() < limit) {
       Gpu.barrier();

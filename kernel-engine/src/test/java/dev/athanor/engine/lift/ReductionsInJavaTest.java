@@ -161,7 +161,7 @@ class ReductionsInJavaTest {
     var sums = new float[5 * block.x()];
     KERNELS.run("inLoop", Dim3.of(1), block, sums, 5);
     for (int i = 0; i < sums.length; i++) {
-      assertThat(sums[i]).isEqualTo(i / block.x() * (float) block.x());
+      assertThat(sums[i]).isEqualTo((float) (i / block.x() * block.x()));
     }
   }
 

@@ -251,6 +251,7 @@ final class SampleKernels {
   }
 
   /** Loops and switches of all kinds. */
+  @SuppressWarnings("fallthrough") // which is to be lifted, too
   @GpuKernel(blockSize = 64)
   static void control(int[] in, int[] out, int n) {
     int i = threadIdxX() + blockIdxX() * blockDimX();
@@ -288,7 +289,7 @@ final class SampleKernels {
                 yield (short) (product + state);
               }
             };
-        if (sum > 100_000 || sum < -100_000 && round > 3) {
+        if (sum > 100_000 || (sum < -100_000 && round > 3)) {
           break outer;
         }
         inner++;
@@ -299,6 +300,7 @@ final class SampleKernels {
   }
 
   /** Conversions between all types, as Java's casts. */
+  @SuppressWarnings("IdentityBinaryExpression") // how a kernel may test for NaN
   @GpuKernel(blockSize = 64)
   static void casts(double[] in, long[] out, int n) {
     int i = threadIdxX() + blockIdxX() * blockDimX();

@@ -27,6 +27,7 @@ class SampleKernelsTest {
    *
    * @param tolerance relative error of floating-point results
    */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
   record Run(JavaKernel kernel, Dim3 grid, double tolerance, Object... arguments) {
     @Override
     public String toString() {

@@ -16,8 +16,7 @@ import dev.athanor.engine.lift.simplify.Simplifier;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -27,7 +26,7 @@ final class Translation {
   private final ClassFiles classes;
   private final Graph graph;
   private final boolean checked;
-  private final Set<Value> placed = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final Set<Value> placed = new HashSet<>();
   private final List<String> callers = new ArrayList<>();
   private Block block;
   private Source source = Source.UNKNOWN;

@@ -14,8 +14,8 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -35,7 +35,7 @@ public final class KernelEmitter {
   private final Graph graph;
   private final RegisterFile out = new RegisterFile();
   private final Operands operands = new Operands(out);
-  private final Map<Block, String> labels = new IdentityHashMap<>();
+  private final Map<Block, String> labels = new HashMap<>();
   private final FaultCode faults = new FaultCode(out, operands);
   private final ValueEmitter values;
   private final Set<Edge> copiedEarly;
@@ -59,7 +59,7 @@ public final class KernelEmitter {
   }
 
   private static Set<Value> uses(Graph graph) {
-    Set<Value> used = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Value> used = new HashSet<>();
     for (var block : graph.blocks()) {
       block.body().forEach(value -> used.addAll(value.inputs()));
       block.edges().forEach(edge -> used.addAll(edge.arguments()));
@@ -75,9 +75,9 @@ public final class KernelEmitter {
    * of a loop: their copies precede the branch if nothing after the loop needs the old values.
    */
   private static Set<Edge> splitEdges(Graph graph) {
-    Set<Edge> copiedEarly = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Edge> copiedEarly = new HashSet<>();
     var live = new LiveValues(graph);
-    Set<Block> before = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Block> before = new HashSet<>();
     for (var block : graph.blocks()) {
       before.add(block);
       if (block.end() instanceof Terminator.Branch(var condition, var yes, var no)) {
@@ -143,7 +143,7 @@ public final class KernelEmitter {
   }
 
   private static Set<Block> targets(List<Block> blocks) {
-    Set<Block> found = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Block> found = new HashSet<>();
     blocks.forEach(block -> found.addAll(block.successors()));
     return found;
   }
@@ -174,7 +174,7 @@ public final class KernelEmitter {
   }
 
   private void copy(Edge edge) {
-    new ParallelCopy(out, operands).emit(edge.target().parameters(), edge.arguments());
+    new ParallelCopy(operands).emit(edge.target().parameters(), edge.arguments());
   }
 
   /** Returns the parameters: those of the method in order, then used lengths, then the record. */

@@ -4,14 +4,14 @@ import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
-import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
 /** The values that are needed from the start of each block on. */
 final class LiveValues {
-  private final Map<Block, Set<Value>> atStart = new IdentityHashMap<>();
+  private final Map<Block, Set<Value>> atStart = new HashMap<>();
 
   LiveValues(Graph graph) {
     var order = graph.blocks().reversed();
@@ -32,7 +32,7 @@ final class LiveValues {
   }
 
   private Set<Value> live(Block block) {
-    Set<Value> live = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Value> live = new HashSet<>();
     for (var edge : block.edges()) {
       live.addAll(atStart(edge.target()));
       live.addAll(edge.arguments());

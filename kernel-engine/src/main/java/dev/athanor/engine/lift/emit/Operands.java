@@ -7,13 +7,13 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.Map;
 
 /** The registers and literals of values. */
 final class Operands {
   private final RegisterFile out;
-  private final Map<Value, Register> registers = new IdentityHashMap<>();
+  private final Map<Value, Register> registers = new HashMap<>();
 
   Operands(RegisterFile out) {
     this.out = out;

@@ -11,11 +11,9 @@ final class ParallelCopy {
 
   private record Copy(Value parameter, Value argument) {}
 
-  private final RegisterFile out;
   private final Operands operands;
 
-  ParallelCopy(RegisterFile out, Operands operands) {
-    this.out = out;
+  ParallelCopy(Operands operands) {
     this.operands = operands;
   }
 
@@ -39,6 +37,7 @@ final class ParallelCopy {
   }
 
   /** Returns whether no other copy reads the parameter. */
+  @SuppressWarnings("ReferenceEquality") // two copies may be equal
   private static boolean isFree(Copy copy, List<Copy> pending) {
     return pending.stream().noneMatch(other -> other != copy && other.argument == copy.parameter);
   }

@@ -7,6 +7,8 @@ import java.lang.invoke.VarHandle;
  * Atomic operations on elements of arrays; each returns the old value. A thread that polls, since
  * its operation changes nothing, lets others run first: virtual threads are not preempted.
  */
+@SuppressWarnings(
+    "ThreadPriorityCheck") // a thread that waits for others in a loop must let them run
 public final class HostAtomics {
   private static final VarHandle INTS = MethodHandles.arrayElementVarHandle(int[].class);
   private static final VarHandle LONGS = MethodHandles.arrayElementVarHandle(long[].class);

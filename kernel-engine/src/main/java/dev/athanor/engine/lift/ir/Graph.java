@@ -2,7 +2,7 @@ package dev.athanor.engine.lift.ir;
 
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +53,7 @@ public final class Graph {
    */
   public List<Block> blocks() {
     var finished = new ArrayList<Block>();
-    Set<Block> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Block> seen = new HashSet<>();
     var pending = new ArrayList<Block>(List.of(entry));
     while (!pending.isEmpty()) {
       var block = pending.getLast();

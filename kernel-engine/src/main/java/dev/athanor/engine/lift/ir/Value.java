@@ -2,6 +2,7 @@ package dev.athanor.engine.lift.ir;
 
 import dev.athanor.engine.ptx.Source;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -72,7 +73,7 @@ public final class Value {
 
   /** Returns the attribute, of the type that the operation documents. */
   public <T> T attribute(Class<T> of) {
-    return of.cast(attribute);
+    return Objects.requireNonNull(of.cast(attribute));
   }
 
   public @Nullable Object rawAttribute() {

@@ -7,6 +7,8 @@ package dev.athanor.engine.lift.library;
  * in double computes {@code exp(y * log(x))}, so its relative error is about {@code |y * log(x)| *
  * 2^-53}.
  */
+// Coefficients have the digits of their derivation; the compiler rounds them.
+@SuppressWarnings("FloatingPointLiteralPrecision")
 public final class Exponentials {
   private static final float LOG2_E_F = 0x1.715476p0f;
   private static final float LN2_HIGH_F = 0x1.62e4p-1f;

@@ -113,10 +113,12 @@ public final class KernelMath {
     return (long) (x - floor >= 0.5 ? floor + 1 : floor);
   }
 
+  @SuppressWarnings("IdentityBinaryExpression") // Float.isNaN is lifted to this
   public static boolean isNaN(float x) {
     return x != x;
   }
 
+  @SuppressWarnings("IdentityBinaryExpression") // Double.isNaN is lifted to this
   public static boolean isNaN(double x) {
     return x != x;
   }

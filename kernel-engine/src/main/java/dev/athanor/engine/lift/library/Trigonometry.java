@@ -5,6 +5,8 @@ package dev.athanor.engine.lift.library;
  * StrictMath}: 2 ulp in float, for all arguments; in double 2^-52, absolute, for arguments up to
  * 2^20. Larger doubles lose accuracy in proportion.
  */
+// Coefficients have the digits of their derivation; the compiler rounds them.
+@SuppressWarnings("FloatingPointLiteralPrecision")
 public final class Trigonometry {
   private static final double HALF_PI_HIGH = 0x1.921fb544p0;
   private static final double HALF_PI_MIDDLE = 0x1.0b4611a6p-34;

@@ -5,7 +5,7 @@ import dev.athanor.engine.lift.ir.Edge;
 import dev.athanor.engine.lift.ir.Graph;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Dominators {
   private final List<Block> order;
-  private final Map<Block, Integer> numbers = new IdentityHashMap<>();
+  private final Map<Block, Integer> numbers = new HashMap<>();
   private final Map<Block, List<Edge>> predecessors;
-  private final Map<Edge, Block> sources = new IdentityHashMap<>();
+  private final Map<Edge, Block> sources = new HashMap<>();
   private final int[] parents;
 
   Dominators(Graph graph) {

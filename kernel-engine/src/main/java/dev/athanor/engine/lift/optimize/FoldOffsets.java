@@ -5,9 +5,8 @@ import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
-import dev.athanor.engine.lift.ir.ValueType;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +24,7 @@ public final class FoldOffsets implements Pass {
 
   @Override
   public boolean run(Graph graph) {
-    Map<Value, Value> replaced = new IdentityHashMap<>();
+    Map<Value, Value> replaced = new HashMap<>();
     for (var block : graph.blocks()) {
       var body = new ArrayList<Value>();
       for (var value : block.body()) {
@@ -84,8 +83,6 @@ public final class FoldOffsets implements Pass {
   }
 
   private static boolean isSmall(Value literal) {
-    return literal.type() == ValueType.INT || literal.type() == ValueType.LONG
-        ? Math.abs(literal.integer()) <= MOST
-        : false;
+    return literal.type().isInteger() && Math.abs(literal.integer()) <= MOST;
   }
 }

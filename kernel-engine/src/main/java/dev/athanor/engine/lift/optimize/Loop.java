@@ -6,9 +6,9 @@ import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -47,7 +47,7 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
   }
 
   private static Set<Block> set() {
-    return Collections.newSetFromMap(new IdentityHashMap<>());
+    return new HashSet<>();
   }
 
   /** Collects the blocks that reach a back edge without passing the header. */
@@ -80,7 +80,7 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
 
   /** Returns the values that the loop computes, parameters of its blocks included. */
   Set<Value> values() {
-    Set<Value> found = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Value> found = new HashSet<>();
     for (var block : blocks) {
       found.addAll(block.parameters());
       found.addAll(block.body());
@@ -94,7 +94,7 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
 
   /** Returns the argument of each parameter of the header on the only entry. */
   Map<Value, Value> initial() {
-    var found = new IdentityHashMap<Value, Value>();
+    var found = new HashMap<Value, Value>();
     for (int i = 0; i < header.parameters().size(); i++) {
       found.put(header.parameters().get(i), entries.getFirst().arguments().get(i));
     }

@@ -6,14 +6,14 @@ import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.Collection;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
 /** A copy of some blocks. Edges among them lead to the copies, others to where they led. */
 final class LoopCopy {
-  private final Map<Block, Block> blocks = new IdentityHashMap<>();
-  private final Map<Value, Value> values = new IdentityHashMap<>();
+  private final Map<Block, Block> blocks = new HashMap<>();
+  private final Map<Value, Value> values = new HashMap<>();
 
   LoopCopy(Collection<Block> originals) {
     for (var block : originals) {

@@ -7,7 +7,6 @@ import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.HashMap;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -17,8 +16,12 @@ public final class MergeBlocks implements Pass {
   @Override
   public boolean run(Graph graph) {
     boolean changed = false;
-    while (decideBranches(graph) | skipEmpty(graph) | join(graph)) {
-      changed = true;
+    boolean again = true;
+    while (again) {
+      again = decideBranches(graph);
+      again |= skipEmpty(graph);
+      again |= join(graph);
+      changed |= again;
     }
     return changed;
   }
@@ -83,7 +86,7 @@ public final class MergeBlocks implements Pass {
   }
 
   private static void redirect(Edge edge, Block around, Edge to) {
-    var values = new IdentityHashMap<Value, Value>();
+    var values = new HashMap<Value, Value>();
     for (int i = 0; i < around.parameters().size(); i++) {
       values.put(around.parameters().get(i), edge.arguments().get(i));
     }
@@ -102,7 +105,7 @@ public final class MergeBlocks implements Pass {
           && to.target() != graph.entry()
           && predecessors.getOrDefault(to.target(), List.of()).size() == 1) {
         var next = to.target();
-        Map<Value, Value> values = new IdentityHashMap<>();
+        Map<Value, Value> values = new HashMap<>();
         for (int i = 0; i < next.parameters().size(); i++) {
           values.put(next.parameters().get(i), to.arguments().get(i));
         }

@@ -9,9 +9,8 @@ import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.simplify.Simplifier;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
-import java.util.IdentityHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -47,8 +46,8 @@ public final class NumberValues implements Pass {
   private static final class Walk {
     private final Graph graph;
     private final Dominators dominators;
-    private final Map<Value, Value> replaced = new IdentityHashMap<>();
-    private final Set<Value> placed = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final Map<Value, Value> replaced = new HashMap<>();
+    private final Set<Value> placed = new HashSet<>();
     private boolean changed;
 
     Walk(Graph graph) {

@@ -5,7 +5,7 @@ import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -18,7 +18,7 @@ public final class ReadOnlyLoads implements Pass {
   @Override
   public boolean run(Graph graph) {
     var arrays = WrittenArrays.of(graph);
-    Map<Value, Value> replaced = new IdentityHashMap<>();
+    Map<Value, Value> replaced = new HashMap<>();
     for (var block : graph.blocks()) {
       block
           .body()

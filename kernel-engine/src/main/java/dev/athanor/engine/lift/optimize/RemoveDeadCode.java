@@ -7,9 +7,9 @@ import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.ArrayDeque;
-import java.util.Collections;
 import java.util.Deque;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -39,9 +39,9 @@ public final class RemoveDeadCode implements Pass {
   }
 
   private static Set<Value> live(Graph graph, Map<Block, List<Edge>> predecessors) {
-    Set<Value> live = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Value> live = new HashSet<>();
     Deque<Value> pending = new ArrayDeque<>();
-    var owners = new IdentityHashMap<Value, Block>();
+    var owners = new HashMap<Value, Block>();
     for (var block : graph.blocks()) {
       block.parameters().forEach(parameter -> owners.put(parameter, block));
       block.body().stream().filter(v -> !v.effect().isRemovable()).forEach(pending::add);

@@ -5,7 +5,7 @@ import dev.athanor.engine.lift.ir.Edge;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +18,7 @@ public final class RemoveTrivialParameters implements Pass {
     boolean changed = false;
     boolean again = true;
     while (again) {
-      var replaced = new IdentityHashMap<Value, Value>();
+      var replaced = new HashMap<Value, Value>();
       for (Map.Entry<Block, List<Edge>> each : graph.predecessors().entrySet()) {
         simplify(each.getKey(), each.getValue(), replaced);
       }

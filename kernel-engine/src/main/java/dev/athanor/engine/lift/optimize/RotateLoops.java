@@ -7,8 +7,7 @@ import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +23,7 @@ public final class RotateLoops implements Pass {
   @Override
   public boolean run(Graph graph) {
     boolean changed = false;
-    Set<Block> tried = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<Block> tried = new HashSet<>();
     boolean again = true;
     while (again) {
       again = false;
@@ -62,7 +61,7 @@ public final class RotateLoops implements Pass {
     private final Graph graph;
     private final Loop loop;
     private final Block header;
-    private final Set<Value> own = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final Set<Value> own = new HashSet<>();
 
     Rotation(Graph graph, Loop loop) {
       this.graph = graph;

@@ -9,7 +9,7 @@ import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.simplify.Simplifier;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -78,10 +78,10 @@ public final class UnrollLoops implements Pass {
       return 0;
     }
     boolean exitsOnYes = branch.yes() == exit.edge();
-    Map<Value, Value> known = new IdentityHashMap<>(loop.initial());
+    Map<Value, Value> known = new HashMap<>(loop.initial());
     known.values().removeIf(value -> !value.is(Op.CONSTANT));
     for (int test = 1; test <= MOST_ITERATIONS + 1; test++) {
-      var results = new IdentityHashMap<>(known);
+      var results = new HashMap<>(known);
       var condition = evaluate(branch.condition(), results);
       if (condition == null) {
         return 0;
@@ -89,7 +89,7 @@ public final class UnrollLoops implements Pass {
       if (condition.isConstant(exitsOnYes)) {
         return test;
       }
-      known = new IdentityHashMap<>();
+      known = new HashMap<>();
       var parameters = loop.header().parameters();
       for (int i = 0; i < parameters.size(); i++) {
         var next = evaluate(loop.back().getFirst().arguments().get(i), results);

@@ -8,8 +8,8 @@ import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
-import java.util.Collections;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -17,7 +17,7 @@ import java.util.TreeSet;
 
 /** The parameters whose memory an address may point into, and the arrays that a kernel writes. */
 public final class WrittenArrays {
-  private final Map<Value, List<Value>> phis = new IdentityHashMap<>();
+  private final Map<Value, List<Value>> phis = new HashMap<>();
   private final Set<String> written = new TreeSet<>();
 
   private WrittenArrays() {}
@@ -56,7 +56,7 @@ public final class WrittenArrays {
   /** Returns the names of the parameters that an address may be derived from. */
   Set<String> roots(Value address) {
     var roots = new TreeSet<String>();
-    collect(address, roots, Collections.newSetFromMap(new IdentityHashMap<>()));
+    collect(address, roots, new HashSet<>());
     return roots;
   }
 

@@ -54,7 +54,7 @@ final class BooleanRules {
     if (condition.is(Op.CONSTANT)) {
       return condition.isConstant(true) ? a : b;
     }
-    if (a == b || a.is(Op.CONSTANT) && b.isConstant(a.attribute(Object.class))) {
+    if (a == b || (a.is(Op.CONSTANT) && b.isConstant(a.attribute(Object.class)))) {
       return a;
     }
     if (condition.is(Op.XOR) && condition.input(1).isConstant(true)) {

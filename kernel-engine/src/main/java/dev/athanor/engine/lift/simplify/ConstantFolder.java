@@ -55,7 +55,7 @@ final class ConstantFolder {
     return switch (value.input(0).type()) {
       case FLOAT, DOUBLE -> relation.holds(a.doubleValue(), b.doubleValue());
       case INT ->
-          relation == Relation.LO || relation == Relation.HS
+          (relation == Relation.LO || relation == Relation.HS)
               ? relation.holds(a.intValue() & 0xFFFF_FFFFL, b.intValue() & 0xFFFF_FFFFL)
               : relation.holds(a.longValue(), b.longValue());
       default -> relation.holds(a.longValue(), b.longValue());

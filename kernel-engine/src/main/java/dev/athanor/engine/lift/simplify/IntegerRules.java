@@ -26,7 +26,7 @@ final class IntegerRules {
       case SUB -> n == 0 ? a : simpler(value, Op.ADD, a, literal(value.type(), -n));
       case MUL -> product(value, a, n);
       case DIV, REM -> quotient(value, a, n);
-      case AND -> n == 0 ? b : n == -1 ? a : mask(value, a, n);
+      case AND -> n == 0 ? b : n == -1 ? a : mask(a, n);
       case OR -> n == 0 ? a : n == -1 ? b : null;
       case XOR -> n == 0 ? a : null;
       case SHL, SHR, USHR -> n == 0 ? a : null;
@@ -101,7 +101,7 @@ final class IntegerRules {
   }
 
   /** A mask of low bits that the operand does not exceed. */
-  private static @Nullable Value mask(Value value, Value a, long n) {
+  private static @Nullable Value mask(Value a, long n) {
     var range = Range.of(a);
     return n > 0 && Long.bitCount(n + 1) == 1 && range.isNonNegative() && range.most() <= n
         ? a

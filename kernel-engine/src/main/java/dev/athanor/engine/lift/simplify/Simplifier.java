@@ -157,9 +157,10 @@ public final class Simplifier {
   }
 
   private static boolean isWidened(Value value) {
-    return value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT
-        || value.is(Op.CONSTANT)
-            && (float) value.attribute(Double.class).doubleValue() == value.attribute(Double.class);
+    return (value.is(Op.CONVERT) && value.input(0).type() == ValueType.FLOAT)
+        || (value.is(Op.CONSTANT)
+            && (float) value.attribute(Double.class).doubleValue()
+                == value.attribute(Double.class));
   }
 
   private static Value narrowed(Value value) {

@@ -63,6 +63,7 @@ record Piece(Kind kind, @Nullable Type type, List<Object> parts) {
   }
 
   /** Returns this piece with one piece in it, or itself, replaced by another. */
+  @SuppressWarnings("ReferenceEquality") // equal pieces may be elsewhere
   Piece with(Piece old, Piece replacement) {
     if (this == old) {
       return replacement;

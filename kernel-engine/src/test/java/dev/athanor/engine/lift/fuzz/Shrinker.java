@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /** Makes a program smaller while it keeps a property: one change at a time, large ones first. */
+@SuppressWarnings("ReferenceEquality") // equal pieces may be elsewhere
 final class Shrinker {
   private final Predicate<Piece> property;
   private int attempts;

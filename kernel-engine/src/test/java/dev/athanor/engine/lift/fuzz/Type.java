@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.fuzz;
 import java.util.List;
 
 /** A type of the expressions in random kernels. */
+@SuppressWarnings("ImmutableEnumChecker") // the lists are copies
 enum Type {
   INT("int", "Ints", "0", "1"),
   LONG("long", "Longs", "0L", "1L"),

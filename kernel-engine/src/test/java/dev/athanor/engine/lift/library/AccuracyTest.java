@@ -108,7 +108,7 @@ class AccuracyTest {
         double got = pow.applyAsDouble(x, y);
         assertThat(
                 got == want
-                    || Double.isNaN(got) && Double.isNaN(want)
+                    || (Double.isNaN(got) && Double.isNaN(want))
                     || Math.abs(got - want) <= 1e-12 * Math.abs(want))
             .as("pow(%s, %s) = %s, got %s", x, y, want, got)
             .isTrue();

@@ -97,6 +97,7 @@ class PassesTest {
     assertThat(count(graph, Op.CHECK)).isEqualTo(2);
   }
 
+  @SuppressWarnings("UnusedVariable") // dead code is what the test is about
   static void unused(int[] a, int i) {
     int x = a[i];
     a[0] = i;
