@@ -199,7 +199,12 @@ class ArchitectureTest {
     DescribedPredicate<JavaClass> allowed =
         BASE_ONLY.contains(family(name))
             ? inJavaBase()
-            : resideInAnyPackage("java..", "javax.annotation.processing..", "javax.lang.model..", "javax.tools..", "jdk.incubator..");
+            : resideInAnyPackage(
+                "java..",
+                "javax.annotation.processing..",
+                "javax.lang.model..",
+                "javax.tools..",
+                "jdk.incubator..");
     allowed = allowed.or(resideInAnyPackage("org.jspecify.annotations", packageOf(name)));
     for (String other : SEES.getOrDefault(name, Set.of())) {
       var inside = family(name).equals(family(other));
