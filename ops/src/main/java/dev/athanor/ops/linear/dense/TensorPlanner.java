@@ -152,7 +152,7 @@ record TensorPlanner(
     var work = tiles.work(product, shares.stages(), DType.F32);
     return machine.microseconds(blocks * shares.count(), work, bytes())
         + machine.sum(
-            SplitVariant.workspaceBytes(tile, blocks * shares.count()),
+            (double) SplitVariant.workspaceBytes(tile, blocks * shares.count()),
             (double) blocks * tile.m() * tile.n() * problem.outDType().bytes(),
             SplitVariant.rounds(shares.count()));
   }

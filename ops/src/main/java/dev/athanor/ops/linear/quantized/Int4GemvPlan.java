@@ -101,7 +101,8 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
     var work = work(machine, shares.stages() * depthOfRound());
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
     return machine.microseconds(blocks() * groups() * shares.count(), work, bytes)
-        + machine.sum(workspaceBytes(shares), results, ShareSumVariant.rounds(shares.count()));
+        + machine.sum(
+            (double) workspaceBytes(shares), results, ShareSumVariant.rounds(shares.count()));
   }
 
   /** The work of a block that multiplies so much of K. */
