@@ -92,7 +92,7 @@ class CommandLineTest {
           profile frob | athanor profile: there is no op "frob"; athanor ops lists them
           profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
-          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x64x8_nn_a16_b16_c16, matmul_f32_naive_nn
+          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_naive_nn, matmul_f32_128x64x8_nn_a16_b16_c16
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
           verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target can be chosen; use "emulator"
@@ -684,19 +684,19 @@ class CommandLineTest {
     assertThat(row.get("limit").stringValue()).isEqualTo("launch (assumed)");
   }
 
-  /** A block for each of 4 rows has too few loads in flight. */
+  /** One block for one row has too few loads in flight. */
   @Test
   void aSmallLaunchIsBoundByLatency() throws Exception {
     var json = folder.resolve("latency.json");
     athanor(
         "bench",
-        "gemv",
+        "rms-norm",
         "--predict",
         "H200",
         "--json",
         json.toString(),
         "--problem",
-        "a=f32[4,65536] x=f32[65536]");
+        "x=f32[1,524288] gamma=f32[524288]");
     var row = read(json).get("rows").get(0);
     assertThat(row.get("limit").stringValue()).isEqualTo("latency (estimate)");
     assertThat(row.get("share").doubleValue()).isLessThan(0.2);

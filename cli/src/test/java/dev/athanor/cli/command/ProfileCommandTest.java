@@ -40,10 +40,10 @@ class ProfileCommandTest {
     var run = Run.of(Athanor.commandLine(), example.split(" "));
     assertThat(run.status()).isZero();
     assertThat(run.out())
-        .startsWith("matmul_f16_32x64x32x4_nn_a16_b16_f16_c16: 2x1x1 blocks of 128x1x1 threads")
+        .startsWith("matmul_f16_16x128x64x4_nn_a16_b16_f16_c16: 4x1x1 blocks of 128x1x1 threads")
         .containsPattern("On A100 it takes at least [0-9.]+ µs, for \\w+\\.")
         .contains("These are bounds without stalls, and no forecast.")
-        .containsPattern("(?m)^tensor +[\\d.]+ µs +524288 +operations")
+        .containsPattern("(?m)^tensor +[\\d.]+ µs +1048576 +operations")
         .containsPattern("(?m)^ldmatrix\\S+ +\\w+.java:\\d+ +\\d+ .* none$")
         .containsPattern("(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers a thread \\(.+\\)$");
   }
