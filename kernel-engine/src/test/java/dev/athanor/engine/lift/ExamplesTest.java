@@ -81,7 +81,8 @@ class ExamplesTest {
   void thePomsNameTheVersionOfTheEngine() throws IOException {
     var version =
         Files.readString(Path.of("../pom.xml"))
-            .replaceFirst("(?s).*?<artifactId>athanor</artifactId>\\s*<version>(.*?)</version>.*", "$1");
+            .replaceFirst(
+                "(?s).*?<artifactId>athanor</artifactId>\\s*<version>(.*?)</version>.*", "$1");
     for (var name : projects()) {
       assertThat(Files.readString(EXAMPLES.resolve(name).resolve("pom.xml")))
           .contains("<version>" + version + "</version>");
