@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Compiles and runs the example projects, which check their results themselves. */
-class ExamplesTest {
+class ExampleProjectsTest {
   private static final Path EXAMPLES = Path.of("../examples");
 
   @TempDir private Path folder;
