@@ -64,9 +64,8 @@ void main(String[] args) throws IOException, InterruptedException {
   Files.copy(Path.of("../LICENSE"), home.resolve("LICENSE"));
   Files.createDirectory(home.resolve("examples"));
   for (Path example : list(Path.of("../examples"))) {
-    String name = example.getFileName().toString();
-    if (name.endsWith(".ptx") || name.endsWith(".npy")) { // the others need a JDK
-      Files.copy(example, home.resolve("examples").resolve(name));
+    if (Files.isRegularFile(example)) { // the projects need a JDK
+      Files.copy(example, home.resolve("examples").resolve(example.getFileName()));
     }
   }
   delete(jars);
