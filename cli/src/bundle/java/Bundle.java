@@ -64,7 +64,8 @@ void main(String[] args) throws IOException, InterruptedException {
   Files.copy(Path.of("../LICENSE"), home.resolve("LICENSE"));
   Files.createDirectory(home.resolve("examples"));
   for (Path example : list(Path.of("../examples"))) {
-    if (Files.isRegularFile(example)) { // the projects need a JDK
+    // the projects and their list need a JDK
+    if (Files.isRegularFile(example) && !example.endsWith("README.md")) {
       Files.copy(example, home.resolve("examples").resolve(example.getFileName()));
     }
   }
