@@ -11,16 +11,26 @@ import java.util.Optional;
 /**
  * One launch of a plan.
  *
- * @param block threads along the first dimension
+ * @param block threads of a block
  * @param sharedBytes of the kernel's dynamic shared array; 0 when it has none
  * @param slots the kernel's arguments, in the order of its parameters
  */
-public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<Slot> slots) {
+public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List<Slot> slots) {
 
   private static final int MOST_BLOCKS_YZ = 65_535;
 
   public Step {
     slots = List.copyOf(slots);
+  }
+
+  /** A launch of blocks of one dimension. */
+  public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, List<Slot> slots) {
+    this(variant, grid, Dim3.of(threads), sharedBytes, slots);
+  }
+
+  /** The number of threads of a block. */
+  public int threads() {
+    return Math.toIntExact(block.count());
   }
 
   /** What becomes an argument of a kernel. */
@@ -73,10 +83,10 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
           "it needs %d bytes of shared memory, a block on %s has %d"
               .formatted(sharedBytes, device.name(), device.sharedBytesPerBlockOptIn()));
     }
-    if (block > device.maxThreadsPerBlock()) {
+    if (block.count() > device.maxThreadsPerBlock()) {
       return Optional.of(
           "it needs blocks of %d threads, %s has at most %d"
-              .formatted(block, device.name(), device.maxThreadsPerBlock()));
+              .formatted(block.count(), device.name(), device.maxThreadsPerBlock()));
     }
     if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
       return Optional.of(
@@ -102,6 +112,6 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
             case Slot.Scalar(var value) -> value;
           });
     }
-    return new Launch(kernels.get(variant), grid, Dim3.of(block), sharedBytes, arguments);
+    return new Launch(kernels.get(variant), grid, block, sharedBytes, arguments);
   }
 }

@@ -61,6 +61,7 @@ class ArchitectureTest {
           entry("attention.prefill", Set.of("cost", "tile", "attention")),
           entry("attention.decode", Set.of("cost", "tile", "attention")),
           entry("attention.backward", Set.of("cost", "tile", "attention")),
+          entry("lift", Set.of("cost", "problem")),
           entry("row", Set.of("cost")),
           entry("row.norm", Set.of("cost", "row")),
           entry("row.rope", Set.of("cost", "row", "row.norm")),

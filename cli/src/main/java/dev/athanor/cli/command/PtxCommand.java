@@ -194,7 +194,7 @@ public final class PtxCommand implements Callable<Integer> {
     return steps.stream()
         .filter(step -> step.variant().name().equals(kernel.name()))
         .max(Comparator.comparingInt(Step::sharedBytes))
-        .map(step -> new Launched(step.block(), step.sharedBytes()))
+        .map(step -> new Launched(step.threads(), step.sharedBytes()))
         .orElse(new Launched(kernel.maxThreads(), 0));
   }
 

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /**
  * A kernel that is a Java method. It is lifted to PTX when it is first needed, once with and once
@@ -80,6 +81,24 @@ public final class JavaKernel {
    */
   public Module module(boolean withChecks) {
     return compile(withChecks).module();
+  }
+
+  /**
+   * Returns the parameters of the method. The kernel in PTX has these, then an {@code int} with the
+   * length of each array and a {@code long} with the bytes of each segment.
+   *
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
+   */
+  public List<KernelParameter> parameters() {
+    var code = compile(false);
+    var types = method.getParameterTypes();
+    return IntStream.range(0, types.length)
+        .mapToObj(i -> {
+          var parameterName = code.arguments().get(i).name();
+          return new KernelParameter(
+              parameterName, types[i], code.written().contains(parameterName));
+        })
+        .toList();
   }
 
   /**

@@ -102,7 +102,7 @@ class Int4GemvTest {
                 var step = plan.steps().getFirst();
                 var blocks =
                     code(variant, gpu.target())
-                        .occupancy(gpu, step.block(), step.sharedBytes())
+                        .occupancy(gpu, step.threads(), step.sharedBytes())
                         .blocks();
                 assertThat(blocks * variant.bytesInFlight())
                     .as("%s of %s blocks on %s", variant.name(), blocks, gpu.name())

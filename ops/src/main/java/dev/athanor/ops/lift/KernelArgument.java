@@ -1,0 +1,145 @@
+package dev.athanor.ops.lift;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.AttributeType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Step.Slot;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
+
+/** What the description passes to a parameter of the kernel's method. */
+sealed interface KernelArgument {
+
+  /** Returns what it is, for messages: {@code input "x"}. */
+  String text();
+
+  /**
+   * Returns the Java types of parameters that it can be passed to; none if there is no such type.
+   *
+   * @param kernel the dtype of tensors without a dtype of their own
+   */
+  List<Class<?>> types(DType kernel);
+
+  /**
+   * A tensor.
+   *
+   * @param own its dtype; empty for that of the kernel
+   */
+  record Tensor(
+      String name, boolean isOutput, ShapePattern shape, Optional<DType> own, String meaning)
+      implements KernelArgument {
+    @Override
+    public String text() {
+      return "%s \"%s\"".formatted(isOutput ? "output" : "input", name);
+    }
+
+    DType dtype(DType kernel) {
+      return own.orElse(kernel);
+    }
+
+    @Override
+    public List<Class<?>> types(DType kernel) {
+      return switch (dtype(kernel)) {
+        case F64 -> List.of(double[].class, MemorySegment.class);
+        case F32 -> List.of(float[].class, MemorySegment.class);
+        case F16, BF16, I16 -> List.of(short[].class, MemorySegment.class);
+        case I64 -> List.of(long[].class, MemorySegment.class);
+        case I32, U32 -> List.of(int[].class, MemorySegment.class);
+        case I8, U8, E4M3, E5M2 -> List.of(byte[].class, MemorySegment.class);
+        case BOOL -> List.of(boolean[].class, byte[].class, MemorySegment.class);
+        case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> List.of();
+      };
+    }
+  }
+
+  /** A number that follows from the call. */
+  sealed interface Scalar extends KernelArgument {
+    /**
+     * Returns the argument.
+     *
+     * @param type of the parameter, one of {@link #types}
+     */
+    Slot slot(Class<?> type, Sizes sizes);
+  }
+
+  /** A size. */
+  record Size(String name) implements Scalar {
+    @Override
+    public String text() {
+      return "size \"%s\"".formatted(name);
+    }
+
+    @Override
+    public List<Class<?>> types(DType kernel) {
+      return List.of(int.class, long.class);
+    }
+
+    @Override
+    public Slot slot(Class<?> type, Sizes sizes) {
+      long value = sizes.size(name);
+      if (type == long.class) {
+        return Slot.of(value);
+      }
+      if (value != (int) value) {
+        throw new OpException.TooLarge(
+            name, "the size %s is %d; the kernel takes at most 2^31 - 1".formatted(name, value));
+      }
+      return Slot.of((int) value);
+    }
+  }
+
+  /** The value of an attribute; of a choice, its index. */
+  record AttributeValue(Attribute attribute) implements Scalar {
+    @Override
+    public String text() {
+      return "attribute \"%s\"".formatted(attribute.name());
+    }
+
+    @Override
+    public List<Class<?>> types(DType kernel) {
+      return switch (attribute.type()) {
+        case BOOLEAN -> List.of(boolean.class);
+        case INTEGER -> List.of(int.class, long.class);
+        case NUMBER -> List.of(float.class, double.class);
+        case CHOICE -> List.of(int.class);
+      };
+    }
+
+    @Override
+    public Slot slot(Class<?> type, Sizes sizes) {
+      var name = attribute.name();
+      var values = sizes.attributes();
+      if (attribute.type() == AttributeType.BOOLEAN) {
+        return Slot.of(values.flag(name) ? 1 : 0);
+      }
+      if (attribute.type() == AttributeType.CHOICE) {
+        return Slot.of(attribute.choices().indexOf(values.choice(name)));
+      }
+      double value = values.number(name);
+      if (type == int.class && value != (int) value) {
+        throw new OpException.InvalidAttribute(
+            name,
+            "attribute \"%s\" must be from -2^31 to 2^31 - 1, got %s"
+                .formatted(name, (long) value));
+      }
+      if (type == float.class && Float.isInfinite((float) value)) {
+        throw new OpException.InvalidAttribute(
+            name,
+            "attribute \"%s\" must be a number of f32, got %s".formatted(name, value));
+      }
+      return new Slot.Scalar(argument(type, value));
+    }
+
+    private static Argument argument(Class<?> type, double value) {
+      return switch (type.getName()) {
+        case "int" -> Argument.of((int) value);
+        case "long" -> Argument.of((long) value);
+        case "float" -> Argument.of((float) value);
+        default -> Argument.of(value);
+      };
+    }
+  }
+}

@@ -1,0 +1,225 @@
+package dev.athanor.ops.lift;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.JavaKernel;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.problem.Checks;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.random.RandomGenerator;
+
+/** An op whose kernel is a static Java method with {@code @GpuKernel}: one launch, unchecked. */
+public final class KernelOp implements Op {
+
+  /** Indices of longer arrays, plus small literals, would overflow an int unnoticed. */
+  private static final long MOST_ELEMENTS = (1L << 31) - (1L << 20);
+
+  private final KernelDefinition definition;
+  private final OpDescription description;
+
+  KernelOp(KernelDefinition definition) {
+    this.definition = definition;
+    description = definition.description();
+  }
+
+  /**
+   * Begins the description of an op.
+   *
+   * @param name in lower case with hyphens, such as {@code row-sum}
+   */
+  public static KernelOpBuilder named(String name) {
+    return new KernelOpBuilder(name);
+  }
+
+  @Override
+  public OpDescription description() {
+    return description;
+  }
+
+  /** What a call is computed with. */
+  private record Call(DType dtype, ShapeBinding shapes, Sizes sizes) {}
+
+  private Call call(Map<String, TensorType> inputs, Attributes attributes) {
+    var dtype = dtype(inputs);
+    var shapes = new ShapeBinding();
+    for (var input : definition.inputs()) {
+      input.shape().bind(input.name(), type(inputs, input.name()), shapes);
+    }
+    return new Call(dtype, shapes, Sizes.of(shapes, definition.sizes(), attributes, dtype));
+  }
+
+  private static TensorType type(Map<String, TensorType> types, String name) {
+    return Objects.requireNonNull(types.get(name), name);
+  }
+
+  /** Returns the dtype of the inputs without a dtype of their own, which selects the kernel. */
+  private DType dtype(Map<String, TensorType> inputs) {
+    var generic = definition.inputs().stream().filter(each -> each.own().isEmpty()).toList();
+    if (generic.isEmpty()) {
+      return definition.firstDType();
+    }
+    var first = generic.getFirst().name();
+    for (var other : generic) {
+      Checks.sameDType(first, type(inputs, first), other.name(), type(inputs, other.name()));
+    }
+    return type(inputs, first).dtype();
+  }
+
+  /**
+   * Returns the types of the outputs.
+   *
+   * @throws OpException if the inputs do not match
+   */
+  Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return outputs(call(inputs, attributes));
+  }
+
+  private Map<String, TensorType> outputs(Call call) {
+    var types = new LinkedHashMap<String, TensorType>();
+    for (var output : definition.outputs()) {
+      var shape = output.shape().shape(call.shapes, call.sizes, definition.name());
+      types.put(output.name(), Checks.output(output.name(), output.dtype(call.dtype), shape));
+    }
+    return types;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability device) {
+    var call = call(inputs, attributes);
+    var outputs = outputs(call);
+    inputs.forEach((name, type) -> checkLength("input", name, type));
+    outputs.forEach((name, type) -> checkLength("output", name, type));
+    var kernel = definition.kernel(call.dtype);
+    var cost = Plan.Cost.of(definition.flops().applyAsDouble(call.sizes), inputs, outputs);
+    var candidates = new Candidates(definition.name(), device);
+    if (candidates.runs(Target.SM_80, kernel.name())) {
+      var grid = grid(kernel, call, outputs);
+      candidates.offer(
+          Machine.of(device).streaming(1, cost.bytes()),
+          "%s blocks of %s threads".formatted(grid, definition.block(kernel)),
+          new Step(
+              new KernelVariant(kernel),
+              grid,
+              definition.block(kernel),
+              sharedBytes(call),
+              slots(kernel, call, inputs, outputs)));
+    }
+    return candidates.plans(outputs, cost);
+  }
+
+  private static void checkLength(String kind, String name, TensorType type) {
+    if (type.shape().elements() > MOST_ELEMENTS) {
+      throw new OpException.TooLarge(
+          name,
+          "%s \"%s\" has shape %s; kernels in Java take at most %d elements"
+              .formatted(kind, name, type.shape(), MOST_ELEMENTS));
+    }
+  }
+
+  private Dim3 grid(JavaKernel kernel, Call call, Map<String, TensorType> outputs) {
+    var names = definition.grid();
+    if (names.isEmpty()) {
+      var first = definition.outputs().getFirst().name();
+      long elements = type(outputs, first).shape().elements();
+      return Dim3.of((int) Math.ceilDiv(elements, definition.block(kernel).count()));
+    }
+    return new Dim3(blocks(0, call), blocks(1, call), blocks(2, call));
+  }
+
+  private int blocks(int dimension, Call call) {
+    if (dimension >= definition.grid().size()) {
+      return 1;
+    }
+    var name = definition.grid().get(dimension);
+    long blocks = call.sizes.positive(name, definition.name());
+    if (blocks > Integer.MAX_VALUE) {
+      throw new OpException.TooLarge(
+          name, "%s is %d; a grid has at most 2^31 - 1 blocks".formatted(name, blocks));
+    }
+    return (int) blocks;
+  }
+
+  private int sharedBytes(Call call) {
+    long bytes =
+        definition.sharedBytes().map(each -> each.applyAsLong(call.sizes)).orElse(0L);
+    return (int) Math.clamp(bytes, 0, Integer.MAX_VALUE);
+  }
+
+  /** Returns the arguments of the method, then the lengths of arrays and bytes of segments. */
+  private List<Slot> slots(
+      JavaKernel kernel,
+      Call call,
+      Map<String, TensorType> inputs,
+      Map<String, TensorType> outputs) {
+    var slots = new ArrayList<Slot>();
+    var lengths = new ArrayList<Slot>();
+    var types = kernel.method().getParameterTypes();
+    for (int i = 0; i < types.length; i++) {
+      switch (definition.arguments().get(i)) {
+        case KernelArgument.Tensor tensor -> {
+          var name = tensor.name();
+          var type = type(tensor.isOutput() ? outputs : inputs, name);
+          slots.add(tensor.isOutput() ? Slot.output(name) : Slot.input(name));
+          lengths.add(
+              types[i] == MemorySegment.class
+                  ? Slot.of(type.bytes())
+                  : Slot.of((int) type.shape().elements()));
+        }
+        case KernelArgument.Scalar scalar -> slots.add(scalar.slot(types[i], call.sizes));
+      }
+    }
+    slots.addAll(lengths);
+    return slots;
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var sizes = call(HostTensor.types(inputs), attributes).sizes;
+    var elements = new LinkedHashMap<String, double[]>();
+    inputs.forEach((name, tensor) -> elements.put(name, tensor.toDoubles()));
+    return definition.reference().compute(sizes, elements);
+  }
+
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    var sizes = call(inputs, attributes).sizes;
+    var drawn = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) -> {
+      var own = definition.drawings().get(name);
+      drawn.put(name, own == null ? draw.usual(type) : own.draw(draw, type, sizes));
+    });
+    return drawn;
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return definition.tolerance().orElseGet(() -> Tolerance.usual(dtype));
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return new KernelCases(this, definition, random).all(quick);
+  }
+}

@@ -1,0 +1,242 @@
+package dev.athanor.ops.lift;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.JavaKernel;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.Tolerance;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The description of an op whose kernel is a Java method. {@link #input}, {@link #output}, {@link
+ * #attribute} and {@link #argument} each describe the next parameter of the method.
+ *
+ * <p>Shapes are written with names for extents, such as {@code [R, C]} or {@code […, C]}: equal
+ * names are equal extents, an ellipsis stands for any leading extents, and numbers are fixed
+ * extents. The names are the <em>sizes</em> of a call.
+ */
+public final class KernelOpBuilder {
+  private final String name;
+  private final Map<DType, JavaKernel> kernels = new LinkedHashMap<>();
+  private final List<KernelArgument> arguments = new ArrayList<>();
+  private final Map<String, ToLongFunction<Sizes>> sizes = new LinkedHashMap<>();
+  private final Map<String, InputDrawing> drawings = new HashMap<>();
+  private String summary = "";
+  private String formula = "";
+  private String flopsText = "an unstated number of";
+  private ToDoubleFunction<Sizes> flops = _ -> 0;
+  private List<String> grid = List.of();
+  private Optional<Dim3> block = Optional.empty();
+  private Optional<ToLongFunction<Sizes>> sharedBytes = Optional.empty();
+  private @Nullable KernelReference reference;
+  private List<String> cases = List.of();
+  private Optional<Tolerance> tolerance = Optional.empty();
+
+  KernelOpBuilder(String name) {
+    this.name = name;
+  }
+
+  /** Sets the sentence that says what the op does. */
+  public KernelOpBuilder summary(String value) {
+    summary = value;
+    return this;
+  }
+
+  /** Sets the formula of the outputs; by default, the documents name the method. */
+  public KernelOpBuilder formula(String value) {
+    formula = value;
+    return this;
+  }
+
+  /**
+   * Adds a kernel. An op has one for each dtype that its tensors may have; all have the same
+   * parameters, but for the types of these tensors.
+   *
+   * @param dtype of the inputs and outputs that are described without one
+   * @param kernel such as {@code Kernels.of(Saxpy::saxpy)}
+   */
+  public KernelOpBuilder kernel(DType dtype, JavaKernel kernel) {
+    if (kernels.putIfAbsent(dtype, kernel) != null) {
+      throw new IllegalArgumentException(
+          "op \"%s\": there are two kernels for %s".formatted(name, dtype.text()));
+    }
+    return this;
+  }
+
+  /**
+   * Describes the next parameter: an input of the kernel's dtype, which the kernel only reads.
+   *
+   * @param shape such as {@code [R, C]}
+   * @param meaning for the documents
+   */
+  public KernelOpBuilder input(String input, String shape, String meaning) {
+    return tensor(input, false, shape, Optional.empty(), meaning);
+  }
+
+  /** As {@link #input(String, String, String)}, of a dtype of its own. */
+  public KernelOpBuilder input(String input, String shape, DType dtype, String meaning) {
+    return tensor(input, false, shape, Optional.of(dtype), meaning);
+  }
+
+  /**
+   * Describes the next parameter: an output of the kernel's dtype. The kernel must write each
+   * element; its memory has arbitrary contents before.
+   *
+   * @param shape with names of the inputs' shapes and of defined sizes
+   * @param meaning for the documents
+   */
+  public KernelOpBuilder output(String output, String shape, String meaning) {
+    return tensor(output, true, shape, Optional.empty(), meaning);
+  }
+
+  /** As {@link #output(String, String, String)}, of a dtype of its own. */
+  public KernelOpBuilder output(String output, String shape, DType dtype, String meaning) {
+    return tensor(output, true, shape, Optional.of(dtype), meaning);
+  }
+
+  private KernelOpBuilder tensor(
+      String tensor, boolean isOutput, String shape, Optional<DType> dtype, String meaning) {
+    var text = "%s \"%s\" of op \"%s\"".formatted(isOutput ? "output" : "input", tensor, name);
+    arguments.add(
+        new KernelArgument.Tensor(
+            tensor, isOutput, ShapePattern.parse(text, shape), dtype, meaning));
+    return this;
+  }
+
+  /**
+   * Describes the next parameter: the value of an attribute. Flags are {@code boolean}, integers
+   * {@code int} or {@code long}, numbers {@code float} or {@code double}; a choice is the {@code
+   * int} index of its value.
+   */
+  public KernelOpBuilder attribute(Attribute attribute) {
+    arguments.add(new KernelArgument.AttributeValue(attribute));
+    return this;
+  }
+
+  /** Describes the next parameter: a size, as {@code int} or {@code long}. */
+  public KernelOpBuilder argument(String size) {
+    arguments.add(new KernelArgument.Size(size));
+    return this;
+  }
+
+  /**
+   * Defines a size, for shapes of outputs, arguments and the grid.
+   *
+   * @param value may throw an {@link dev.athanor.ops.OpException} if the op does not take the call
+   */
+  public KernelOpBuilder define(String size, ToLongFunction<Sizes> value) {
+    if (sizes.putIfAbsent(size, value) != null) {
+      throw new IllegalArgumentException(
+          "op \"%s\": the size %s is defined twice".formatted(name, size));
+    }
+    return this;
+  }
+
+  /**
+   * Sets the numbers of blocks along x, y and z. Without it there is a thread for each element of
+   * the first output.
+   *
+   * @param names of one to three sizes
+   */
+  public KernelOpBuilder grid(String... names) {
+    grid = List.of(names);
+    return this;
+  }
+
+  /** Sets the threads of a block, for methods that declare no {@code blockSize}. */
+  public KernelOpBuilder block(Dim3 value) {
+    block = Optional.of(value);
+    return this;
+  }
+
+  /** Sets the bytes of the dynamic shared array. */
+  public KernelOpBuilder sharedBytes(ToLongFunction<Sizes> bytes) {
+    sharedBytes = Optional.of(bytes);
+    return this;
+  }
+
+  /**
+   * Sets the number of floating-point operations, for metrics and benchmarks.
+   *
+   * @param text in the names of the sizes, such as {@code 2·R·C}
+   */
+  public KernelOpBuilder flops(String text, ToDoubleFunction<Sizes> value) {
+    flopsText = text;
+    flops = value;
+    return this;
+  }
+
+  /** Sets the outputs in float64 that kernels are verified against. */
+  public KernelOpBuilder reference(KernelReference value) {
+    reference = value;
+    return this;
+  }
+
+  /** Sets how an input is drawn that cannot be arbitrary numbers. */
+  public KernelOpBuilder draw(String input, InputDrawing drawing) {
+    drawings.put(input, drawing);
+    return this;
+  }
+
+  /**
+   * Sets the problems of {@code athanor verify}. Without it, sizes are chosen that are often wrong.
+   *
+   * @param problems such as {@code R=3 C=1000 alpha=2}; attributes may be left out; an ellipsis is
+   *     one leading extent
+   */
+  public KernelOpBuilder cases(String... problems) {
+    cases = List.of(problems);
+    return this;
+  }
+
+  /** Sets the error that the outputs may have; the usual one of their dtype by default. */
+  public KernelOpBuilder tolerance(Tolerance value) {
+    tolerance = Optional.of(value);
+    return this;
+  }
+
+  /**
+   * Returns the op.
+   *
+   * @throws IllegalArgumentException if the description and the kernels do not match; the message
+   *     names the op, what is wrong, and what would be right
+   */
+  public KernelOp op() {
+    try {
+      if (reference == null) {
+        throw new IllegalArgumentException(
+            "the reference is missing; call reference(…) with the outputs in float64");
+      }
+      if (kernels.isEmpty()) {
+        throw new IllegalArgumentException(
+            "the kernel is missing; call kernel(DType.F32, Kernels.of(Class::method))");
+      }
+      var method = kernels.values().iterator().next().method();
+      var texts =
+          new KernelDefinition.Texts(
+              name,
+              summary,
+              formula.isEmpty()
+                  ? "as in %s.%s"
+                      .formatted(method.getDeclaringClass().getSimpleName(), method.getName())
+                  : formula,
+              flopsText);
+      var definition =
+          new KernelDefinition(
+              texts, kernels, arguments, sizes, grid, block, sharedBytes, flops, reference,
+              drawings, cases, tolerance);
+      new DefinitionChecks(definition).run();
+      return new KernelOp(definition);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("op \"%s\": %s".formatted(name, e.getMessage()), e);
+    }
+  }
+}
