@@ -8,6 +8,7 @@ import java.util.List;
 public final class ExampleOps implements OpProvider {
   @Override
   public List<Op> ops() {
-    return List.of(new Clamp(), new LogSoftmax(), new SquaredDistances());
+    return List.of(
+        new Clamp(), new LogSoftmax(), new SquaredDistances(), RowSoftmax.op(), MaxPool.op());
   }
 }
