@@ -6,7 +6,6 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.ptx.Target;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -59,21 +58,21 @@ public final class Devices {
   }
 
   /**
-   * Opens an emulator of a given target.
+   * Opens an emulator with given options.
    *
    * @param wanted {@code emulator} or {@code emulator:N}
-   * @param target the emulated target, with its instructions and tensor cores
+   * @param options such as the emulated target and the level of the sanitizer
    * @throws IllegalArgumentException for any other device
    */
-  public static Opened openEmulator(String wanted, Target target) {
+  public static Opened openEmulator(String wanted, EmulatorOptions options) {
     var one = ONE.matcher(wanted);
     if (!one.matches() || !one.group(1).equals("emulator")) {
       throw new IllegalArgumentException(
-          "\"%s\" is not an emulator, and only an emulator's target can be chosen; use \"emulator\""
+          "\"%s\" is not an emulator, and only an emulator's target and sanitizer can be chosen; use \"emulator\""
               .formatted(wanted));
     }
     return new Opened(
-        new EmulatedDevice(number(one), EmulatorOptions.DEFAULT.withTarget(target)),
+        new EmulatedDevice(number(one), options),
         "the emulator was requested");
   }
 

@@ -28,15 +28,10 @@ public final class Catalogue {
     }
   }
 
-  /** All ops that the class path has. */
+  /** All ops that the class path has; {@link Plugins} also has those of jars. */
   public static Catalogue load() {
-    return load(Catalogue.class.getClassLoader());
-  }
-
-  /** All ops whose providers a class loader and its parents have. */
-  public static Catalogue load(ClassLoader classes) {
     return new Catalogue(
-        ServiceLoader.load(OpProvider.class, classes).stream()
+        ServiceLoader.load(OpProvider.class, Catalogue.class.getClassLoader()).stream()
             .flatMap(provider -> provider.get().ops().stream())
             .toList());
   }

@@ -2,7 +2,10 @@ package dev.athanor.cli.argument;
 
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Target;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -38,16 +41,22 @@ public final class DeviceOption {
   }
 
   /**
-   * Opens the device, which must be an emulator, as one of a target.
+   * Opens the device, which must be an emulator if a target or the sanitizer is chosen.
    *
-   * @param target {@code sm_89}
+   * @param target {@code sm_89}; null for the target of the device
    * @throws ParameterException when the device is no emulator, or there is no such target
    */
-  public Devices.Opened open(String target) {
+  public Devices.Opened open(@Nullable String target, boolean sanitize) {
+    if (target == null && !sanitize) {
+      return open();
+    }
     try {
-      return Devices.openEmulator(wanted, Target.of(target));
+      var options = EmulatorOptions.DEFAULT;
+      options = target == null ? options : options.withTarget(Target.of(target));
+      options = sanitize ? options.withSanitize(Sanitize.FULL) : options;
+      return Devices.openEmulator(wanted, options);
     } catch (IllegalArgumentException e) {
-      throw refused("--target " + target, e);
+      throw refused(target == null ? "--sanitize" : "--target " + target, e);
     }
   }
 

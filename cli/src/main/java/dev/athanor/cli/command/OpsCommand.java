@@ -1,6 +1,7 @@
 package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.ResultFile;
 import dev.athanor.cli.report.Table;
@@ -17,6 +18,7 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -41,9 +43,13 @@ public final class OpsCommand implements Callable<Integer> {
   @Option(names = "--json", description = "as JSON, as the service answers it")
   private boolean json;
 
+  @Mixin
+  @SuppressWarnings("NullAway.Init")
+  private PluginsOption plugins;
+
   @Override
   public Integer call() {
-    var catalogue = Catalogue.load();
+    var catalogue = plugins.catalogue();
     var out = spec.commandLine().getOut();
     var all = catalogue.all().stream().map(Op::description).toList();
     if (name != null) {

@@ -2,6 +2,7 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.GpuOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.AssembledKernel;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.ProfileReport;
@@ -40,6 +41,8 @@ public final class ProfileCommand implements Callable<Integer> {
 
   @Mixin private OpArguments op;
 
+  @Mixin private PluginsOption plugins;
+
   @Mixin private GpuOption gpu;
 
   @Option(
@@ -64,7 +67,7 @@ public final class ProfileCommand implements Callable<Integer> {
     if (blocks != null && blocks < 1) {
       throw refused("--blocks %d: at least 1 block is run".formatted(blocks));
     }
-    var problem = op.problem(Catalogue.load());
+    var problem = op.problem(plugins.catalogue());
     var plan = plan(op.plans(problem, OpProfile.capability(target)));
     var out = spec.commandLine().getOut();
     try {

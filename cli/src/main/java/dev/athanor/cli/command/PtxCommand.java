@@ -3,6 +3,7 @@ package dev.athanor.cli.command;
 import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.GpuOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.MachineCodeReport;
 import dev.athanor.cli.report.MachineCodeReport.Launched;
@@ -63,6 +64,8 @@ public final class PtxCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Mixin private OpArguments op;
+
+  @Mixin private PluginsOption plugins;
 
   @Mixin private DeviceOption device;
 
@@ -138,7 +141,7 @@ public final class PtxCommand implements Callable<Integer> {
     var target = target();
     var wanted = gpu == null ? null : GpuOption.named(spec.commandLine(), gpu);
     var capability = wanted == null ? capability() : OpProfile.capability(wanted);
-    var plan = op.plans(Catalogue.load(), capability).getFirst();
+    var plan = op.plans(plugins.catalogue(), capability).getFirst();
     if (explain && !json) {
       out.println(plan.explain());
       return 0;

@@ -2,6 +2,7 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.argument.TensorFile;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.Machine;
@@ -84,6 +85,8 @@ public final class RunCommand implements Callable<Integer> {
 
   @Mixin private DeviceOption device;
 
+  @Mixin private PluginsOption plugins;
+
   @Option(names = "--json", description = "what was done as JSON")
   private boolean json;
 
@@ -94,7 +97,7 @@ public final class RunCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    var catalogue = Catalogue.load();
+    var catalogue = plugins.catalogue();
     var op = catalogue.find(name).orElseThrow(() -> refused(OpArguments.unknown(catalogue, name)));
     for (var output : outputs.entrySet()) {
       if (op.description().output(output.getKey()).isEmpty()) {

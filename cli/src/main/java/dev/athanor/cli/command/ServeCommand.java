@@ -1,5 +1,6 @@
 package dev.athanor.cli.command;
 
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.Build;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.AthanorApplication;
@@ -14,6 +15,7 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -60,11 +62,7 @@ public final class ServeCommand implements Callable<Integer> {
       paramLabel = "FILE")
   private @Nullable Path config;
 
-  @Option(
-      names = "--plugins",
-      description = "a folder with jars of additional ops",
-      paramLabel = "DIR")
-  private @Nullable Path plugins;
+  @Mixin private PluginsOption plugins;
 
   @Option(
       names = "--check",
@@ -126,9 +124,7 @@ public final class ServeCommand implements Callable<Integer> {
     if (config != null && !Files.isReadable(config)) {
       throw misuse("--config: there is no readable file " + config);
     }
-    if (plugins != null && !Files.isDirectory(plugins)) {
-      throw misuse("--plugins: there is no folder " + plugins);
-    }
+    plugins.folder();
     checkPort("--port", port);
     checkPort("--grpc-port", grpcPort);
     if (device != null && !device.matches(AthanorProperties.DEVICES)) {
@@ -151,7 +147,7 @@ public final class ServeCommand implements Callable<Integer> {
     add(settings, "spring.grpc.server.port", grpcPort);
     add(settings, "server.address", address);
     add(settings, "athanor.device", device);
-    add(settings, "athanor.plugins", plugins);
+    add(settings, "athanor.plugins", plugins.folder());
     add(
         settings,
         "spring.config.additional-location",

@@ -2,6 +2,7 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.Machine;
 import dev.athanor.cli.report.ResultFile;
@@ -45,6 +46,8 @@ public final class TuneCommand implements Callable<Integer> {
 
   @Mixin private OpArguments op;
 
+  @Mixin private PluginsOption plugins;
+
   @Mixin private DeviceOption device;
 
   @Option(
@@ -80,7 +83,7 @@ public final class TuneCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    var catalogue = Catalogue.load();
+    var catalogue = plugins.catalogue();
     op.problem(catalogue); // before a device is opened
     var file = cache == null ? TuningCache.standardFile() : cache;
     var opened = device.open();

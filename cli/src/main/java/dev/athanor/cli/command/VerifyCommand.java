@@ -2,6 +2,7 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.IsaReport;
 import dev.athanor.cli.report.Machine;
@@ -55,11 +56,18 @@ public final class VerifyCommand implements Callable<Integer> {
 
   @Mixin private DeviceOption device;
 
+  @Mixin private PluginsOption plugins;
+
   @Option(
       names = "--target",
       paramLabel = "TARGET",
       description = "with --device emulator: the GPU that it emulates, such as sm_80 or sm_89")
   private @Nullable String target;
+
+  @Option(
+      names = "--sanitize",
+      description = "with --device emulator: reports races, uninitialized reads and missing waits")
+  private boolean sanitize;
 
   /** What there is to check. */
   enum Suite {
@@ -134,14 +142,14 @@ public final class VerifyCommand implements Callable<Integer> {
     if (suite == Suite.ops && (!mnemonics.isEmpty() || goldens != null)) {
       throw misuse("--instruction and --goldens are for the suite isa");
     }
-    var ops = chosen();
+    var ops = chosen(plugins.catalogue(catalogue));
     if (number != null && names.size() != 1) {
       throw misuse("--case %d: it needs one --op, whose case it is".formatted(number));
     }
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
     ResultFile.check(spec.commandLine(), "--goldens", goldens);
-    var opened = target == null ? device.open() : device.open(target);
+    var opened = device.open(target, sanitize);
     try (var closing = opened.device()) {
       var machine = Machine.of(opened);
       var out = spec.commandLine().getOut();
@@ -226,16 +234,15 @@ public final class VerifyCommand implements Callable<Integer> {
     }
   }
 
-  private List<Op> chosen() {
+  private List<Op> chosen(Catalogue all) {
     if (names.isEmpty()) {
-      return List.copyOf(catalogue.all());
+      return List.copyOf(all.all());
     }
     return new LinkedHashSet<>(names)
         .stream()
             .map(name ->
-                catalogue
-                    .find(name)
-                    .orElseThrow(() -> misuse("--op: " + OpArguments.unknown(catalogue, name))))
+                all.find(name)
+                    .orElseThrow(() -> misuse("--op: " + OpArguments.unknown(all, name))))
             .toList();
   }
 

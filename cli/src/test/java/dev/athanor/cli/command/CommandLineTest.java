@@ -95,7 +95,8 @@ class CommandLineTest {
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_naive_nn, matmul_f32_128x64x8_nn_a16_b16_c16
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
           verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
-          verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target can be chosen; use "emulator"
+          verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target and sanitizer can be chosen; use "emulator"
+          verify --sanitize | athanor verify: --sanitize: "auto" is not an emulator, and only an emulator's target and sanitizer can be chosen; use "emulator"
           verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
           verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is

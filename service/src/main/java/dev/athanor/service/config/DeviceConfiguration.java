@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.nvml.Gpu;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Plugins;
 import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.tune.BackgroundTuner;
 import dev.athanor.ops.tune.Planner;
@@ -78,9 +79,14 @@ class DeviceConfiguration {
     if (folder.isEmpty()) {
       return Catalogue.load();
     }
-    var catalogue = Catalogue.load(Plugins.of(Path.of(folder)));
-    LOG.info("{} ops, including plugins in {}", catalogue.all().size(), folder);
-    return catalogue;
+    var plugins = Plugins.load(Path.of(folder));
+    if (plugins.jars().isEmpty()) {
+      LOG.warn("The plugin folder {} has no jars", folder);
+    } else {
+      var jars = String.join(", ", plugins.jars());
+      LOG.info("{} ops, with those of {} in {}", plugins.catalogue().all().size(), jars, folder);
+    }
+    return plugins.catalogue();
   }
 
   @Bean

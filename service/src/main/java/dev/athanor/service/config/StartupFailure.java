@@ -1,6 +1,7 @@
 package dev.athanor.service.config;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.ops.Plugins;
 import dev.athanor.service.security.SecurityMisconfigured;
 import java.util.Optional;
 import org.springframework.boot.SpringBootExceptionReporter;
@@ -22,7 +23,10 @@ public record StartupFailure(String sentence, boolean misuse) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
       var sentence = String.valueOf(cause.getMessage());
       switch (cause) {
-        case DeviceException.Unavailable _, SecurityMisconfigured _, UnknownSettings.Found _ -> {
+        case DeviceException.Unavailable _,
+            SecurityMisconfigured _,
+            UnknownSettings.Found _,
+            Plugins.Unusable _ -> {
           return Optional.of(new StartupFailure(sentence, true));
         }
         case YAMLException _ -> {
