@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.closeTo;
+import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
 import static org.hamcrest.Matchers.hasItems;
@@ -16,6 +17,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.test.context.DynamicPropertyRegistry;
@@ -92,15 +95,99 @@ class PluginTest {
   }
 
   @Test
+  void anOpFromAKernelInJavaRuns() {
+    given()
+        .contentType("application/json")
+        .body(
+            """
+            {"inputs": {"x": {"dtype": "f32", "shape": [2, 3], "data": [5, 5, 5, 0, 0, "-Infinity"]}}}
+            """)
+        .post("/ops/row-softmax")
+        .then()
+        .statusCode(200)
+        .body("kernel", equalTo("rowSoftmax"))
+        .body("outputs.y.shape", equalTo(List.of(2, 3)))
+        .body("outputs.y.data[0].toDouble()", closeTo(1 / 3.0, 1e-6))
+        .body("outputs.y.data[3].toDouble()", closeTo(0.5, 1e-6))
+        .body("outputs.y.data[5]", equalTo(0f));
+    given()
+        .contentType("application/json")
+        .body(
+            """
+            {"inputs": {"x": {"dtype": "f16", "shape": [2], "data": [1, 1]}}, "attributes": {"scale": 3}}
+            """)
+        .post("/ops/row-softmax")
+        .then()
+        .statusCode(200)
+        .body("kernel", equalTo("rowSoftmaxHalf"))
+        .body("outputs.y.data", equalTo(List.of(0.5f, 0.5f)));
+  }
+
+  @Test
+  void theOutputOfAKernelInJavaMayHaveAnotherShape() {
+    given()
+        .contentType("application/json")
+        .body(
+            """
+            {"inputs": {"x": {"dtype": "i32", "shape": [2, 5], "data": [1, 2, 4, 3, 9, -8, -7, -5, -6, 9]}}}
+            """)
+        .post("/ops/max-pool")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.shape", equalTo(List.of(2, 2)))
+        .body("outputs.y.data", equalTo(List.of(2, 4, -7, -5)));
+  }
+
+  /** Calls of an op from a kernel in Java are refused as those of other ops are. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          {"inputs": {}} | missing-input | input "x" […, C] is missing; row-softmax takes x
+          {"inputs": {"x": {"dtype": "i32", "shape": [1], "data": [1]}}} | unsupported-dtype | input "x" is i32; row-softmax takes f32, f16
+          {"inputs": {"x": {"dtype": "f32", "shape": [], "data": [1]}}} | shape-mismatch | input "x" has shape []; it must be […, C]
+          {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [1]}}, "attributes": {"scale": -1}} | invalid-attribute | attribute "scale" must be from 0 to 1000000, got -1
+          {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [1]}}, "attributes": {"axis": 1}} | unknown-field | attributes.axis is unknown; known keys are scale
+          """)
+  void callsOfAKernelInJavaAreChecked(String body, String code, String detail) {
+    given()
+        .contentType("application/json")
+        .body(body)
+        .post("/ops/row-softmax")
+        .then()
+        .statusCode(400)
+        .body("type", equalTo("urn:athanor:problem:" + code))
+        .body("op", equalTo("row-softmax"))
+        .body("detail", equalTo(detail));
+  }
+
+  @Test
+  void opsFromKernelsInJavaAreMeteredAndHavePtx() {
+    anOpFromAKernelInJavaRuns();
+    assertThat(given().get("/actuator/prometheus").asString())
+        .containsPattern("athanor_op_requests_total\\{[^}]*op=\"row-softmax\",outcome=\"ok\"} ");
+    given()
+        .queryParam("problem", "x=f32[2,3]")
+        .get("/ops/row-softmax/ptx")
+        .then()
+        .statusCode(200)
+        .body(containsString("rowSoftmax"));
+  }
+
+  @Test
   void theyAreDescribedAmongOthers() {
     given()
         .get("/ops")
         .then()
         .statusCode(200)
-        .body("ops.name", hasItems("clamp", "log-softmax", "squared-distances"))
+        .body(
+            "ops.name",
+            hasItems("clamp", "log-softmax", "squared-distances", "row-softmax", "max-pool"))
         .body("ops.name", hasItem("matmul"));
     assertThat(given().get("/openapi.yaml").asString())
-        .contains("/ops/clamp:", "y = min(max(x, low), high)");
+        .contains("/ops/clamp:", "y = min(max(x, low), high)")
+        .contains("/ops/max-pool:", "y[r, p] = max x[r, window · p + i] for i < window");
   }
 
   @Test

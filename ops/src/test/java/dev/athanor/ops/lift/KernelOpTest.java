@@ -1,0 +1,215 @@
+package dev.athanor.ops.lift;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.lift.Kernels;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.check.Check;
+import dev.athanor.ops.check.Verification;
+import dev.athanor.ops.profile.OpProfile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Ops from kernels in Java: what they compute, and the calls that they refuse. */
+class KernelOpTest {
+  private static final Capability DEVICE = OpProfile.capability(Gpu.H200);
+
+  static KernelOpBuilder affine() {
+    return KernelOp.named("affine")
+        .summary("Scales columns and adds a number.")
+        .kernel(DType.F32, Kernels.of(TestKernels::affine))
+        .input("x", "[…, C]", "the rows")
+        .input("weight", "[C]", "a factor for each column")
+        .output("y", "[…, C]", "x · weight + shift")
+        .attribute(Attribute.number("shift", 0.5, "what is added"))
+        .argument("C")
+        .reference((sizes, inputs) -> {
+          var x = inputs.get("x");
+          var weight = inputs.get("weight");
+          var y = new double[x.length];
+          for (int i = 0; i < y.length; i++) {
+            y[i] = x[i] * weight[i % weight.length] + sizes.attributes().number("shift");
+          }
+          return Map.of("y", y);
+        });
+  }
+
+  /** Has all types of scalars, a flag and a choice. */
+  private static KernelOp select() {
+    return KernelOp.named("select")
+        .summary("Takes or negates integers.")
+        .kernel(DType.I64, Kernels.of(TestKernels::select))
+        .input("x", "[N]", "numbers")
+        .output("y", "[N]", "x, -x or a constant")
+        .output("parity", "[N]", DType.BOOL, "whether x is odd")
+        .attribute(Attribute.flag("negate", "whether signs change"))
+        .attribute(Attribute.choice("mode", "keep", List.of("keep", "fill"), "what is taken"))
+        .attribute(Attribute.integer("constant", 7, "the constant"))
+        .attribute(Attribute.integer("small", 1, "added"))
+        .draw("x", (draw, type, _) -> draw.integers(-99, 99, type))
+        .reference((sizes, inputs) -> {
+          var x = inputs.get("x");
+          var y = new double[x.length];
+          var parity = new double[x.length];
+          var attributes = sizes.attributes();
+          for (int i = 0; i < y.length; i++) {
+            double value =
+                attributes.choice("mode").equals("fill") ? attributes.integer("constant") : x[i];
+            y[i] = (attributes.flag("negate") ? -value : value) + attributes.integer("small");
+            parity[i] = x[i] % 2 == 0 ? 0 : 1;
+          }
+          return Map.of("y", y, "parity", parity);
+        })
+        .op();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void kernelsComputeTheReference(boolean quick) {
+    var checks = new ArrayList<Check>();
+    var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
+    try (var device = new EmulatedDevice(options)) {
+      var ops = List.of(affine().op(), select());
+      new Verification(device, ops, quick, 1, OptionalInt.empty()).run(checks::add);
+    }
+    assertThat(checks).hasSize(quick ? 4 : 16);
+    assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
+  }
+
+  /** A kernel that computes something else is found. */
+  @Test
+  void verificationComparesWithTheReference() {
+    var wrong =
+        affine()
+            .tolerance(Tolerance.exact())
+            .reference((_, inputs) -> Map.of("y", inputs.get("x")))
+            .op();
+    var checks = new ArrayList<Check>();
+    try (var device = new EmulatedDevice()) {
+      new Verification(device, List.of(wrong), true, 1, OptionalInt.empty()).run(checks::add);
+    }
+    assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isPresent());
+  }
+
+  @Test
+  void flagsAndChoicesTakeAllValuesInCases() {
+    var cases = select().cases(new SplittableRandom(1), false);
+    assertThat(cases).extracting(each -> each.attributes().flag("negate")).contains(true, false);
+    assertThat(cases)
+        .extracting(each -> each.attributes().choice("mode"))
+        .contains("keep", "fill");
+  }
+
+  @Test
+  void theGridHasAThreadForEachElementByDefault() {
+    var plan = plan(affine().op(), Map.of(), TensorType.of(DType.F32, 3, 100), 100);
+    var step = plan.steps().getFirst();
+    assertThat(step.grid().x()).isEqualTo(3);
+    assertThat(step.threads()).isEqualTo(128);
+  }
+
+  private static LaunchPlan plan(
+      KernelOp op, Map<String, ?> attributes, TensorType x, long columns) {
+    return (LaunchPlan)
+        op.plan(
+            Map.of("x", x, "weight", TensorType.of(DType.F32, columns)),
+            Attributes.of(op.description(), attributes),
+            DEVICE);
+  }
+
+  @Test
+  void shapesThatDoNotMatchAreRefused() {
+    var op = affine().op();
+    assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 4), 5))
+        .isInstanceOf(OpException.ShapeMismatch.class)
+        .hasMessage("x has shape [2, 4] and weight [5]; they must be […, C] and [C]");
+    assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32), 5))
+        .isInstanceOf(OpException.ShapeMismatch.class)
+        .hasMessage("input \"x\" has shape []; it must be […, C]");
+  }
+
+  @Test
+  void fixedExtentsAndEqualExtentsOfOneInputAreChecked() {
+    var op =
+        KernelOp.named("gram")
+            .summary("Scales.")
+            .kernel(DType.F32, Kernels.of(TestKernels::affine))
+            .input("x", "[C, C]", "a square")
+            .input("weight", "[3]", "three")
+            .output("y", "[C, C]", "a square")
+            .attribute(Attribute.number("shift", 0, "added"))
+            .argument("C")
+            .reference((_, inputs) -> inputs)
+            .op();
+    assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 3), 3))
+        .hasMessage("input \"x\" has shape [2, 3]; it must be [C, C]");
+    assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 2), 4))
+        .hasMessage("input \"weight\" has shape [4]; it must be [3]");
+  }
+
+  @Test
+  void dtypesThatDoNotMatchAreRefused() {
+    assertThatThrownBy(
+            () -> plan(affine().op(), Map.of(), TensorType.of(DType.F16, 2, 4), 4))
+        .isInstanceOf(OpException.UnsupportedDType.class)
+        .hasMessage("x is f16 but weight is f32; they must be the same");
+  }
+
+  @Test
+  void sizesOfOutputsAndGridsMustBePositive() {
+    var op =
+        affine()
+            .define("blocks", sizes -> sizes.size("C") / 128)
+            .grid("blocks")
+            .op();
+    assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 4), 4))
+        .isInstanceOf(OpException.ShapeMismatch.class)
+        .hasMessageMatching(
+            "affine needs a size blocks of at least 1, got 0 from \\{(…=2, C=4|C=4, …=2)}");
+  }
+
+  @Test
+  void numbersThatTheKernelCannotHoldAreRefused() {
+    assertThatThrownBy(
+            () -> plan(affine().op(), Map.of("shift", 1e300), TensorType.of(DType.F32, 4), 4))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage("attribute \"shift\" must be a number of f32, got 1.0E300");
+    var op = select();
+    assertThatThrownBy(
+            () ->
+                op.plan(
+                    Map.of("x", TensorType.of(DType.I64, 4)),
+                    Attributes.of(op.description(), Map.of("small", 1L << 40)),
+                    DEVICE))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage(
+            "attribute \"small\" must be from -2^31 to 2^31 - 1, got 1099511627776");
+  }
+
+  @Test
+  void arraysThatAreTooLongAreRefused() {
+    assertThatThrownBy(
+            () -> plan(affine().op(), Map.of(), TensorType.of(DType.F32, 1L << 30, 4), 4))
+        .isInstanceOf(OpException.TooLarge.class)
+        .hasMessage(
+            "input \"x\" has shape [1073741824, 4]; kernels in Java take at most 2146435072 elements");
+  }
+}
