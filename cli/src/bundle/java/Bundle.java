@@ -70,6 +70,7 @@ void main(String[] args) throws IOException, InterruptedException {
     }
   }
   delete(jars);
+  addRepository(home, args[1]);
 
   pack(home, time, archive);
   long size = Files.size(archive);
@@ -86,6 +87,29 @@ void main(String[] args) throws IOException, InterruptedException {
             + ".");
   }
   IO.println(sizeInWords);
+}
+
+/// Adds a Maven repository with the artifacts that projects of `athanor new` need. Jars of the
+/// service are links to them.
+void addRepository(Path home, String version) throws IOException {
+  Path group = Files.createDirectories(home.resolve("repository/dev/athanor"));
+  for (String module : List.of("athanor", "kernel-engine", "ops", "athanor-junit")) {
+    String name = module + "-" + version;
+    Path folder = Files.createDirectories(group.resolve(module).resolve(version));
+    String source =
+        switch (module) {
+          case "athanor" -> "..";
+          case "athanor-junit" -> "../junit";
+          default -> "../" + module;
+        };
+    Files.copy(Path.of(source, "pom.xml"), folder.resolve(name + ".pom"));
+    Path library = home.resolve("lib").resolve(name + ".jar");
+    if (Files.exists(library)) {
+      Files.createSymbolicLink(folder.resolve(name + ".jar"), folder.relativize(library));
+    } else if (!module.equals("athanor")) {
+      store(Path.of(source, "target", name + ".jar"), folder.resolve(name + ".jar"));
+    }
+  }
 }
 
 /// The same jar, uncompressed. Entries for folders are kept: without them Spring's component scan

@@ -6,6 +6,7 @@ import dev.athanor.cli.command.BenchCommand;
 import dev.athanor.cli.command.DebugCommand;
 import dev.athanor.cli.command.EmulateCommand;
 import dev.athanor.cli.command.LoadCommand;
+import dev.athanor.cli.command.NewCommand;
 import dev.athanor.cli.command.OpsCommand;
 import dev.athanor.cli.command.ProfileCommand;
 import dev.athanor.cli.command.PtxCommand;
@@ -32,6 +33,7 @@ import picocli.CommandLine.Spec;
       ServeCommand.class,
       ShowcaseCommand.class,
       OpsCommand.class,
+      NewCommand.class,
       RunCommand.class,
       VerifyCommand.class,
       BenchCommand.class,

@@ -45,6 +45,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.cli.debug")
         .layer("load")
         .definedBy("dev.athanor.cli.load")
+        .layer("project")
+        .definedBy("dev.athanor.cli.project")
         .whereLayer("program")
         .mayNotBeAccessedByAnyLayer()
         .whereLayer("command")
@@ -55,6 +57,8 @@ class ArchitectureTest {
         .mayOnlyBeAccessedByLayers("command")
         .whereLayer("report")
         .mayOnlyBeAccessedByLayers("command", "program")
+        .whereLayer("project")
+        .mayOnlyBeAccessedByLayers("command")
         .whereLayer("load")
         .mayOnlyBeAccessedByLayers("report", "command")
         .check(CLASSES);
@@ -82,7 +86,7 @@ class ArchitectureTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"command", "argument", "report", "debug", "load"})
+  @ValueSource(strings = {"command", "argument", "report", "debug", "load", "project"})
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
     for (JavaClass type : CLASSES.that(resideInAPackage("dev.athanor.cli." + name))) {

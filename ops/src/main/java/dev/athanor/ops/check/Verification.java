@@ -79,6 +79,31 @@ public final class Verification {
     }
   }
 
+  /**
+   * Makes all checks of some ops, for their unit tests.
+   *
+   * @return a sentence for each failure; empty if there are checks and all succeed
+   */
+  public static List<String> failures(Device device, Collection<? extends Op> ops) {
+    var verification = new Verification(device, ops, false, 1, OptionalInt.empty());
+    var failures = new ArrayList<String>();
+    int done =
+        verification.run(check ->
+            check
+                .failure()
+                .ifPresent(failure ->
+                    failures.add(
+                        "%s, case %d %s: %s"
+                            .formatted(
+                                check.op(), check.number(), check.inputs(), failure.sentence()))));
+    if (done == 0) {
+      failures.add(
+          "no case was checked: "
+              + verification.skipped.stream().map(Skipped::reason).distinct().toList());
+    }
+    return failures;
+  }
+
   private void plan(Op op, int number, Op.Case problem) {
     var types = HostTensor.types(problem.inputs());
     try {

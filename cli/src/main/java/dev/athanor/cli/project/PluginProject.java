@@ -1,0 +1,118 @@
+package dev.athanor.cli.project;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The Maven project of a plugin with one op, whose kernel doubles a vector.
+ *
+ * @param opName in lower case with hyphens
+ * @param packageName of the classes; also the project's group
+ * @param version of Athanor
+ * @param repository folder with Athanor's artifacts in Maven's layout; empty if they are installed
+ *     in the local repository
+ */
+public record PluginProject(
+    String opName, String packageName, String version, Optional<Path> repository) {
+
+  private static final String JUNIT = "6.0.3";
+  private static final String SERVICE =
+      "src/main/resources/META-INF/services/dev.athanor.ops.OpProvider";
+
+  /** Returns the name of the class with the kernel, such as {@code MyOpPlugin}. */
+  public String className() {
+    return Stream.of(opName.split("-", -1))
+        .map(word -> word.substring(0, 1).toUpperCase(Locale.ROOT) + word.substring(1))
+        .collect(Collectors.joining("", "", "Plugin"));
+  }
+
+  /**
+   * Writes the project.
+   *
+   * @param folder that exists and is empty
+   * @return the files, relative to the folder
+   */
+  public List<Path> write(Path folder) throws IOException {
+    var written = new ArrayList<Path>();
+    for (var file : files().entrySet()) {
+      var target = folder.resolve(file.getKey());
+      Files.createDirectories(Objects.requireNonNull(target.getParent()));
+      Files.writeString(target, file.getValue());
+      written.add(Path.of(file.getKey()));
+    }
+    return written;
+  }
+
+  private Map<String, String> files() {
+    var files = new LinkedHashMap<String, String>();
+    var path = packageName.replace('.', '/');
+    files.put("pom.xml", filled("pom.xml"));
+    files.put("src/main/java/%s/%s.java".formatted(path, className()), filled("Plugin.java"));
+    files.put(SERVICE, packageName + "." + className() + "\n");
+    files.put(
+        "src/test/java/%s/%sTest.java".formatted(path, className()), filled("PluginTest.java"));
+    files.put("README.md", filled("README.md"));
+    files.put(".gitignore", "target/\n");
+    return files;
+  }
+
+  private String filled(String template) {
+    var values =
+        Map.of(
+            "name", opName,
+            "package", packageName,
+            "path", packageName.replace('.', '/'),
+            "class", className(),
+            "version", version,
+            "junit", JUNIT,
+            "repositories", repository.map(PluginProject::repositories).orElse(""),
+            "artifacts",
+                repository.isPresent()
+                    ? "`pom.xml` names the repository of the bundle with Athanor's jars."
+                    : "Install Athanor's jars once from its checkout, with `./mvnw -DskipTests install`;\n"
+                        + "`athanor` is the script in the checkout.",
+            "athanor",
+                repository
+                    .map(folder -> folder.resolveSibling("bin").resolve("athanor").toString())
+                    .orElse("athanor"));
+    var text = read(template + ".template");
+    for (var value : values.entrySet()) {
+      text = text.replace("{{" + value.getKey() + "}}", value.getValue());
+    }
+    return text;
+  }
+
+  private static String repositories(Path repository) {
+    return """
+
+      <repositories>
+        <repository>
+          <id>athanor</id>
+          <url>%s</url>
+        </repository>
+      </repositories>
+    """
+        .formatted(repository.toUri().toString().replaceFirst("/$", ""));
+  }
+
+  private static String read(String template) {
+    try (var in = PluginProject.class.getResourceAsStream(template)) {
+      return new String(
+          Objects.requireNonNull(in, template).readAllBytes(), StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** Skeletons of projects. */
+@NullMarked
+package dev.athanor.cli.project;
+
+import org.jspecify.annotations.NullMarked;
