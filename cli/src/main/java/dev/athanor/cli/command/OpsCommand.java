@@ -82,7 +82,7 @@ public final class OpsCommand implements Callable<Integer> {
 
   private static void describe(PrintWriter out, OpDescription op) {
     out.printf("%s: %s%n%n    %s%n", op.name(), op.summary(), op.formula());
-    out.printf("    %s floating-point operations%n", op.flops());
+    out.printf("    floating-point operations: %s%n", op.flops());
     var inputs = new Table("input", "shape", "dtypes", "meaning");
     for (var input : op.inputs()) {
       inputs.add(

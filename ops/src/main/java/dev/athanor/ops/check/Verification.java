@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /**
  * Every case of some ops, computed by every kernel variant that a device has for it and compared
@@ -26,6 +27,9 @@ import java.util.function.Consumer;
  * its own, so that choosing other ops changes nothing for the rest.
  */
 public final class Verification {
+
+  /** Failures that {@link #require} lists. */
+  private static final int LISTED = 3;
 
   private final Device device;
   private final KernelCache kernels;
@@ -82,9 +86,10 @@ public final class Verification {
   /**
    * Makes all checks of some ops, for their unit tests.
    *
-   * @return a sentence for each failure; empty if there are checks and all succeed
+   * @throws AssertionError if a check fails, or none can be made; the message has a line for each of
+   *     the first failures
    */
-  public static List<String> failures(Device device, Collection<? extends Op> ops) {
+  public static void require(Device device, Collection<? extends Op> ops) {
     var verification = new Verification(device, ops, false, 1, OptionalInt.empty());
     var failures = new ArrayList<String>();
     int done =
@@ -97,11 +102,18 @@ public final class Verification {
                             .formatted(
                                 check.op(), check.number(), check.inputs(), failure.sentence()))));
     if (done == 0) {
-      failures.add(
-          "no case was checked: "
+      throw new AssertionError(
+          "no case can be checked: "
               + verification.skipped.stream().map(Skipped::reason).distinct().toList());
     }
-    return failures;
+    if (!failures.isEmpty()) {
+      throw new AssertionError(
+          failures.stream()
+              .limit(LISTED)
+              .collect(
+                  Collectors.joining(
+                      "\n", "%d of %d checks failed:\n".formatted(failures.size(), done), "")));
+    }
   }
 
   private void plan(Op op, int number, Op.Case problem) {

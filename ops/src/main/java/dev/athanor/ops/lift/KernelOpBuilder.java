@@ -31,7 +31,7 @@ public final class KernelOpBuilder {
   private final Map<String, InputDrawing> drawings = new HashMap<>();
   private String summary = "";
   private String formula = "";
-  private String flopsText = "an unstated number of";
+  private String flopsText = "not stated";
   private ToDoubleFunction<Sizes> flops = _ -> 0;
   private List<String> grid = List.of();
   private Optional<Dim3> block = Optional.empty();

@@ -102,11 +102,23 @@ class KernelOpTest {
             .tolerance(Tolerance.exact())
             .reference((_, inputs) -> Map.of("y", inputs.get("x")))
             .op();
-    var checks = new ArrayList<Check>();
     try (var device = new EmulatedDevice()) {
-      new Verification(device, List.of(wrong), true, 1, OptionalInt.empty()).run(checks::add);
+      Verification.require(device, List.of(affine().op()));
+      assertThatThrownBy(() -> Verification.require(device, List.of(wrong)))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageStartingWith("8 of 8 checks failed:\naffine, case 1 {")
+          .message()
+          .hasLineCount(4);
     }
-    assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isPresent());
+  }
+
+  /** Nothing to check is no success. */
+  @Test
+  void verificationNeedsCases() {
+    try (var device = new EmulatedDevice()) {
+      assertThatThrownBy(() -> Verification.require(device, List.of()))
+          .hasMessage("no case can be checked: []");
+    }
   }
 
   @Test
