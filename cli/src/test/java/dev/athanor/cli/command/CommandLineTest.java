@@ -52,6 +52,7 @@ class CommandLineTest {
         "api-key",
         "api-key create",
         "ops",
+        "new",
         "ptx",
         "profile",
         "emulate",
@@ -81,6 +82,9 @@ class CommandLineTest {
           api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores
           api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
           api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: no line can be added to it
+          serve --plugins /no/such | athanor serve: --plugins: there is no folder /no/such
+          ops --plugins /no/such | athanor ops: --plugins: there is no folder /no/such
+          verify --plugins /no/such | athanor verify: --plugins: there is no folder /no/such
           ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096

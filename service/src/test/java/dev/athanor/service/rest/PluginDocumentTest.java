@@ -21,7 +21,7 @@ class PluginDocumentTest {
   private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 
   /** Snippets of the document, of which each section with a kernel has one at least. */
-  private static final int SNIPPETS = 6;
+  private static final int SNIPPETS = 9;
 
   @Test
   void snippetsAreCodeOfTheExamples() throws IOException {
@@ -47,7 +47,7 @@ class PluginDocumentTest {
 
   /** The table of a spine has each of its public classes once, and no other. */
   @ParameterizedTest
-  @ValueSource(strings = {"row", "tile"})
+  @ValueSource(strings = {"row", "tile", "lift"})
   void tablesListThePublicClassesOfASpine(String spine) throws IOException {
     var document = Files.readString(DOCUMENT);
     var heading = "| class of `" + spine + "` | purpose |\n| --- | --- |\n";

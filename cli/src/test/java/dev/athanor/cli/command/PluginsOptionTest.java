@@ -1,0 +1,52 @@
+package dev.athanor.cli.command;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.cli.Athanor;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Commands refuse plugins that cannot be used with one sentence, and status 2. */
+class PluginsOptionTest {
+  private static final String SERVICE = "META-INF/services/dev.athanor.ops.OpProvider";
+
+  @TempDir private Path folder;
+
+  private String sentence() throws IOException {
+    try (var jar = new JarOutputStream(Files.newOutputStream(folder.resolve("broken.jar")))) {
+      jar.putNextEntry(new JarEntry(SERVICE));
+      jar.write("com.example.Nobody".getBytes(StandardCharsets.UTF_8));
+    }
+    return "plugins in %s: dev.athanor.ops.OpProvider: Provider com.example.Nobody not found; check the file %s%n"
+        .formatted(folder, SERVICE);
+  }
+
+  private static Run athanor(String... arguments) {
+    return Run.of(Athanor.commandLine(), arguments);
+  }
+
+  @Test
+  void opsRefusesABrokenJar() throws IOException {
+    var sentence = sentence();
+    var run = athanor("ops", "--plugins", folder.toString());
+    assertThat(run.status()).isEqualTo(2);
+    assertThat(run.err()).isEqualTo("athanor ops: --plugins: " + sentence);
+  }
+
+  @Test
+  void serveRefusesABrokenJar() throws IOException {
+    var sentence = sentence();
+    var run =
+        athanor(
+            "serve", "--plugins", folder.toString(), "--port", "0", "--grpc-port", "0", "--device",
+            "emulator");
+    assertThat(run.status()).isEqualTo(2);
+    assertThat(run.err()).isEqualTo("athanor serve: " + sentence);
+  }
+}
