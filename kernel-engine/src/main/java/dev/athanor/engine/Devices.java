@@ -71,9 +71,7 @@ public final class Devices {
           "\"%s\" is not an emulator, and only an emulator's target and sanitizer can be chosen; use \"emulator\""
               .formatted(wanted));
     }
-    return new Opened(
-        new EmulatedDevice(number(one), options),
-        "the emulator was requested");
+    return new Opened(new EmulatedDevice(number(one), options), "the emulator was requested");
   }
 
   /**

@@ -29,8 +29,7 @@ import picocli.CommandLine.Spec;
     versionProvider = Build.Provider.class)
 public final class NewCommand implements Callable<Integer> {
   private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*");
-  private static final Pattern PACKAGE =
-      Pattern.compile("[a-z_][a-z0-9_]*(\\.[a-z_][a-z0-9_]*)*");
+  private static final Pattern PACKAGE = Pattern.compile("[a-z_][a-z0-9_]*(\\.[a-z_][a-z0-9_]*)*");
   private static final int LONGEST_NAME = 64;
 
   @Spec
@@ -70,7 +69,8 @@ public final class NewCommand implements Callable<Integer> {
           "--dir %s: the folder cannot be created or written; name another one".formatted(target));
     }
     out.println();
-    out.println("Build and test it in this folder with `mvn verify`; README.md says how to serve it.");
+    out.println(
+        "Build and test it in this folder with `mvn verify`; README.md says how to serve it.");
     out.flush();
     return CommandLine.ExitCode.OK;
   }

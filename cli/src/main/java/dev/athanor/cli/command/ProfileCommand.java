@@ -10,7 +10,6 @@ import dev.athanor.cli.report.ResultFile;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.List;

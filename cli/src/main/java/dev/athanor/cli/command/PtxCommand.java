@@ -23,7 +23,6 @@ import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.check.Violation;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;

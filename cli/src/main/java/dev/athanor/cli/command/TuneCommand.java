@@ -9,7 +9,6 @@ import dev.athanor.cli.report.ResultFile;
 import dev.athanor.cli.report.Table;
 import dev.athanor.cli.report.Units;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.bench.Samples;
 import dev.athanor.ops.tune.Tuner;

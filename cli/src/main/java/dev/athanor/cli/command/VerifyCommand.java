@@ -241,8 +241,7 @@ public final class VerifyCommand implements Callable<Integer> {
     return new LinkedHashSet<>(names)
         .stream()
             .map(name ->
-                all.find(name)
-                    .orElseThrow(() -> misuse("--op: " + OpArguments.unknown(all, name))))
+                all.find(name).orElseThrow(() -> misuse("--op: " + OpArguments.unknown(all, name))))
             .toList();
   }
 

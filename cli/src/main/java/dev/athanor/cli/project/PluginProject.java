@@ -71,22 +71,29 @@ public record PluginProject(
   private String filled(String template) {
     var values =
         Map.of(
-            "name", opName,
-            "package", packageName,
-            "path", packageName.replace('.', '/'),
-            "class", className(),
-            "version", version,
-            "junit", JUNIT,
-            "repositories", repository.map(PluginProject::repositories).orElse(""),
+            "name",
+            opName,
+            "package",
+            packageName,
+            "path",
+            packageName.replace('.', '/'),
+            "class",
+            className(),
+            "version",
+            version,
+            "junit",
+            JUNIT,
+            "repositories",
+            repository.map(PluginProject::repositories).orElse(""),
             "artifacts",
-                repository.isPresent()
-                    ? "`pom.xml` names the repository of the bundle with Athanor's jars."
-                    : "Install Athanor's jars once from its checkout, with `./mvnw -DskipTests install`;\n"
-                        + "`athanor` is the script in the checkout.",
+            repository.isPresent()
+                ? "`pom.xml` names the repository of the bundle with Athanor's jars."
+                : "Install Athanor's jars once from its checkout, with `./mvnw -DskipTests install`;\n"
+                    + "`athanor` is the script in the checkout.",
             "athanor",
-                repository
-                    .map(folder -> folder.resolveSibling("bin").resolve("athanor").toString())
-                    .orElse("athanor"));
+            repository
+                .map(folder -> folder.resolveSibling("bin").resolve("athanor").toString())
+                .orElse("athanor"));
     var text = read(template + ".template");
     for (var value : values.entrySet()) {
       text = text.replace("{{" + value.getKey() + "}}", value.getValue());

@@ -68,8 +68,16 @@ class NewCommandTest {
     pack(classes, project.resolve("src/main/resources"), folder.resolve("my-op-1.0.jar"));
     var verified =
         athanor(
-            "verify", "--plugins", folder.toString(), "--op", "my-op", "--device", "emulator",
-            "--sanitize", "--target", "sm_89");
+            "verify",
+            "--plugins",
+            folder.toString(),
+            "--op",
+            "my-op",
+            "--device",
+            "emulator",
+            "--sanitize",
+            "--target",
+            "sm_89");
     assertThat(verified.status()).as(verified.err()).isZero();
     assertThat(verified.out()).contains("my-op");
     assertThat(athanor("ops", "my-op", "--plugins", folder.toString()).out())
@@ -93,8 +101,14 @@ class NewCommandTest {
               tree.filter(file -> file.toString().endsWith(".java")).toList());
       var options =
           List.of(
-              "-d", target.toString(), "-g", "-proc:none", "-Xlint:all,-classfile,-path",
-              "-Werror", "-cp", path);
+              "-d",
+              target.toString(),
+              "-g",
+              "-proc:none",
+              "-Xlint:all,-classfile,-path",
+              "-Werror",
+              "-cp",
+              path);
       assertThat(compiler.getTask(errors, files, null, options, null, units).call())
           .as(errors.toString())
           .isTrue();
@@ -116,8 +130,7 @@ class NewCommandTest {
           .execute(
               LauncherDiscoveryRequestBuilder.request()
                   .selectors(selectClass(loader.loadClass(name)))
-                  .configurationParameter(
-                      GpuTest.SARIF, folder.resolve("athanor.sarif").toString())
+                  .configurationParameter(GpuTest.SARIF, folder.resolve("athanor.sarif").toString())
                   .build(),
               results);
     } finally {
@@ -212,8 +225,9 @@ class NewCommandTest {
         .doesNotContain("{{")
         .doesNotContain("<repositories>");
     var junit = Test.class.getProtectionDomain().getCodeSource().getLocation().getPath();
-    var ofJunit = pom.replaceFirst(
-        "(?s).*<artifactId>junit-jupiter</artifactId>\\s*<version>(.*?)</version>.*", "$1");
+    var ofJunit =
+        pom.replaceFirst(
+            "(?s).*<artifactId>junit-jupiter</artifactId>\\s*<version>(.*?)</version>.*", "$1");
     assertThat(junit).endsWith("-" + ofJunit + ".jar");
   }
 }

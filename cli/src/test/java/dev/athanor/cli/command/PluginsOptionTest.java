@@ -44,7 +44,14 @@ class PluginsOptionTest {
     var sentence = sentence();
     var run =
         athanor(
-            "serve", "--plugins", folder.toString(), "--port", "0", "--grpc-port", "0", "--device",
+            "serve",
+            "--plugins",
+            folder.toString(),
+            "--port",
+            "0",
+            "--grpc-port",
+            "0",
+            "--device",
             "emulator");
     assertThat(run.status()).isEqualTo(2);
     assertThat(run.err()).isEqualTo("athanor serve: " + sentence);

@@ -86,8 +86,8 @@ public final class Verification {
   /**
    * Makes all checks of some ops, for their unit tests.
    *
-   * @throws AssertionError if a check fails, or none can be made; the message has a line for each of
-   *     the first failures
+   * @throws AssertionError if a check fails, or none can be made; the message has a line for each
+   *     of the first failures
    */
   public static void require(Device device, Collection<? extends Op> ops) {
     var verification = new Verification(device, ops, false, 1, OptionalInt.empty());

@@ -7,7 +7,6 @@ import dev.athanor.engine.lift.KernelParameter;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.DType;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -75,7 +74,9 @@ final class DefinitionChecks {
                 definition.outputs().stream().map(KernelArgument.Tensor::name),
                 definition.attributes().stream().map(each -> each.name()),
                 definition.sizes().keySet().stream(),
-                definition.inputs().stream().flatMap(each -> each.shape().names().stream()).distinct())
+                definition.inputs().stream()
+                    .flatMap(each -> each.shape().names().stream())
+                    .distinct())
             .flatMap(each -> each);
     names.forEach(name -> {
       check(
@@ -181,8 +182,7 @@ final class DefinitionChecks {
         argument instanceof KernelArgument.Tensor tensor
             ? "%s of %s".formatted(argument.text(), tensor.dtype(dtype).text())
             : argument.text();
-    check(
-        !types.isEmpty(), "%s is stored in blocks, which kernels in Java cannot read", what);
+    check(!types.isEmpty(), "%s is stored in blocks, which kernels in Java cannot read", what);
     check(
         types.contains(parameter.type()),
         "the parameter %s of %s is %s, and %s needs %s",

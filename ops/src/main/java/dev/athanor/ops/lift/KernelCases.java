@@ -58,9 +58,7 @@ final class KernelCases {
   }
 
   private List<ProblemText> given() {
-    return definition.cases().stream()
-        .map(text -> ProblemText.parse(definition, text))
-        .toList();
+    return definition.cases().stream().map(text -> ProblemText.parse(definition, text)).toList();
   }
 
   /** Chooses sizes that the op takes: first extents of 1, then awkward ones. */

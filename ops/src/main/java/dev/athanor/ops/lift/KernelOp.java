@@ -160,9 +160,8 @@ public final class KernelOp implements Op {
   }
 
   private int sharedBytes(Call call) {
-    long bytes =
-        definition.sharedBytes().map(each -> each.applyAsLong(call.sizes)).orElse(0L);
-    return (int) Math.clamp(bytes, 0, Integer.MAX_VALUE);
+    long bytes = definition.sharedBytes().map(each -> each.applyAsLong(call.sizes)).orElse(0L);
+    return Math.clamp(bytes, 0, Integer.MAX_VALUE);
   }
 
   /** Returns the arguments of the method, then the lengths of arrays and bytes of segments. */

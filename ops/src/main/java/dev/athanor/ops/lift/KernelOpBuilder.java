@@ -231,8 +231,18 @@ public final class KernelOpBuilder {
               flopsText);
       var definition =
           new KernelDefinition(
-              texts, kernels, arguments, sizes, grid, block, sharedBytes, flops, reference,
-              drawings, cases, tolerance);
+              texts,
+              kernels,
+              arguments,
+              sizes,
+              grid,
+              block,
+              sharedBytes,
+              flops,
+              reference,
+              drawings,
+              cases,
+              tolerance);
       new DefinitionChecks(definition).run();
       return new KernelOp(definition);
     } catch (IllegalArgumentException e) {

@@ -54,8 +54,7 @@ record ProblemText(Map<String, List<Long>> extents, Map<String, String> attribut
     try {
       Attributes.of(definition.description(), attributes);
     } catch (OpException e) {
-      throw new IllegalArgumentException(
-          "the case \"%s\": %s".formatted(text, e.getMessage()), e);
+      throw new IllegalArgumentException("the case \"%s\": %s".formatted(text, e.getMessage()), e);
     }
     return new ProblemText(extents, attributes);
   }

@@ -38,8 +38,7 @@ final class ShapeBinding {
 
   void bindLeading(String input, ShapePattern pattern, Shape shape, Shape outer) {
     boolean isNew = !values.containsKey(ShapePattern.LEADING);
-    check(
-        isNew || leading.equals(outer), ShapePattern.LEADING, new Origin(input, pattern, shape));
+    check(isNew || leading.equals(outer), ShapePattern.LEADING, new Origin(input, pattern, shape));
     if (isNew) {
       leading = outer;
       values.put(ShapePattern.LEADING, elements(input, shape, outer));

@@ -126,8 +126,7 @@ class KernelDefinitionTest {
 
   @ParameterizedTest
   @MethodSource("wrong")
-  void aWrongDescriptionIsRefused(
-      String message, KernelOpBuilder builder) {
+  void aWrongDescriptionIsRefused(String message, KernelOpBuilder builder) {
     assertThatThrownBy(builder::op)
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(message);

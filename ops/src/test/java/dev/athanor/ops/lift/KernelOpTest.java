@@ -125,9 +125,7 @@ class KernelOpTest {
   void flagsAndChoicesTakeAllValuesInCases() {
     var cases = select().cases(new SplittableRandom(1), false);
     assertThat(cases).extracting(each -> each.attributes().flag("negate")).contains(true, false);
-    assertThat(cases)
-        .extracting(each -> each.attributes().choice("mode"))
-        .contains("keep", "fill");
+    assertThat(cases).extracting(each -> each.attributes().choice("mode")).contains("keep", "fill");
   }
 
   @Test
@@ -179,19 +177,14 @@ class KernelOpTest {
 
   @Test
   void dtypesThatDoNotMatchAreRefused() {
-    assertThatThrownBy(
-            () -> plan(affine().op(), Map.of(), TensorType.of(DType.F16, 2, 4), 4))
+    assertThatThrownBy(() -> plan(affine().op(), Map.of(), TensorType.of(DType.F16, 2, 4), 4))
         .isInstanceOf(OpException.UnsupportedDType.class)
         .hasMessage("x is f16 but weight is f32; they must be the same");
   }
 
   @Test
   void sizesOfOutputsAndGridsMustBePositive() {
-    var op =
-        affine()
-            .define("blocks", sizes -> sizes.size("C") / 128)
-            .grid("blocks")
-            .op();
+    var op = affine().define("blocks", sizes -> sizes.size("C") / 128).grid("blocks").op();
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 4), 4))
         .isInstanceOf(OpException.ShapeMismatch.class)
         .hasMessageMatching(
@@ -205,15 +198,13 @@ class KernelOpTest {
         .isInstanceOf(OpException.InvalidAttribute.class)
         .hasMessage("attribute \"shift\" must be a number of f32, got 1.0E300");
     var op = select();
-    assertThatThrownBy(
-            () ->
-                op.plan(
-                    Map.of("x", TensorType.of(DType.I64, 4)),
-                    Attributes.of(op.description(), Map.of("small", 1L << 40)),
-                    DEVICE))
+    assertThatThrownBy(() ->
+            op.plan(
+                Map.of("x", TensorType.of(DType.I64, 4)),
+                Attributes.of(op.description(), Map.of("small", 1L << 40)),
+                DEVICE))
         .isInstanceOf(OpException.InvalidAttribute.class)
-        .hasMessage(
-            "attribute \"small\" must be from -2^31 to 2^31 - 1, got 1099511627776");
+        .hasMessage("attribute \"small\" must be from -2^31 to 2^31 - 1, got 1099511627776");
   }
 
   @Test
