@@ -16,6 +16,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.lift.KernelOp;
+import dev.athanor.ops.lift.ReferenceInputs;
 import dev.athanor.ops.lift.Sizes;
 import java.util.Arrays;
 import java.util.Map;
@@ -73,7 +74,7 @@ public final class MaxPool {
         .op();
   }
 
-  private static Map<String, double[]> reference(Sizes sizes, Map<String, double[]> inputs) {
+  private static Map<String, double[]> reference(Sizes sizes, ReferenceInputs inputs) {
     var x = inputs.get("x");
     int window = (int) sizes.attributes().integer("window");
     int columns = (int) sizes.size("C");

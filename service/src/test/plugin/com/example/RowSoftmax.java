@@ -13,6 +13,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.lift.KernelOp;
+import dev.athanor.ops.lift.ReferenceInputs;
 import dev.athanor.ops.lift.Sizes;
 import java.util.Map;
 
@@ -74,7 +75,7 @@ public final class RowSoftmax {
         .op();
   }
 
-  private static Map<String, double[]> reference(Sizes sizes, Map<String, double[]> inputs) {
+  private static Map<String, double[]> reference(Sizes sizes, ReferenceInputs inputs) {
     var x = inputs.get("x");
     int columns = (int) sizes.size("C");
     double scale = sizes.attributes().number("scale");

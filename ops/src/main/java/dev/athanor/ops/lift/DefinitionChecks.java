@@ -43,9 +43,8 @@ final class DefinitionChecks {
     for (var input : definition.drawings().keySet()) {
       check(
           definition.inputs().stream().anyMatch(each -> each.name().equals(input)),
-          "draw(…) names the input \"%s\"; inputs are %s",
-          input,
-          names(definition.inputs()));
+          "draw(…) names the input \"%s\"; inputs are %s"
+              .formatted(input, names(definition.inputs())));
     }
     definition.cases().forEach(each -> ProblemText.parse(definition, each));
     check(
@@ -54,9 +53,9 @@ final class DefinitionChecks {
         "an attribute is required, so cases cannot be chosen; call cases(…)");
   }
 
-  private static void check(boolean condition, String sentence, Object... parts) {
+  private static void check(boolean condition, String sentence) {
     if (!condition) {
-      throw new IllegalArgumentException(sentence.formatted(parts));
+      throw new IllegalArgumentException(sentence);
     }
   }
 
@@ -81,12 +80,12 @@ final class DefinitionChecks {
     names.forEach(name -> {
       check(
           name.equals(ShapePattern.LEADING) || ShapePattern.NAME.matcher(name).matches(),
-          "the name \"%s\" is invalid; use letters, digits and _, with a letter first",
-          name);
+          "the name \"%s\" is invalid; use letters, digits and _, with a letter first"
+              .formatted(name));
       check(
           seen.add(name),
-          "the name \"%s\" is used twice; inputs, outputs, attributes and sizes need different names",
-          name);
+          "the name \"%s\" is used twice; inputs, outputs, attributes and sizes need different names"
+              .formatted(name));
     });
   }
 
@@ -102,13 +101,14 @@ final class DefinitionChecks {
       for (var size : output.shape().names()) {
         check(
             known.contains(size),
-            "the shape %s of %s has %s, which is in the shape of no input; %s",
-            output.shape().text(),
-            output.text(),
-            size,
-            size.equals(ShapePattern.LEADING)
-                ? "use names"
-                : "define it with define(\"%s\", …)".formatted(size));
+            "the shape %s of %s has %s, which is in the shape of no input; %s"
+                .formatted(
+                    output.shape().text(),
+                    output.text(),
+                    size,
+                    size.equals(ShapePattern.LEADING)
+                        ? "use names"
+                        : "define it with define(\"%s\", …)".formatted(size)));
       }
     }
     var used =
@@ -120,22 +120,20 @@ final class DefinitionChecks {
     used.forEach(size ->
         check(
             known.contains(size),
-            "there is no size \"%s\"; sizes are %s, others need define(\"%s\", …)",
-            size,
-            known.isEmpty() ? "none" : String.join(", ", known),
-            size));
+            "there is no size \"%s\"; sizes are %s, others need define(\"%s\", …)"
+                .formatted(size, known.isEmpty() ? "none" : String.join(", ", known), size)));
     check(
         definition.grid().size() <= MOST_DIMENSIONS,
-        "the grid has %d dimensions; give one to three sizes, for x, y and z",
-        definition.grid().size());
+        "the grid has %d dimensions; give one to three sizes, for x, y and z"
+            .formatted(definition.grid().size()));
   }
 
   private void checkAttributes() {
     for (var attribute : definition.attributes()) {
       check(
           attribute.required() || !attribute.defaultValue().isEmpty(),
-          "the attribute \"%s\" has no default, and a kernel needs a value; give a default or use asRequired()",
-          attribute.name());
+          "the attribute \"%s\" has no default, and a kernel needs a value; give a default or use asRequired()"
+              .formatted(attribute.name()));
     }
   }
 
@@ -146,9 +144,10 @@ final class DefinitionChecks {
     boolean isInputGeneric = definition.inputs().stream().anyMatch(each -> each.own().isEmpty());
     check(
         definition.kernels().size() == 1 || isInputGeneric,
-        "there are kernels for %s, but %s; describe an input without a dtype",
-        definition.kernels().keySet().stream().map(DType::text).collect(joining(", ")),
-        isGeneric ? "no input selects one" : "all tensors have dtypes of their own");
+        "there are kernels for %s, but %s; describe an input without a dtype"
+            .formatted(
+                definition.kernels().keySet().stream().map(DType::text).collect(joining(", ")),
+                isGeneric ? "no input selects one" : "all tensors have dtypes of their own"));
   }
 
   private void checkKernel(DType dtype, JavaKernel kernel) {
@@ -161,14 +160,15 @@ final class DefinitionChecks {
     var arguments = definition.arguments();
     check(
         parameters.size() == arguments.size(),
-        "%s has %d parameters (%s), and the description has %d (%s); describe each parameter, in order",
-        kernel.method().getName(),
-        parameters.size(),
-        parameters.stream()
-            .map(each -> each.type().getSimpleName() + " " + each.name())
-            .collect(joining(", ")),
-        arguments.size(),
-        arguments.stream().map(KernelArgument::text).collect(joining(", ")));
+        "%s has %d parameters (%s), and the description has %d (%s); describe each parameter, in order"
+            .formatted(
+                kernel.method().getName(),
+                parameters.size(),
+                parameters.stream()
+                    .map(each -> each.type().getSimpleName() + " " + each.name())
+                    .collect(joining(", ")),
+                arguments.size(),
+                arguments.stream().map(KernelArgument::text).collect(joining(", "))));
     for (int i = 0; i < arguments.size(); i++) {
       checkParameter(dtype, kernel, parameters.get(i), arguments.get(i));
     }
@@ -182,28 +182,27 @@ final class DefinitionChecks {
         argument instanceof KernelArgument.Tensor tensor
             ? "%s of %s".formatted(argument.text(), tensor.dtype(dtype).text())
             : argument.text();
-    check(!types.isEmpty(), "%s is stored in blocks, which kernels in Java cannot read", what);
+    check(
+        !types.isEmpty(),
+        "%s is stored in blocks, which kernels in Java cannot read".formatted(what));
     check(
         types.contains(parameter.type()),
-        "the parameter %s of %s is %s, and %s needs %s",
-        parameter.name(),
-        kernel.method().getName(),
-        parameter.type().getSimpleName(),
-        what,
-        types.stream().map(Class::getSimpleName).collect(joining(" or ")));
+        "the parameter %s of %s is %s, and %s needs %s"
+            .formatted(
+                parameter.name(),
+                kernel.method().getName(),
+                parameter.type().getSimpleName(),
+                what,
+                types.stream().map(Class::getSimpleName).collect(joining(" or "))));
     if (argument instanceof KernelArgument.Tensor tensor) {
       check(
           tensor.isOutput() || !parameter.isWritten(),
-          "%s writes its parameter %s, which is %s; describe it as an output, or write to another array",
-          kernel.method().getName(),
-          parameter.name(),
-          what);
+          "%s writes its parameter %s, which is %s; describe it as an output, or write to another array"
+              .formatted(kernel.method().getName(), parameter.name(), what));
       check(
           !tensor.isOutput() || parameter.isWritten(),
-          "%s never writes its parameter %s, which is %s; describe it as an input, or check the order",
-          kernel.method().getName(),
-          parameter.name(),
-          what);
+          "%s never writes its parameter %s, which is %s; describe it as an input, or check the order"
+              .formatted(kernel.method().getName(), parameter.name(), what));
     }
   }
 
@@ -212,23 +211,24 @@ final class DefinitionChecks {
     var declared = kernel.blockSize();
     check(
         declared.isPresent() || definition.block().isPresent(),
-        "%s declares no blockSize; write @GpuKernel(blockSize = 128), or call block(…)",
-        method);
+        "%s declares no blockSize; write @GpuKernel(blockSize = 128), or call block(…)"
+            .formatted(method));
     check(
         declared.isEmpty() || definition.block().isEmpty() || declared.equals(definition.block()),
-        "%s declares blocks of %s threads, and block(…) says %s; remove one",
-        method,
-        declared.map(Object::toString).orElse(""),
-        definition.block().map(Object::toString).orElse(""));
+        "%s declares blocks of %s threads, and block(…) says %s; remove one"
+            .formatted(
+                method,
+                declared.map(Object::toString).orElse(""),
+                definition.block().map(Object::toString).orElse("")));
     boolean isDynamic =
         new KernelVariant(kernel)
             .build().shared().stream()
                 .anyMatch(array -> array.bytes() == Kernel.SharedArray.DYNAMIC);
     check(
         isDynamic == definition.sharedBytes().isPresent(),
-        isDynamic
-            ? "%s has a dynamic shared array; give its size with sharedBytes(…)"
-            : "%s has no dynamic shared array; remove sharedBytes(…)",
-        method);
+        (isDynamic
+                ? "%s has a dynamic shared array; give its size with sharedBytes(…)"
+                : "%s has no dynamic shared array; remove sharedBytes(…)")
+            .formatted(method));
   }
 }

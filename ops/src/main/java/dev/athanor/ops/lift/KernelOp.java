@@ -195,8 +195,11 @@ public final class KernelOp implements Op {
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     var sizes = call(HostTensor.types(inputs), attributes).sizes;
     var elements = new LinkedHashMap<String, double[]>();
-    inputs.forEach((name, tensor) -> elements.put(name, tensor.toDoubles()));
-    return definition.reference().compute(sizes, elements);
+    definition
+        .inputs()
+        .forEach(each ->
+            elements.put(each.name(), Objects.requireNonNull(inputs.get(each.name())).toDoubles()));
+    return definition.reference().compute(sizes, new ReferenceInputs(elements));
   }
 
   @Override

@@ -10,8 +10,7 @@ public interface KernelReference {
    * Computes the outputs.
    *
    * @param sizes of the call, and its attributes
-   * @param inputs the elements of each input, row-major
    * @return the elements of each output, row-major
    */
-  Map<String, double[]> compute(Sizes sizes, Map<String, double[]> inputs);
+  Map<String, double[]> compute(Sizes sizes, ReferenceInputs inputs);
 }

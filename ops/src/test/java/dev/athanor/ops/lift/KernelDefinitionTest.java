@@ -7,6 +7,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.lift.Kernels;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription.Attribute;
+import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -18,7 +19,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 class KernelDefinitionTest {
 
   private static KernelOpBuilder named(String name) {
-    return KernelOp.named(name).summary("Copies.").reference((_, inputs) -> inputs);
+    return KernelOp.named(name)
+        .summary("Copies.")
+        .reference((_, inputs) -> Map.of("y", inputs.get("x")));
   }
 
   private static KernelOpBuilder halves() {

@@ -167,7 +167,7 @@ class KernelOpTest {
             .output("y", "[C, C]", "a square")
             .attribute(Attribute.number("shift", 0, "added"))
             .argument("C")
-            .reference((_, inputs) -> inputs)
+            .reference((_, inputs) -> Map.of("y", inputs.get("x")))
             .op();
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 3), 3))
         .hasMessage("input \"x\" has shape [2, 3]; it must be [C, C]");
@@ -214,5 +214,20 @@ class KernelOpTest {
         .isInstanceOf(OpException.TooLarge.class)
         .hasMessage(
             "input \"x\" has shape [1073741824, 4]; kernels in Java take at most 2146435072 elements");
+  }
+
+  @Test
+  void aReferenceThatAsksForAnotherInputIsExplained() {
+    var op = affine().reference((_, inputs) -> Map.of("y", inputs.get("z"))).op();
+    var problem = op.cases(new SplittableRandom(1), true).getFirst();
+    assertThatThrownBy(() -> op.reference(problem.inputs(), problem.attributes()))
+        .hasMessage("the reference asks for the input \"z\"; inputs are x, weight");
+  }
+
+  @Test
+  void aSizeThatDoesNotExistIsExplained() {
+    var op = affine().define("blocks", sizes -> sizes.size("R")).grid("blocks").op();
+    assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 4), 4))
+        .hasMessageContaining("there is no size \"R\"; sizes are ");
   }
 }
