@@ -1,4 +1,6 @@
 import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.jar.JarFile;
 import java.util.spi.ToolProvider;
 import java.util.zip.ZipEntry;
@@ -109,6 +111,19 @@ void addRepository(Path home, String version) throws IOException {
     } else if (!module.equals("athanor")) {
       store(Path.of(source, "target", name + ".jar"), folder.resolve(name + ".jar"));
     }
+    for (Path file : list(folder)) {
+      Files.writeString(file.resolveSibling(file.getFileName() + ".sha1"), sha1(file));
+    }
+  }
+}
+
+/// The checksum that Maven compares.
+String sha1(Path file) throws IOException {
+  try {
+    MessageDigest digest = MessageDigest.getInstance("SHA-1");
+    return HexFormat.of().formatHex(digest.digest(Files.readAllBytes(file)));
+  } catch (NoSuchAlgorithmException e) {
+    throw new IllegalStateException(e);
   }
 }
 

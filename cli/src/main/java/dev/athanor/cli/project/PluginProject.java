@@ -31,6 +31,12 @@ public record PluginProject(
   private static final String SERVICE =
       "src/main/resources/META-INF/services/dev.athanor.ops.OpProvider";
 
+  private static final String OF_CHECKOUT =
+      """
+      Install Athanor's jars once from its checkout, with `./mvnw -DskipTests install`;
+      `athanor` is the script in the checkout.\
+      """;
+
   /** Returns the name of the class with the kernel, such as {@code MyOpPlugin}. */
   public String className() {
     return Stream.of(opName.split("-", -1))
@@ -86,19 +92,20 @@ public record PluginProject(
             "repositories",
             repository.map(PluginProject::repositories).orElse(""),
             "artifacts",
-            repository.isPresent()
-                ? "`pom.xml` names the repository of the bundle with Athanor's jars."
-                : "Install Athanor's jars once from its checkout, with `./mvnw -DskipTests install`;\n"
-                    + "`athanor` is the script in the checkout.",
-            "athanor",
-            repository
-                .map(folder -> folder.resolveSibling("bin").resolve("athanor").toString())
-                .orElse("athanor"));
+            repository.map(PluginProject::ofBundle).orElse(OF_CHECKOUT));
     var text = read(template + ".template");
     for (var value : values.entrySet()) {
       text = text.replace("{{" + value.getKey() + "}}", value.getValue());
     }
     return text;
+  }
+
+  private static String ofBundle(Path repository) {
+    return """
+    `pom.xml` names the repository of the bundle with Athanor's jars;
+    `athanor` is `%s`.\
+    """
+        .formatted(repository.resolveSibling("bin").resolve("athanor"));
   }
 
   private static String repositories(Path repository) {

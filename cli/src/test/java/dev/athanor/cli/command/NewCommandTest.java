@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
 import dev.athanor.cli.Athanor;
+import dev.athanor.cli.project.PluginProject;
 import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.junit.GpuTest;
 import dev.athanor.ops.Op;
@@ -21,6 +22,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
 import java.util.stream.Collectors;
@@ -208,6 +210,18 @@ class NewCommandTest {
     var project = folder.resolve(name);
     assertThat(athanor("new", name, "--dir", project.toString()).status()).isZero();
     compile(project.resolve("src/main/java"), folder.resolve("classes-of-" + name), List.of());
+  }
+
+  /** A project of the bundle finds Athanor's jars in the bundle. */
+  @Test
+  void aProjectOfTheBundleNamesItsRepository() throws IOException {
+    var repository = Path.of("/opt/the bundle/repository");
+    new PluginProject("my-op", "com.example", "0.1.0", Optional.of(repository)).write(folder);
+    assertThat(Files.readString(folder.resolve("pom.xml")))
+        .contains("<url>file:///opt/the%20bundle/repository</url>");
+    assertThat(Files.readString(folder.resolve("README.md")))
+        .contains("`athanor` is `/opt/the bundle/bin/athanor`.")
+        .doesNotContain("{{", "mvnw");
   }
 
   /** The versions in the POM are those that Athanor itself is built with. */

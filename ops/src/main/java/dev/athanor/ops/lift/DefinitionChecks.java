@@ -10,6 +10,7 @@ import dev.athanor.ops.DType;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -90,7 +91,7 @@ final class DefinitionChecks {
   }
 
   private Set<String> sizes() {
-    var known = new java.util.TreeSet<String>(definition.sizes().keySet());
+    var known = new TreeSet<String>(definition.sizes().keySet());
     definition.inputs().forEach(input -> known.addAll(input.shape().names()));
     return known;
   }
