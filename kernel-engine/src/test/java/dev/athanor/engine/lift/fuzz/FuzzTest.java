@@ -42,6 +42,7 @@ class FuzzTest {
 
   @Test
   void liftedKernelsComputeWhatPlainJavaComputes() throws ClassNotFoundException {
+    System.out.printf("FuzzTest: %d kernels, from seed %d%n", KERNELS, SEED);
     List<String> differences = new ArrayList<>();
     Set<String> known = new HashSet<>();
     for (int first = 0; first < KERNELS && differences.size() < ENOUGH; first += BATCH) {
