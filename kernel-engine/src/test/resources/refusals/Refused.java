@@ -491,6 +491,58 @@ class Refused {
     };
   }
 
+  @GpuKernel(blockSize = 64)
+  static void barrierInHalfTheBlock(int[] a) {
+    if (Gpu.threadIdxX() < 32) { // refused: the condition differs between the threads of a block, and only some of them reach a barrier; call barriers and block reductions in all threads (in barrierInHalfTheBlock)
+      a[Gpu.threadIdxX()] = 1;
+      Gpu.barrier();
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void reductionInAWarp(int[] a) {
+    boolean isFirst = Gpu.warpId() == 0; // refused: the condition differs between the threads of a block, and only some of them reach a barrier; call barriers and block reductions in all threads (in reductionInAWarp)
+    if (isFirst && a[0] > 3) {
+      a[1] = Gpu.blockSum(a[2]);
+    }
+  }
+
+  @GpuKernel(blockSize = {8, 8})
+  static void barrierAfterAReturn(int[] a) {
+    if (Gpu.threadIdxX() + Gpu.threadIdxY() == 14) { // refused: the condition differs between the threads of a block, and only some of them reach a barrier; call barriers and block reductions in all threads (in barrierAfterAReturn)
+      return;
+    }
+    Gpu.barrier();
+    a[Gpu.threadIdxX()] = 1;
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void barrierInTheWholeBlock(int[] a, int n) {
+    if (Gpu.threadIdxX() < 64 && n > 3) {
+      Gpu.barrier();
+    }
+    if (Gpu.threadIdxX() < 32) {
+      a[Gpu.threadIdxX()] = 1;
+    } else {
+      a[Gpu.threadIdxX()] = 2;
+    }
+    Gpu.barrier();
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void warpOperationInAWarp(int[] a) {
+    if (Gpu.warpId() == 0) {
+      a[Gpu.threadIdxX()] = Gpu.warpSum(a[Gpu.threadIdxX()]);
+    }
+  }
+
+  @GpuKernel
+  static void barrierInAnyBlock(int[] a) {
+    if (Gpu.threadIdxX() < 32) {
+      Gpu.barrier();
+    }
+  }
+
   @GpuKernel
   static void deepCalls(int[] a) {
     a[0] = step0(a[1]);

@@ -174,7 +174,9 @@ final class LaunchArguments implements AutoCloseable {
     return hostMemory(given).orElseThrow(() -> mismatch(parameter, given));
   }
 
-  /** Returns the memory of a segment or an array; empty for booleans, which have no fixed layout. */
+  /**
+   * Returns the memory of a segment or an array; empty for booleans, which have no fixed layout.
+   */
   private static Optional<MemorySegment> hostMemory(Object given) {
     return switch (given) {
       case MemorySegment segment -> Optional.of(segment);

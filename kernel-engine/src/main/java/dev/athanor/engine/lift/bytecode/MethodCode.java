@@ -251,7 +251,8 @@ final class MethodCode {
 
   /** Returns the number of blocks that may precede a block; the start counts as one of block 0. */
   int predecessors(int block) {
-    int before = (int) order.stream().filter(b -> blocks.get(b).contains(block)).count();
+    int before =
+        (int) order.stream().filter(b -> blocks.getOrDefault(b, List.of()).contains(block)).count();
     return before + (block == 0 ? 1 : 0);
   }
 

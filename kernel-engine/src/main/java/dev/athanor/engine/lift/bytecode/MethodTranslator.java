@@ -114,8 +114,7 @@ final class MethodTranslator {
   }
 
   /** Returns the slots that all frames have in common, with a new parameter for each number. */
-  private List<@Nullable JavaValue> merge(
-      List<Arrival> incoming, Block block, int leader) {
+  private List<@Nullable JavaValue> merge(List<Arrival> incoming, Block block, int leader) {
     var merged = new ArrayList<@Nullable JavaValue>();
     var first = incoming.getFirst().frame.slots();
     for (int slot = 0; slot < first.size(); slot++) {

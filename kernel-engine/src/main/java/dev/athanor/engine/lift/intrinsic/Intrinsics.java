@@ -178,7 +178,8 @@ public final class Intrinsics {
     integers("Integer", "32");
     integers("Long", "64");
     for (var type : Arrays.asList("Integer", "Long")) {
-      library(type, "compareUnsigned", "numberOfTrailingZeros", "rotateLeft", "rotateRight", "signum");
+      library(
+          type, "compareUnsigned", "numberOfTrailingZeros", "rotateLeft", "rotateRight", "signum");
     }
     for (var type : Arrays.asList("Short", "Byte")) {
       library(type, "toUnsignedInt", "toUnsignedLong");

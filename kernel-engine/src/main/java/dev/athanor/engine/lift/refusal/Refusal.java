@@ -89,6 +89,9 @@ public enum Refusal {
   MIXED_TYPES(
       "%s has values of different types on different paths", "use one variable for each type"),
   DYNAMIC_TYPES("the dynamic shared array has elements of %s and of %s", "use one type"),
+  DIVERGENT_BARRIER(
+      "the condition differs between the threads of a block, and only some of them reach a barrier",
+      "call barriers and block reductions in all threads"),
   NOT_AN_ARRAY("%s is needed here, and this is no array of the kernel", "pass the array itself"),
   LAYOUT(
       "this layout of a MemorySegment is not supported",
