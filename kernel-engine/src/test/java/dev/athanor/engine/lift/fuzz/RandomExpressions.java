@@ -120,6 +120,10 @@ final class RandomExpressions {
     return expression(type, constants.of(type));
   }
 
+  private static Piece infix(Type type, Piece one, String operator, Piece other) {
+    return expression(type, "(", one, operator, other, ")");
+  }
+
   /** Returns a call of a method whose name ends with the parenthesis. */
   private static Piece call(Type type, String name, Piece... arguments) {
     var parts = new ArrayList<Object>();
@@ -208,25 +212,21 @@ final class RandomExpressions {
   private Piece ofInteger(Type type, Scope scope, int depth) {
     var box = type == INT ? "Integer" : "Long";
     var other = type == INT ? INT : random.nextInt(3) == 0 ? INT : LONG;
-    return switch (random.nextInt(20)) {
+    return switch (random.nextInt(21)) {
       case 0, 1, 2, 3 ->
           binary(type, other, pick(List.of("+", "-", "*", "&", "|", "^")), scope, depth);
       case 4, 5 ->
-          expression(
+          infix(
               type,
-              "(",
               of(type, scope, depth),
               pick(List.of(" << ", " >> ", " >>> ")),
-              of(integer(), scope, depth),
-              ")");
+              of(integer(), scope, depth));
       case 6, 7 ->
-          expression(
+          infix(
               type,
-              "(",
               of(type, scope, depth),
               pick(List.of(" / ", " % ")),
-              divisor(type, scope, depth),
-              ")");
+              divisor(type, scope, depth));
       case 8 -> expression(type, "(", pick(List.of("- ", "~")), of(type, scope, depth), ")");
       case 9, 10 -> cast(type, scope, depth);
       case 11 -> load(type, scope, depth);
@@ -273,6 +273,12 @@ final class RandomExpressions {
               "(" + type.word() + ") " + box + pick(List.of(".compare(", ".compareUnsigned(")),
               of(type, scope, depth),
               of(type, scope, depth));
+      case 19 -> {
+        boolean single = random.nextBoolean();
+        var real = single ? FLOAT : DOUBLE;
+        var name = "(" + type.word() + ") " + (single ? "Float" : "Double") + ".compare(";
+        yield call(type, name, of(real, scope, depth), of(real, scope, depth));
+      }
       default -> {
         var from = number();
         yield from.isInteger()
@@ -300,8 +306,8 @@ final class RandomExpressions {
     var one = of(type, scope, depth);
     var two = of(other, scope, depth);
     return random.nextBoolean()
-        ? expression(type, "(", one, " " + operator + " ", two, ")")
-        : expression(type, "(", two, " " + operator + " ", one, ")");
+        ? infix(type, one, " " + operator + " ", two)
+        : infix(type, two, " " + operator + " ", one);
   }
 
   private Piece cast(Type type, Scope scope, int depth) {
@@ -381,29 +387,23 @@ final class RandomExpressions {
   private Piece ofBoolean(Scope scope, int depth) {
     return switch (random.nextInt(8)) {
       case 0, 1, 2, 3 ->
-          expression(
+          infix(
               BOOLEAN,
-              "(",
               of(number(), scope, depth),
               " " + pick(COMPARISONS) + " ",
-              of(number(), scope, depth),
-              ")");
+              of(number(), scope, depth));
       case 4, 5 ->
-          expression(
+          infix(
               BOOLEAN,
-              "(",
               of(BOOLEAN, scope, depth),
               pick(List.of(" && ", " || ")),
-              of(BOOLEAN, scope, depth),
-              ")");
+              of(BOOLEAN, scope, depth));
       case 6 ->
-          expression(
+          infix(
               BOOLEAN,
-              "(",
               of(BOOLEAN, scope, depth),
               pick(List.of(" ^ ", " & ", " | ", " == ", " != ")),
-              of(BOOLEAN, scope, depth),
-              ")");
+              of(BOOLEAN, scope, depth));
       default ->
           switch (random.nextInt(4)) {
             case 3 -> load(BOOLEAN, scope, depth);
