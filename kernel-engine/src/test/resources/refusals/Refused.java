@@ -491,7 +491,441 @@ class Refused {
     };
   }
 
+  @GpuKernel(blockSize = 64)
+  static void barrierInHalfTheBlock(int[] a) {
+    if (Gpu.threadIdxX() < 32) { // refused: the condition differs between the threads of a block, and only some of them reach a barrier; call barriers and block reductions in all threads (in barrierInHalfTheBlock)
+      a[Gpu.threadIdxX()] = 1;
+      Gpu.barrier();
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void reductionInAWarp(int[] a) {
+    boolean isFirst = Gpu.warpId() == 0; // refused: the condition differs between the threads of a block, and only some of them reach a barrier; call barriers and block reductions in all threads (in reductionInAWarp)
+    if (isFirst && a[0] > 3) {
+      a[1] = Gpu.blockSum(a[2]);
+    }
+  }
+
+  @GpuKernel(blockSize = {8, 8})
+  static void barrierAfterAReturn(int[] a) {
+    if (Gpu.threadIdxX() + Gpu.threadIdxY() == 14) { // refused: the condition differs between the threads of a block, and only some of them reach a barrier; call barriers and block reductions in all threads (in barrierAfterAReturn)
+      return;
+    }
+    Gpu.barrier();
+    a[Gpu.threadIdxX()] = 1;
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void barrierInTheWholeBlock(int[] a, int n) {
+    if (Gpu.threadIdxX() < 64 && n > 3) {
+      Gpu.barrier();
+    }
+    if (Gpu.threadIdxX() < 32) {
+      a[Gpu.threadIdxX()] = 1;
+    } else {
+      a[Gpu.threadIdxX()] = 2;
+    }
+    Gpu.barrier();
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void warpOperationInAWarp(int[] a) {
+    if (Gpu.warpId() == 0) {
+      a[Gpu.threadIdxX()] = Gpu.warpSum(a[Gpu.threadIdxX()]);
+    }
+  }
+
+  @GpuKernel
+  static void barrierInAnyBlock(int[] a) {
+    if (Gpu.threadIdxX() < 32) {
+      Gpu.barrier();
+    }
+  }
+
+  @GpuKernel
+  static void deepCalls(int[] a) {
+    a[0] = step0(a[1]);
+  }
+
+  static int step0(int x) {
+    return step1(x) + 1;
+  }
+
+  static int step1(int x) {
+    return step2(x) + 1;
+  }
+
+  static int step2(int x) {
+    return step3(x) + 1;
+  }
+
+  static int step3(int x) {
+    return step4(x) + 1;
+  }
+
+  static int step4(int x) {
+    return step5(x) + 1;
+  }
+
+  static int step5(int x) {
+    return step6(x) + 1;
+  }
+
+  static int step6(int x) {
+    return step7(x) + 1;
+  }
+
+  static int step7(int x) {
+    return step8(x) + 1;
+  }
+
+  static int step8(int x) {
+    return step9(x) + 1;
+  }
+
+  static int step9(int x) {
+    return step10(x) + 1;
+  }
+
+  static int step10(int x) {
+    return step11(x) + 1;
+  }
+
+  static int step11(int x) {
+    return step12(x) + 1;
+  }
+
+  static int step12(int x) {
+    return step13(x) + 1;
+  }
+
+  static int step13(int x) {
+    return step14(x) + 1;
+  }
+
+  static int step14(int x) {
+    return step15(x) + 1;
+  }
+
+  static int step15(int x) {
+    return step16(x) + 1;
+  }
+
+  static int step16(int x) {
+    return step17(x) + 1;
+  }
+
+  static int step17(int x) {
+    return step18(x) + 1;
+  }
+
+  static int step18(int x) {
+    return step19(x) + 1;
+  }
+
+  static int step19(int x) {
+    return step20(x) + 1;
+  }
+
+  static int step20(int x) {
+    return step21(x) + 1;
+  }
+
+  static int step21(int x) {
+    return step22(x) + 1;
+  }
+
+  static int step22(int x) {
+    return step23(x) + 1;
+  }
+
+  static int step23(int x) {
+    return step24(x) + 1;
+  }
+
+  static int step24(int x) {
+    return step25(x) + 1;
+  }
+
+  static int step25(int x) {
+    return step26(x) + 1;
+  }
+
+  static int step26(int x) {
+    return step27(x) + 1;
+  }
+
+  static int step27(int x) {
+    return step28(x) + 1;
+  }
+
+  static int step28(int x) {
+    return step29(x) + 1;
+  }
+
+  static int step29(int x) {
+    return step30(x) + 1;
+  }
+
+  static int step30(int x) {
+    return step31(x) + 1;
+  }
+
+  static int step31(int x) {
+    return step32(x) + 1;
+  }
+
+  static int step32(int x) {
+    return step33(x) + 1;
+  }
+
+  static int step33(int x) {
+    return step34(x) + 1;
+  }
+
+  static int step34(int x) {
+    return step35(x) + 1;
+  }
+
+  static int step35(int x) {
+    return step36(x) + 1;
+  }
+
+  static int step36(int x) {
+    return step37(x) + 1;
+  }
+
+  static int step37(int x) {
+    return step38(x) + 1;
+  }
+
+  static int step38(int x) {
+    return step39(x) + 1;
+  }
+
+  static int step39(int x) {
+    return step40(x) + 1;
+  }
+
+  static int step40(int x) {
+    return step41(x) + 1;
+  }
+
+  static int step41(int x) {
+    return step42(x) + 1;
+  }
+
+  static int step42(int x) {
+    return step43(x) + 1;
+  }
+
+  static int step43(int x) {
+    return step44(x) + 1;
+  }
+
+  static int step44(int x) {
+    return step45(x) + 1;
+  }
+
+  static int step45(int x) {
+    return step46(x) + 1;
+  }
+
+  static int step46(int x) {
+    return step47(x) + 1;
+  }
+
+  static int step47(int x) {
+    return step48(x) + 1;
+  }
+
+  static int step48(int x) {
+    return step49(x) + 1;
+  }
+
+  static int step49(int x) {
+    return step50(x) + 1;
+  }
+
+  static int step50(int x) {
+    return step51(x) + 1;
+  }
+
+  static int step51(int x) {
+    return step52(x) + 1;
+  }
+
+  static int step52(int x) {
+    return step53(x) + 1;
+  }
+
+  static int step53(int x) {
+    return step54(x) + 1;
+  }
+
+  static int step54(int x) {
+    return step55(x) + 1;
+  }
+
+  static int step55(int x) {
+    return step56(x) + 1;
+  }
+
+  static int step56(int x) {
+    return step57(x) + 1;
+  }
+
+  static int step57(int x) {
+    return step58(x) + 1;
+  }
+
+  static int step58(int x) {
+    return step59(x) + 1;
+  }
+
+  static int step59(int x) {
+    return step60(x) + 1;
+  }
+
+  static int step60(int x) {
+    return step61(x) + 1;
+  }
+
+  static int step61(int x) {
+    return step62(x) + 1;
+  }
+
+  static int step62(int x) {
+    return step63(x) + 1;
+  }
+
+  static int step63(int x) {
+    return step64(x) + 1; // refused: Refused.step64 is called more than 64 calls deep; write shorter chains of calls (in step63)
+  }
+
+  static int step64(int x) {
+    return step65(x) + 1;
+  }
+
+  static int step65(int x) {
+    return step66(x) + 1;
+  }
+
+  static int step66(int x) {
+    return step67(x) + 1;
+  }
+
+  static int step67(int x) {
+    return step68(x) + 1;
+  }
+
+  static int step68(int x) {
+    return step69(x) + 1;
+  }
+
+  static int step69(int x) {
+    return step70(x) + 1;
+  }
+
+  static int step70(int x) {
+    return x;
+  }
+
+  @GpuKernel
+  static void manyCalls(int[] a) {
+    a[0] = power6(a[1]);
+  }
+
+  static int power6(int x) {
+    return power5(power5(power5(power5(x)))); // refused: the kernel makes more than 4096 calls, which are all inlined; call methods in loops, or write fewer calls (in power6)
+  }
+
+  static int power5(int x) {
+    return power4(power4(power4(power4(x))));
+  }
+
+  static int power4(int x) {
+    return power3(power3(power3(power3(x))));
+  }
+
+  static int power3(int x) {
+    return power2(power2(power2(power2(x))));
+  }
+
+  static int power2(int x) {
+    return power1(power1(power1(power1(x))));
+  }
+
+  static int power1(int x) {
+    return power0(power0(power0(power0(x))));
+  }
+
+  static int power0(int x) {
+    return x * x + 1;
+  }
+
+  @GpuKernel
+  static void unknownComparison(boolean[] a) {
+    a[0] = Boolean.compare(a[1], true) > 0; // refused: Boolean.compare has no meaning on a GPU; use static methods of yours, Math or Gpu (in unknownComparison)
+  }
+
   // --- shared memory and arrays
+
+  @GpuKernel
+  static void twoDynamicArrays(int[] a) {
+    int[] ints = Gpu.dynamicSharedInts();
+    float[] floats = Gpu.dynamicSharedFloats(); // refused: the dynamic shared array has elements of int and of float; use one type (in twoDynamicArrays)
+    ints[0] = (int) floats[0];
+  }
+
+  @GpuKernel
+  static void arrayOfALoop(int[] a, int n) {
+    int[] either = a;
+    for (int i = 0; i < n; i++) { // refused: either is a shared array on one path and a parameter on another; use two variables, one for each memory (in arrayOfALoop)
+      either[0] = i;
+      either = Gpu.sharedInts(32);
+    }
+  }
+
+  @GpuKernel
+  static void variableIsReusedInALoop(int[] a, int n) {
+    {
+      int[] alias = a;
+      alias[0] = 1;
+    }
+    for (int i = 0; i < n; i++) {
+      Pair pair = new Pair(i, 1);
+      a[1] += pair.x();
+    }
+  }
+
+  @GpuKernel
+  static void recordOfALoop(int[] a, int n) {
+    Area area = new Room(2);
+    for (int i = 0; i < n; i++) { // refused: area has values of different types on different paths; use one variable for each type (in recordOfALoop)
+      a[0] += area.size();
+      area = new Hall(3);
+    }
+  }
+
+  @GpuKernel
+  static void recordOfTwoTypes(int[] a, int n) {
+    Area area;
+    if (n > 0) {
+      area = new Room(2);
+    } else {
+      area = new Hall(3);
+    }
+    a[0] = area.size(); // refused: area has values of different types on different paths; use one variable for each type (in recordOfTwoTypes)
+  }
+
+  @GpuKernel
+  static void ternaryOfTwoTypes(int[] a, int n) {
+    Area area = n > 0 ? new Room(2) : new Hall(3); // refused: a conditional expression has values of different types on different paths; use one variable for each type (in ternaryOfTwoTypes)
+    a[0] = area.size();
+  }
+
 
   @GpuKernel
   static void sharedLength(int[] a, int n) {
@@ -520,7 +954,7 @@ class Refused {
   @GpuKernel
   static void mixedTernary(int[] a, int n) {
     int[] either =
-        n > 0 ? a : Gpu.sharedInts(32); // refused: the array of a conditional expression is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedTernary)
+        n > 0 ? a : Gpu.sharedInts(32); // refused: a conditional expression is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedTernary)
     either[0] = 1;
   }
 
@@ -748,6 +1182,14 @@ class Refused {
       return 2;
     }
   }
+
+  interface Area {
+    int size();
+  }
+
+  record Room(int size) implements Area {}
+
+  record Hall(int size) implements Area {}
 
   record Circle(int r) implements Shape {}
 

@@ -59,6 +59,7 @@ class ArchitectureTest {
                   "lift.host",
                   "lift.ir",
                   "lift.bytecode",
+                  "lift.simplify",
                   "lift.optimize",
                   "lift.refusal",
                   "lift.emit")),

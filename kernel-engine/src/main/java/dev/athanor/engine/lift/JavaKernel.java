@@ -136,6 +136,7 @@ public final class JavaKernel {
     }
     var graph = Lifter.lift(method, name, blockShape, withChecks);
     Optimizer.optimize(graph);
+    DivergentBarriers.check(graph);
     var written = WrittenArrays.of(graph).names();
     var emitted = KernelEmitter.emit(graph);
     var compiled =

@@ -12,10 +12,10 @@ import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Array;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The arguments of one launch, on the device. Closing frees the copies of arrays. */
@@ -66,20 +66,44 @@ final class LaunchArguments implements AutoCloseable {
 
   /** Memory that the kernel writes must be reached through one parameter only. */
   private void checkAliases(Object[] arguments) {
-    var first = new IdentityHashMap<Object, String>();
+    var parameters = code.arguments();
     for (int i = 0; i < arguments.length; i++) {
-      var parameter = code.arguments().get(i);
-      if (parameter.kind() != Kind.SCALAR && arguments[i] != null) {
-        var other = first.putIfAbsent(arguments[i], parameter.name());
-        var twice =
-            other == null ? null : code.written().contains(other) ? other : parameter.name();
-        if (twice != null && code.written().contains(twice)) {
+      for (int k = 0; k < i; k++) {
+        var written =
+            List.of(parameters.get(k), parameters.get(i)).stream()
+                .map(dev.athanor.engine.lift.ir.Argument::name)
+                .filter(code.written()::contains)
+                .findFirst();
+        boolean isMemory =
+            parameters.get(k).kind() != Kind.SCALAR && parameters.get(i).kind() != Kind.SCALAR;
+        var shared = isMemory ? sharedMemory(arguments[k], arguments[i]) : "";
+        if (written.isPresent() && !shared.isEmpty()) {
           throw new IllegalArgumentException(
-              "`%s` and `%s` are the same memory, and %s writes `%s`; pass different arrays"
-                  .formatted(other, parameter.name(), code.kernel().name(), twice));
+              "`%s` and `%s` %s, and %s writes `%s`; pass different arrays"
+                  .formatted(
+                      parameters.get(k).name(),
+                      parameters.get(i).name(),
+                      shared,
+                      code.kernel().name(),
+                      written.get()));
         }
       }
     }
+  }
+
+  /** Returns words for the memory that two arguments share; empty if they share none. */
+  @SuppressWarnings("ReferenceEquality")
+  private static String sharedMemory(@Nullable Object one, @Nullable Object other) {
+    if (one == null || other == null) {
+      return "";
+    }
+    if (one == other) {
+      return "are the same memory";
+    }
+    return hostMemory(one)
+        .flatMap(memory -> hostMemory(other).flatMap(memory::asOverlappingSlice))
+        .map(overlap -> "overlap in %d bytes".formatted(overlap.byteSize()))
+        .orElse("");
   }
 
   private void pass(
@@ -140,22 +164,30 @@ final class LaunchArguments implements AutoCloseable {
         || !type.getName().equals(parameter.element().word())) {
       throw mismatch(parameter, given);
     }
-    return switch (given) {
-      case boolean[] array -> {
-        var bytes = new byte[array.length];
-        for (int i = 0; i < array.length; i++) {
-          bytes[i] = (byte) (array[i] ? 1 : 0);
-        }
-        yield MemorySegment.ofArray(bytes);
+    if (given instanceof boolean[] array) {
+      var bytes = new byte[array.length];
+      for (int i = 0; i < array.length; i++) {
+        bytes[i] = (byte) (array[i] ? 1 : 0);
       }
-      case byte[] array -> MemorySegment.ofArray(array);
-      case short[] array -> MemorySegment.ofArray(array);
-      case char[] array -> MemorySegment.ofArray(array);
-      case int[] array -> MemorySegment.ofArray(array);
-      case long[] array -> MemorySegment.ofArray(array);
-      case float[] array -> MemorySegment.ofArray(array);
-      case double[] array -> MemorySegment.ofArray(array);
-      default -> throw mismatch(parameter, given);
+      return MemorySegment.ofArray(bytes);
+    }
+    return hostMemory(given).orElseThrow(() -> mismatch(parameter, given));
+  }
+
+  /**
+   * Returns the memory of a segment or an array; empty for booleans, which have no fixed layout.
+   */
+  private static Optional<MemorySegment> hostMemory(Object given) {
+    return switch (given) {
+      case MemorySegment segment -> Optional.of(segment);
+      case byte[] array -> Optional.of(MemorySegment.ofArray(array));
+      case short[] array -> Optional.of(MemorySegment.ofArray(array));
+      case char[] array -> Optional.of(MemorySegment.ofArray(array));
+      case int[] array -> Optional.of(MemorySegment.ofArray(array));
+      case long[] array -> Optional.of(MemorySegment.ofArray(array));
+      case float[] array -> Optional.of(MemorySegment.ofArray(array));
+      case double[] array -> Optional.of(MemorySegment.ofArray(array));
+      default -> Optional.empty();
     };
   }
 

@@ -16,7 +16,9 @@ import dev.athanor.engine.ptx.Operand;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
@@ -200,6 +202,49 @@ class LaunchesTest {
         .isThrownBy(() -> Kernels.of(LaunchesTest::scale).on(DEVICE).launch(1, x, x, 1f))
         .withMessage(
             "`x` and `y` are the same memory, and scale writes `y`; pass different arrays");
+  }
+
+  @GpuKernel(blockSize = 32)
+  static void sumOfSlices(MemorySegment x, MemorySegment y, int[] sum) {
+    int i = threadIdxX();
+    sum[i] = x.getAtIndex(ValueLayout.JAVA_INT, i) + y.getAtIndex(ValueLayout.JAVA_INT, i);
+  }
+
+  @GpuKernel(blockSize = 32)
+  static void copySlice(MemorySegment from, MemorySegment to) {
+    int i = threadIdxX();
+    to.setAtIndex(ValueLayout.JAVA_INT, i, from.getAtIndex(ValueLayout.JAVA_INT, i));
+  }
+
+  @Test
+  void overlappingSlicesCannotBeWritten() {
+    var numbers = IntStream.range(0, 64).toArray();
+    var memory = MemorySegment.ofArray(numbers);
+    var copy = Kernels.of(LaunchesTest::copySlice).on(DEVICE);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> copy.launch(1, memory.asSlice(0, 128), memory.asSlice(100, 128)))
+        .withMessage(
+            "`from` and `to` overlap in 28 bytes, and copySlice writes `to`;"
+                + " pass different arrays");
+    var sum = Kernels.of(LaunchesTest::sumOfSlices).on(DEVICE);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> sum.launch(1, memory, MemorySegment.ofArray(new int[32]), numbers))
+        .withMessage(
+            "`x` and `sum` overlap in 256 bytes, and sumOfSlices writes `sum`;"
+                + " pass different arrays");
+    copy.launch(1, memory.asSlice(0, 128), memory.asSlice(128, 128));
+    assertThat(Arrays.copyOfRange(numbers, 32, 64)).isEqualTo(Arrays.copyOf(numbers, 32));
+  }
+
+  @Test
+  void overlappingSlicesCanBeRead() {
+    var memory = MemorySegment.ofArray(IntStream.range(0, 64).toArray());
+    var sums = new int[32];
+    var sum = Kernels.of(LaunchesTest::sumOfSlices).on(DEVICE);
+    sum.launch(1, memory.asSlice(0, 128), memory.asSlice(4, 128), sums);
+    assertThat(sums).isEqualTo(IntStream.range(0, 32).map(i -> 2 * i + 1).toArray());
+    sum.launch(1, memory, memory, sums);
+    assertThat(sums).isEqualTo(IntStream.range(0, 32).map(i -> 2 * i).toArray());
   }
 
   @Test

@@ -38,6 +38,7 @@ import org.jspecify.annotations.Nullable;
 final class CallTranslator {
   private static final String SEGMENT = "java/lang/foreign/MemorySegment";
   private static final int DEEPEST = 64;
+  private static final int MOST_CALLS = 4096;
   private static final int MAX_SHARED_BYTES = 48 << 10;
   private static final Set<String> OBJECT_METHODS =
       Set.of("equals(Ljava/lang/Object;)Z", "hashCode()I", "toString()Ljava/lang/String;");
@@ -130,14 +131,14 @@ final class CallTranslator {
     }
     switch (meaning) {
       case null -> {
-        return inline(callee, arguments, frame);
+        var owner = to.classes().declaring(callee.owner, callee.name, callee.type);
+        return inline(new Callee(owner, callee.name, callee.type), arguments, frame);
       }
       case Meaning.OfOp(var op) ->
           push(frame, to.add(op, type(callee.result()), null, numbers(arguments)));
       case Meaning.OfRegister(var register) -> push(frame, to.special(register));
       case Meaning.OfShared(var element) -> frame.push(shared(element, constantLength(arguments)));
-      case Meaning.OfDynamicShared(var element) ->
-          frame.push(to.shared(element, SharedVariable.DYNAMIC));
+      case Meaning.OfDynamicShared(var element) -> frame.push(dynamicShared(element));
       case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
       case Meaning.OfBits bits ->
           push(frame, to.add(Op.BITCAST, type(callee.result()), null, numbers(arguments)));
@@ -230,6 +231,15 @@ final class CallTranslator {
     return array;
   }
 
+  private ArrayRef dynamicShared(Element element) {
+    for (var other : to.graph().shared()) {
+      if (other.length() == SharedVariable.DYNAMIC && other.element() != element) {
+        throw refuse(Refusal.DYNAMIC_TYPES, other.element().word(), element.word());
+      }
+    }
+    return to.shared(element, SharedVariable.DYNAMIC);
+  }
+
   private int constantLength(List<JavaValue> arguments) {
     var length = number(arguments.getFirst());
     if (!length.is(Op.CONSTANT)) {
@@ -249,8 +259,8 @@ final class CallTranslator {
     }
     arguments.addFirst(object);
     boolean returns = inline(callee, arguments, frame);
-    if (callee.owner.equals(object.type())) {
-      frame.replace(object, object.constructed());
+    if (returns) {
+      frame.replace(object, frame.pop());
     }
     return returns;
   }
@@ -291,8 +301,14 @@ final class CallTranslator {
   /** Translates the body of a method in place of its call. */
   private boolean inline(Callee callee, List<JavaValue> arguments, Frame frame) {
     var key = callee.owner + "." + callee.name + callee.type.descriptorString();
-    if (to.callers().contains(key) || to.callers().size() > DEEPEST) {
+    if (to.callers().contains(key)) {
       throw refuse(Refusal.RECURSION, callee.text());
+    }
+    if (to.callers().size() > DEEPEST) {
+      throw refuse(Refusal.CALL_DEPTH, callee.text(), DEEPEST);
+    }
+    if (to.countCall() > MOST_CALLS) {
+      throw refuse(Refusal.CALL_COUNT, MOST_CALLS);
     }
     var model = to.classes().find(callee.owner);
     if (model.isEmpty()) {

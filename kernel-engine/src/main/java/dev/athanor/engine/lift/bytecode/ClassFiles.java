@@ -5,6 +5,8 @@ import java.io.UncheckedIOException;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.ClassModel;
 import java.lang.classfile.MethodModel;
+import java.lang.classfile.constantpool.ClassEntry;
+import java.lang.constant.MethodTypeDesc;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -46,6 +48,15 @@ final class ClassFiles {
                 .filter(m ->
                     m.methodName().equalsString(name) && m.methodType().equalsString(descriptor))
                 .findFirst());
+  }
+
+  /** Returns the class that declares a method which a class has or inherits; else the class. */
+  String declaring(String owner, String name, MethodTypeDesc type) {
+    var next = Optional.of(owner);
+    while (next.isPresent() && method(next.get(), name, type.descriptorString()).isEmpty()) {
+      next = find(next.get()).flatMap(ClassModel::superclass).map(ClassEntry::asInternalName);
+    }
+    return next.orElse(owner);
   }
 
   /** Returns a loaded and initialized class by its internal name. */

@@ -39,17 +39,20 @@ final class FieldTranslator {
     switch (field.opcode()) {
       case GETSTATIC -> frame.push(constant(field, name));
       case GETFIELD -> {
-        if (!(frame.pop() instanceof RecordRef object)) {
-          throw refuse(Refusal.INSTANCE_FIELD, name);
-        }
-        frame.push(object.component(field.name().stringValue()));
+        var record =
+            switch (frame.pop()) {
+              case RecordRef object -> object;
+              case Unconstructed object -> object.constructed();
+              default -> throw refuse(Refusal.INSTANCE_FIELD, name);
+            };
+        frame.push(record.component(field.name().stringValue()));
       }
       case PUTFIELD -> {
         var value = frame.pop();
         if (!(frame.pop() instanceof Unconstructed object)) {
           throw refuse(Refusal.FIELD_WRITE, name);
         }
-        object.put(field.name().stringValue(), value);
+        frame.replace(object, object.with(field.name().stringValue(), value));
       }
       default -> throw refuse(Refusal.FIELD_WRITE, name);
     }
@@ -68,7 +71,7 @@ final class FieldTranslator {
     if (!isRecord(type)) {
       throw refuse(Refusal.NEW_OBJECT, name);
     }
-    frame.push(new Unconstructed(type));
+    frame.push(Unconstructed.of(type));
   }
 
   private boolean isRecord(String type) {

@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.bytecode;
 
+import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -71,12 +72,15 @@ final class Frame {
     return result;
   }
 
-  /** Replaces an object everywhere; another one with equal contents stays. */
-  @SuppressWarnings("ReferenceEquality")
-  void replace(JavaValue old, JavaValue by) {
+  /** Replaces an object everywhere. */
+  void replace(Unconstructed old, JavaValue by) {
     for (int i = 0; i < locals.length; i++) {
-      locals[i] = locals[i] == old ? by : locals[i];
+      locals[i] = isSame(locals[i], old) ? by : locals[i];
     }
-    stack.replaceAll(each -> each == old ? by : each);
+    stack.replaceAll(each -> isSame(each, old) ? by : each);
+  }
+
+  private static boolean isSame(@Nullable JavaValue value, Unconstructed object) {
+    return value instanceof Unconstructed other && other.identity().equals(object.identity());
   }
 }

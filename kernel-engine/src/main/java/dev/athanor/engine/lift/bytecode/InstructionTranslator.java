@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.bytecode;
 import static dev.athanor.engine.lift.bytecode.Translation.number;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Element;
@@ -36,6 +37,7 @@ import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.lang.constant.ClassDesc;
 import java.util.Locale;
+import java.util.Objects;
 
 /** Translates the instructions that do not end a block. */
 final class InstructionTranslator {
@@ -147,10 +149,10 @@ final class InstructionTranslator {
 
   private JavaValue local(int slot, int at, Frame frame) {
     var value = frame.local(slot);
-    if (value == null) {
-      throw refuse(Refusal.MIXED_ARRAYS, code.variable(slot, at).orElse("a variable"));
+    if (value instanceof Mixed(var refusal)) {
+      throw refuse(refusal, code.variable(slot, at).orElse("a variable"));
     }
-    return value;
+    return Objects.requireNonNull(value, "the class file verifier admits no other read");
   }
 
   /** Stores to a local variable; a shared array takes the variable's name. */

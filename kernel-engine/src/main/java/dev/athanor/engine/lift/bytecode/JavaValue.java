@@ -3,11 +3,12 @@ package dev.athanor.engine.lift.bytecode;
 import dev.athanor.engine.lift.ir.Access.Space;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.refusal.Refusal;
 import java.util.ArrayList;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -45,26 +46,40 @@ sealed interface JavaValue {
     }
   }
 
-  /** An object between its {@code new} and its constructor. Identity is object identity. */
-  final class Unconstructed implements JavaValue {
-    private final String type;
-    private final Map<String, JavaValue> fields = new LinkedHashMap<>();
-
-    Unconstructed(String type) {
-      this.type = type;
+  /**
+   * An object between its {@code new} and the end of its constructor.
+   *
+   * @param identity tells it from other objects of the type
+   * @param fields the components assigned so far
+   */
+  record Unconstructed(String type, Object identity, NavigableMap<String, JavaValue> fields)
+      implements JavaValue {
+    static Unconstructed of(String type) {
+      return new Unconstructed(type, new Object(), new TreeMap<>());
     }
 
-    String type() {
-      return type;
-    }
-
-    void put(String field, JavaValue value) {
-      fields.put(field, value);
+    Unconstructed with(String field, JavaValue value) {
+      var assigned = new TreeMap<>(fields);
+      assigned.put(field, value);
+      return new Unconstructed(type, identity, assigned);
     }
 
     /** Returns the record, after its constructor. */
     RecordRef constructed() {
       return new RecordRef(type, List.copyOf(fields.keySet()), List.copyOf(fields.values()));
+    }
+  }
+
+  /**
+   * What no variable can hold: values of different kinds on different paths.
+   *
+   * @param refusal the reason, if it is read
+   */
+  record Mixed(Refusal refusal) implements JavaValue {
+    static Mixed of(JavaValue one, JavaValue other) {
+      boolean inTwoMemories =
+          one instanceof ArrayRef a && other instanceof ArrayRef b && a.space != b.space;
+      return new Mixed(inTwoMemories ? Refusal.MIXED_ARRAYS : Refusal.MIXED_TYPES);
     }
   }
 
@@ -75,7 +90,8 @@ sealed interface JavaValue {
       case ArrayRef array -> Stream.of(array.pointer, array.length);
       case SegmentRef segment -> Stream.of(segment.pointer, segment.bytes);
       case RecordRef object -> object.components.stream().flatMap(JavaValue::parts);
-      case Layout _, Unconstructed _ -> Stream.empty();
+      case Unconstructed object -> object.fields.values().stream().flatMap(JavaValue::parts);
+      case Layout _, Mixed _ -> Stream.empty();
     };
   }
 
@@ -91,7 +107,12 @@ sealed interface JavaValue {
         object.components.forEach(each -> components.add(each.with(parts)));
         yield new RecordRef(object.type, object.names, List.copyOf(components));
       }
-      case Layout _, Unconstructed _ -> this;
+      case Unconstructed object -> {
+        var fields = new TreeMap<String, JavaValue>();
+        object.fields.forEach((name, each) -> fields.put(name, each.with(parts)));
+        yield new Unconstructed(object.type, object.identity, fields);
+      }
+      case Layout _, Mixed _ -> this;
     };
   }
 
@@ -105,9 +126,15 @@ sealed interface JavaValue {
       case RecordRef object ->
           other instanceof RecordRef o
               && object.type.equals(o.type)
+              && object.names.equals(o.names)
               && IntStream.range(0, object.components.size())
                   .allMatch(i -> object.components.get(i).matches(o.components.get(i)));
-      case Layout _, Unconstructed _ -> equals(other);
+      case Unconstructed object ->
+          other instanceof Unconstructed o
+              && object.identity.equals(o.identity)
+              && object.constructed().matches(o.constructed());
+      case Layout _ -> equals(other);
+      case Mixed _ -> false;
     };
   }
 

@@ -9,6 +9,8 @@ import java.lang.classfile.CodeModel;
 import java.lang.classfile.Instruction;
 import java.lang.classfile.Label;
 import java.lang.classfile.MethodModel;
+import java.lang.classfile.attribute.StackMapFrameInfo;
+import java.lang.classfile.attribute.StackMapFrameInfo.SimpleVerificationTypeInfo;
 import java.lang.classfile.instruction.BranchInstruction;
 import java.lang.classfile.instruction.InvokeDynamicInstruction;
 import java.lang.classfile.instruction.LabelTarget;
@@ -24,7 +26,7 @@ import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -48,6 +50,8 @@ final class MethodCode {
   private final List<Line> lines = new ArrayList<>();
   private final Map<Label, Integer> positions = new HashMap<>();
   private final List<Name> names = new ArrayList<>();
+  private List<Integer> order = List.of();
+  private final Map<Integer, BitSet> live = new HashMap<>();
   private final TreeMap<Integer, List<Integer>> blocks = new TreeMap<>();
 
   MethodCode(ClassModel type, MethodModel method) {
@@ -80,10 +84,24 @@ final class MethodCode {
               positions.getOrDefault(variable.endScope(), lines.size()),
               variable.name().stringValue()));
     }
+    code.findAttribute(Attributes.stackMapTable())
+        .ifPresent(table -> table.entries().forEach(this::readLive));
     if (!code.exceptionHandlers().isEmpty()) {
       refuseHandlers(code);
     }
     findBlocks();
+  }
+
+  private void readLive(StackMapFrameInfo frame) {
+    var slots = new BitSet();
+    int slot = 0;
+    for (var type : frame.locals()) {
+      slots.set(slot, type != SimpleVerificationTypeInfo.TOP);
+      boolean isWide =
+          type == SimpleVerificationTypeInfo.LONG || type == SimpleVerificationTypeInfo.DOUBLE;
+      slot += isWide ? 2 : 1;
+    }
+    live.put(position(frame.target()), slots);
   }
 
   /** Refuses handlers, by what javac made them of. */
@@ -125,6 +143,7 @@ final class MethodCode {
       int last = lastOf(leader, leaders);
       blocks.put(leader, targets(last));
     }
+    order = findOrder();
   }
 
   private int lastOf(int leader, NavigableSet<Integer> leaders) {
@@ -180,6 +199,10 @@ final class MethodCode {
     return method.methodName().stringValue();
   }
 
+  boolean isConstructor() {
+    return name().equals("<init>");
+  }
+
   String owner() {
     return owner;
   }
@@ -204,6 +227,10 @@ final class MethodCode {
 
   /** Returns the position of each block, in reverse postorder. */
   List<Integer> order() {
+    return order;
+  }
+
+  private List<Integer> findOrder() {
     var finished = new ArrayList<Integer>();
     var seen = new TreeSet<Integer>();
     var pending = new ArrayDeque<Integer>();
@@ -219,16 +246,20 @@ final class MethodCode {
         finished.add(pending.pop());
       }
     }
-    Collections.reverse(finished);
-    return finished;
+    return finished.reversed();
   }
 
   /** Returns the number of blocks that may precede a block; the start counts as one of block 0. */
   int predecessors(int block) {
     int before =
-        (int)
-            order().stream().filter(b -> blocks.getOrDefault(b, List.of()).contains(block)).count();
+        (int) order.stream().filter(b -> blocks.getOrDefault(b, List.of()).contains(block)).count();
     return before + (block == 0 ? 1 : 0);
+  }
+
+  /** Returns whether a frame's slot can be read after a position: the class file declares it. */
+  boolean isLive(int slot, int at) {
+    var slots = live.get(at);
+    return slots == null || slot >= maxLocals() || slots.get(slot);
   }
 
   /** Returns the name of a local variable at an instruction. */

@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift.bytecode;
 
+import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
+import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Edge;
 import dev.athanor.engine.lift.ir.Relation;
@@ -18,6 +20,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +38,9 @@ final class MethodTranslator {
    * @param block where the caller goes on; null if the method never returns
    */
   record Result(@Nullable Block block, @Nullable JavaValue value) {}
+
+  /** The position where all returns meet. */
+  private static final int RETURN = -1;
 
   private final Translation to;
   private final MethodCode code;
@@ -99,30 +105,25 @@ final class MethodTranslator {
     to.setBlock(block);
     var frame = incoming.getFirst().frame.copy();
     if (incoming.size() > 1 || code.predecessors(leader) > 1) {
-      var template = frame.with(merge(incoming, block));
+      var template = frame.with(merge(incoming, block, leader));
       begun.put(leader, template);
-      incoming.forEach(each -> connect(each, block, template));
+      incoming.forEach(each -> connect(each, block, leader, template));
       frame = template.copy();
     }
     return frame;
   }
 
   /** Returns the slots that all frames have in common, with a new parameter for each number. */
-  private List<@Nullable JavaValue> merge(List<Arrival> incoming, Block block) {
+  private List<@Nullable JavaValue> merge(List<Arrival> incoming, Block block, int leader) {
     var merged = new ArrayList<@Nullable JavaValue>();
     var first = incoming.getFirst().frame.slots();
     for (int slot = 0; slot < first.size(); slot++) {
-      var value = first.get(slot);
+      var value = code.isLive(slot, leader) ? first.get(slot) : null;
       for (var other : incoming) {
-        var theirs = other.frame.slots().get(slot);
-        value = value != null && theirs != null && value.matches(theirs) ? value : null;
+        value = common(value, other.frame.slots().get(slot));
       }
-      if (value == null && slot >= incoming.getFirst().frame.locals()) {
-        throw new LiftException(
-            Refusal.MIXED_ARRAYS,
-            to.source(),
-            code.name(),
-            "the array of a conditional expression");
+      if (value instanceof Mixed(var refusal) && slot >= incoming.getFirst().frame.locals()) {
+        throw new LiftException(refusal, to.source(), code.name(), "a conditional expression");
       }
       if (value != null) {
         var parameters = value.parts().map(part -> to.phi(part.type())).toList();
@@ -134,8 +135,16 @@ final class MethodTranslator {
     return merged;
   }
 
+  /** Returns what a variable holds after two paths; null if it cannot be read. */
+  private static @Nullable JavaValue common(@Nullable JavaValue one, @Nullable JavaValue other) {
+    if (one == null || other == null) {
+      return null;
+    }
+    return one.matches(other) || one instanceof Mixed ? one : Mixed.of(one, other);
+  }
+
   /** Passes the values of a frame to the parameters of a block. */
-  private void connect(Arrival arrival, Block block, @Nullable Frame template) {
+  private void connect(Arrival arrival, Block block, int leader, @Nullable Frame template) {
     if (template == null) {
       return;
     }
@@ -148,6 +157,11 @@ final class MethodTranslator {
       if (value != null && theirs != null && value.matches(theirs)) {
         theirs.parts().forEach(arguments::add);
       } else if (value != null) {
+        if (theirs != null && !(value instanceof Mixed) && isReference(value)) {
+          var refusal = Mixed.of(value, theirs).refusal();
+          var name = code.variable(slot, leader).orElse("a variable");
+          throw new LiftException(refusal, to.source(), code.name(), name);
+        }
         // the class file verifier knows that the variable is not read
         value.parts().map(part -> zero(part.type())).forEach(arguments::add);
       }
@@ -156,6 +170,10 @@ final class MethodTranslator {
     if (arguments.size() != block.parameters().size()) {
       throw new IllegalStateException("frames of " + code.name() + " do not agree");
     }
+  }
+
+  private static boolean isReference(JavaValue value) {
+    return !(value instanceof JavaValue.Scalar);
   }
 
   static Value zero(ValueType type) {
@@ -178,7 +196,7 @@ final class MethodTranslator {
     var arrival = new Arrival(edge, frame.copy());
     var template = begun.get(target);
     if (template != null) {
-      connect(arrival, edge.target(), template);
+      connect(arrival, edge.target(), target, template);
     } else {
       arrivals.computeIfAbsent(target, _ -> new ArrayList<>()).add(arrival);
     }
@@ -243,6 +261,9 @@ final class MethodTranslator {
     var result = new Frame(0);
     if (instruction.typeKind() != TypeKind.VOID) {
       result.push(frame.pop());
+    } else if (code.isConstructor()) {
+      var self = Objects.requireNonNull(frame.local(0), "constructors keep their object there");
+      result.push(self instanceof Unconstructed object ? object.constructed() : self);
     }
     returns.add(new Arrival(edge, result));
   }
@@ -253,10 +274,10 @@ final class MethodTranslator {
       return new Result(null, null);
     }
     var block = new Block();
-    var merged = new Frame(0).with(merge(returns, block));
+    var merged = new Frame(0).with(merge(returns, block, RETURN));
     for (var each : returns) {
       each.edge.setTarget(block);
-      connect(each, block, merged);
+      connect(each, block, RETURN, merged);
     }
     to.setBlock(block);
     return new Result(block, merged.stack().isEmpty() ? null : merged.pop());

@@ -28,6 +28,7 @@ final class Translation {
   private final boolean checked;
   private final Set<Value> placed = new HashSet<>();
   private final List<String> callers = new ArrayList<>();
+  private int calls;
   private Block block;
   private Source source = Source.UNKNOWN;
 
@@ -49,6 +50,11 @@ final class Translation {
   /** Returns the methods being inlined, outermost first. */
   List<String> callers() {
     return callers;
+  }
+
+  /** Counts one more inlined call, and returns the number of them. */
+  int countCall() {
+    return ++calls;
   }
 
   Block block() {

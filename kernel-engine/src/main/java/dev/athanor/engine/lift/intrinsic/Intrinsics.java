@@ -177,22 +177,25 @@ public final class Intrinsics {
     java("Float", "floatToFloat16", emits("floatToFloat16", NONE, Approximations::toHalf));
     integers("Integer", "32");
     integers("Long", "64");
+    for (var type : Arrays.asList("Integer", "Long")) {
+      library(
+          type, "compareUnsigned", "numberOfTrailingZeros", "rotateLeft", "rotateRight", "signum");
+    }
+    for (var type : Arrays.asList("Short", "Byte")) {
+      library(type, "toUnsignedInt", "toUnsignedLong");
+    }
+    for (var type : Arrays.asList("Float", "Double")) {
+      library(type, "isFinite", "isInfinite", "isNaN");
+    }
     for (var type : Arrays.asList("Integer", "Long", "Short", "Byte", "Float", "Double")) {
-      for (var name :
-          Arrays.asList(
-              "toUnsignedInt",
-              "toUnsignedLong",
-              "isNaN",
-              "isInfinite",
-              "isFinite",
-              "signum",
-              "rotateLeft",
-              "rotateRight",
-              "compare",
-              "compareUnsigned",
-              "numberOfTrailingZeros")) {
-        java(type, name, new Meaning.OfLibrary(LIBRARY));
-      }
+      library(type, "compare");
+    }
+    library("Integer", "toUnsignedLong");
+  }
+
+  private static void library(String type, String... names) {
+    for (var name : names) {
+      java(type, name, new Meaning.OfLibrary(LIBRARY));
     }
   }
 

@@ -1,8 +1,9 @@
 package dev.athanor.engine.lift.ir;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,15 @@ import java.util.stream.Stream;
 
 /** A kernel in SSA form: a graph of basic blocks. */
 public final class Graph {
+
+  /** A block on the current path of a depth-first search, and its edges not yet followed. */
+  private record Visit(Block block, Iterator<Edge> edges) {
+    static Visit of(Block block) {
+      // the last successor first, so that the order has the first successor first
+      return new Visit(block, block.edges().reversed().iterator());
+    }
+  }
+
   private final String name;
   private final List<Argument> arguments;
   private final List<Integer> blockShape;
@@ -53,21 +63,21 @@ public final class Graph {
    */
   public List<Block> blocks() {
     var finished = new ArrayList<Block>();
-    Set<Block> seen = new HashSet<>();
-    var pending = new ArrayList<Block>(List.of(entry));
+    Set<Block> seen = new HashSet<>(List.of(entry));
+    var pending = new ArrayDeque<Visit>();
+    pending.push(Visit.of(entry));
     while (!pending.isEmpty()) {
-      var block = pending.getLast();
-      seen.add(block);
-      // the last successor first, so that the order has the first successor first
-      var next = block.successors().reversed().stream().filter(b -> !seen.contains(b)).findFirst();
-      if (next.isPresent()) {
-        pending.add(next.get());
-      } else {
-        finished.add(pending.removeLast());
+      var visit = pending.peek();
+      if (!visit.edges.hasNext()) {
+        finished.add(pending.pop().block);
+        continue;
+      }
+      var next = visit.edges.next().target();
+      if (seen.add(next)) {
+        pending.push(Visit.of(next));
       }
     }
-    Collections.reverse(finished);
-    return finished;
+    return finished.reversed();
   }
 
   /** Returns the edges into each reachable block. */

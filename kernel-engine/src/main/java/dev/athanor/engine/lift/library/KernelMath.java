@@ -171,6 +171,31 @@ public final class KernelMath {
     return x < y ? -1 : x == y ? 0 : 1;
   }
 
+  public static int compare(short x, short y) {
+    return x - y;
+  }
+
+  public static int compare(byte x, byte y) {
+    return x - y;
+  }
+
+  public static int compare(float x, float y) {
+    return compare((double) x, (double) y);
+  }
+
+  /** Orders -0 before 0, and NaN after all others. */
+  public static int compare(double x, double y) {
+    if (x < y) {
+      return -1;
+    }
+    if (x > y) {
+      return 1;
+    }
+    long a = isNaN(x) ? Long.MAX_VALUE : Double.doubleToRawLongBits(x);
+    long b = isNaN(y) ? Long.MAX_VALUE : Double.doubleToRawLongBits(y);
+    return compare(a, b);
+  }
+
   public static int compareUnsigned(int x, int y) {
     return compare(x + Integer.MIN_VALUE, y + Integer.MIN_VALUE);
   }

@@ -21,6 +21,10 @@ public enum Refusal {
       "a try block catches exceptions, and a GPU thread has none",
       "test for the case with `if`; launches with checks report bad indices and divisions by zero"),
   RECURSION("%s calls itself", "write a loop"),
+  CALL_DEPTH("%s is called more than %s calls deep", "write shorter chains of calls"),
+  CALL_COUNT(
+      "the kernel makes more than %s calls, which are all inlined",
+      "call methods in loops, or write fewer calls"),
   INSTANCE_METHOD(
       "the kernel %s is an instance method",
       "make it static, and pass what it reads as parameters"),
@@ -82,6 +86,12 @@ public enum Refusal {
   MIXED_ARRAYS(
       "%s is a shared array on one path and a parameter on another",
       "use two variables, one for each memory"),
+  MIXED_TYPES(
+      "%s has values of different types on different paths", "use one variable for each type"),
+  DYNAMIC_TYPES("the dynamic shared array has elements of %s and of %s", "use one type"),
+  DIVERGENT_BARRIER(
+      "the condition differs between the threads of a block, and only some of them reach a barrier",
+      "call barriers and block reductions in all threads"),
   NOT_AN_ARRAY("%s is needed here, and this is no array of the kernel", "pass the array itself"),
   LAYOUT(
       "this layout of a MemorySegment is not supported",

@@ -7,9 +7,9 @@ import dev.athanor.engine.lift.JavaKernel;
 import dev.athanor.engine.lift.Kernels;
 import dev.athanor.engine.lift.host.PlainJava;
 import dev.athanor.engine.lift.refusal.LiftException;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
 import java.util.Optional;
-import java.util.Random;
 
 /** Runs a kernel in plain Java and lifted on a device, and compares all results bit for bit. */
 record Comparison(Device device) {
@@ -35,10 +35,11 @@ record Comparison(Device device) {
   /** Returns the difference between both runs, if there is one. */
   Optional<Difference> compare(Class<?> type, RandomKernel kernel, long seed) {
     var lifted = Kernels.of(type, RandomKernel.NAME);
-    var expected = arguments(kernel, seed);
+    var expected = Arguments.of(kernel.threads(), seed);
     RuntimeException inJava = null;
     try {
-      PlainJava.run(lifted.method(), kernel.grid(), kernel.block(), 0, expected);
+      PlainJava.run(
+          lifted.method(), kernel.grid(), kernel.block(), RandomKernel.DYNAMIC_BYTES, expected);
     } catch (DeviceException fault) {
       inJava = fault;
       if (!kernel.faults()) {
@@ -58,9 +59,14 @@ record Comparison(Device device) {
       Object[] expected,
       @org.jspecify.annotations.Nullable RuntimeException inJava,
       boolean checked) {
-    var actual = arguments(kernel, seed);
+    var actual = Arguments.of(kernel.threads(), seed);
     try {
-      lifted.on(device).checked(checked).block(kernel.block()).launch(kernel.grid(), actual);
+      lifted
+          .on(device)
+          .checked(checked)
+          .block(kernel.block())
+          .dynamicShared(RandomKernel.DYNAMIC_BYTES)
+          .launch(kernel.grid(), actual);
     } catch (LiftException refused) {
       return Optional.of(new Difference("refused", String.valueOf(refused.getMessage())));
     } catch (CheckFailedException | DeviceException failed) {
@@ -76,7 +82,16 @@ record Comparison(Device device) {
       return Optional.of(new Difference("only Java fails", String.valueOf(inJava.getMessage())));
     }
     for (int i = 0; i < expected.length; i++) {
-      if (expected[i].getClass().isArray()) {
+      if (expected[i] instanceof MemorySegment segment) {
+        long at = segment.mismatch((MemorySegment) actual[i]);
+        if (at >= 0) {
+          return Optional.of(
+              new Difference(
+                  "results differ",
+                  "segment %d at byte %d, %s"
+                      .formatted(i, at, checked ? "with checks" : "without checks")));
+        }
+      } else if (expected[i].getClass().isArray()) {
         for (int k = 0; k < Array.getLength(expected[i]); k++) {
           var one = Array.get(expected[i], k);
           var other = Array.get(actual[i], k);
@@ -100,63 +115,4 @@ record Comparison(Device device) {
     }
     return text.toString();
   }
-
-  /** Returns arguments with random numbers, of which many are special. */
-  private static Object[] arguments(RandomKernel kernel, long seed) {
-    var random = new Random(seed);
-    int inputs = RandomKernel.INPUTS;
-    int results = (int) (kernel.grid().count() * kernel.block().count() * RandomKernel.RESULTS);
-    var chars = new char[inputs];
-    for (int i = 0; i < inputs; i++) {
-      chars[i] = (char) random.nextInt();
-    }
-    return new Object[] {
-      fill(new int[inputs], random),
-      fill(new long[inputs], random),
-      fill(new float[inputs], random),
-      fill(new double[inputs], random),
-      fill(new byte[inputs], random),
-      fill(new short[inputs], random),
-      chars,
-      new int[results],
-      new long[results],
-      new float[results],
-      new double[results],
-      new int[RandomKernel.RESULTS],
-      new long[RandomKernel.RESULTS],
-      random.nextInt(10),
-      random.nextLong(),
-      (float) random.nextGaussian(),
-      random.nextGaussian()
-    };
-  }
-
-  private static Object fill(Object array, Random random) {
-    for (int i = 0; i < Array.getLength(array); i++) {
-      boolean special = random.nextInt(4) == 0;
-      int which = random.nextInt(8);
-      switch (array) {
-        case int[] ints -> ints[i] = special ? SPECIAL_INTS[which] : random.nextInt();
-        case long[] longs -> longs[i] = special ? SPECIAL_LONGS[which] : random.nextLong();
-        case float[] floats ->
-            floats[i] = special ? (float) SPECIAL_REALS[which] : (float) random.nextGaussian() * 50;
-        case double[] doubles ->
-            doubles[i] = special ? SPECIAL_REALS[which] : random.nextGaussian() * 50;
-        case byte[] bytes -> bytes[i] = (byte) random.nextInt();
-        case short[] shorts -> shorts[i] = (short) random.nextInt();
-        default -> throw new IllegalArgumentException("no array of numbers: " + array);
-      }
-    }
-    return array;
-  }
-
-  private static final int[] SPECIAL_INTS = {
-    0, 1, -1, 2, 31, 32, Integer.MIN_VALUE, Integer.MAX_VALUE
-  };
-  private static final long[] SPECIAL_LONGS = {
-    0, 1, -1, 2, 63, 1L << 32, Long.MIN_VALUE, Long.MAX_VALUE
-  };
-  private static final double[] SPECIAL_REALS = {
-    0, -0.0, 1, -1, Double.NaN, Double.POSITIVE_INFINITY, 1e-40, 2147483648.0
-  };
 }

@@ -11,8 +11,10 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -41,7 +43,8 @@ class FuzzTest {
   private final Comparison comparison = new Comparison(device);
 
   @Test
-  void liftedKernelsComputeWhatPlainJavaComputes() throws ClassNotFoundException {
+  void liftedKernelsComputeWhatPlainJavaComputes() {
+    System.out.printf("FuzzTest: %d kernels, from seed %d%n", KERNELS, SEED);
     List<String> differences = new ArrayList<>();
     Set<String> known = new HashSet<>();
     for (int first = 0; first < KERNELS && differences.size() < ENOUGH; first += BATCH) {
@@ -53,14 +56,15 @@ class FuzzTest {
         sources.put(name(SEED + i), kernel.text().text());
       }
       var loader = compiler.compile(sources);
-      for (var each : kernels.entrySet()) {
-        long seed = each.getKey();
-        var difference = comparison.compare(loader.loadClass(name(seed)), each.getValue(), seed);
-        if (difference.isPresent() && known.add(difference.get().words())) {
-          differences.add(shrunk(each.getValue(), seed, difference.get()));
-          if (differences.size() == ENOUGH) {
-            break;
-          }
+      Map<Long, Difference> found = new ConcurrentSkipListMap<>();
+      kernels.entrySet().parallelStream()
+          .forEach(each ->
+              compare(loader, each.getValue(), each.getKey())
+                  .ifPresent(difference -> found.put(each.getKey(), difference)));
+      for (var each : found.entrySet()) {
+        if (differences.size() < ENOUGH && known.add(each.getValue().words())) {
+          long seed = each.getKey();
+          differences.add(shrunk(Objects.requireNonNull(kernels.get(seed)), seed, each.getValue()));
         }
       }
     }
@@ -91,12 +95,20 @@ class FuzzTest {
             small.text());
   }
 
+  private Optional<Difference> compare(ClassLoader loader, RandomKernel kernel, long seed) {
+    try {
+      return comparison.compare(loader.loadClass(name(seed)), kernel, seed);
+    } catch (ClassNotFoundException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   private Optional<Difference> compare(RandomKernel kernel, Piece text, long seed) {
     try {
-      var type = compiler.compile(Map.of(name(seed), text.text())).loadClass(name(seed));
+      var loader = compiler.compile(Map.of(name(seed), text.text()));
       var changed = new RandomKernel(text, kernel.grid(), kernel.block(), kernel.faults());
-      return comparison.compare(type, changed, seed);
-    } catch (IllegalArgumentException | ClassNotFoundException notCompiled) {
+      return compare(loader, changed, seed);
+    } catch (IllegalArgumentException notCompiled) {
       return Optional.empty();
     }
   }

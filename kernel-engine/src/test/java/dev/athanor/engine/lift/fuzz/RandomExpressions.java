@@ -10,6 +10,7 @@ import static dev.athanor.engine.lift.fuzz.Type.LONG;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 
 /**
@@ -17,6 +18,7 @@ import java.util.Random;
  * not 0, and indices are in bounds, unless {@code faults} is set.
  */
 final class RandomExpressions {
+  private static final List<String> AXES = List.of("X", "Y", "Z");
   private static final List<String> COMPARISONS = List.of("<", "<=", ">", ">=", "==", "!=");
 
   /**
@@ -27,11 +29,13 @@ final class RandomExpressions {
   record Helper(String name, Type result, List<Type> parameters, boolean takesInts) {}
 
   private final Random random;
+  private final RandomConstants constants;
   private final boolean faults;
   private final List<Helper> helpers = new ArrayList<>();
 
   RandomExpressions(Random random, boolean faults) {
     this.random = random;
+    constants = new RandomConstants(random);
     this.faults = faults;
   }
 
@@ -72,7 +76,7 @@ final class RandomExpressions {
       var callable =
           helpers.stream()
               .filter(each -> each.result() == type)
-              .filter(each -> !each.takesInts() || scope.arrays().contains("ints"))
+              .filter(each -> !each.takesInts() || scope.reads("ints"))
               .toList();
       if (!callable.isEmpty()) {
         return call(pick(callable), scope, depth - 1);
@@ -94,6 +98,9 @@ final class RandomExpressions {
   private Piece leaf(Type type, Scope scope) {
     var variables = scope.of(type);
     int choice = random.nextInt(10);
+    if (type == INT && random.nextInt(12) == 0) {
+      return measure(scope);
+    }
     if (choice == 9 && type != BOOLEAN && scope.isKernel()) {
       return ofThread(type);
     }
@@ -101,7 +108,8 @@ final class RandomExpressions {
       return expression(type, pick(variables).name());
     }
     if (choice < 8 && !scope.pairs().isEmpty() && type != BOOLEAN) {
-      var pair = pick(scope.pairs());
+      var name = pick(scope.pairs());
+      var pair = random.nextInt(3) == 0 ? name + ".with(" + random.nextInt(99) + ")" : name;
       return switch (type) {
         case INT -> expression(type, pair, ".a()");
         case DOUBLE -> expression(type, pair, ".b()");
@@ -109,40 +117,30 @@ final class RandomExpressions {
         default -> expression(type, "(long) ", pair, ".a()");
       };
     }
-    return expression(type, constant(type));
+    return expression(type, constants.of(type));
   }
 
-  /** Returns a constant, of those near the ends of a range more often than others. */
-  String constant(Type type) {
-    return switch (type) {
-      case INT ->
-          switch (random.nextInt(4)) {
-            case 0 ->
-                pick(List.of("Integer.MIN_VALUE", "Integer.MAX_VALUE", "-1", "31", "32", "65535"));
-            case 1 -> "(" + random.nextInt() + ")";
-            default -> String.valueOf(random.nextInt(9));
-          };
-      case LONG ->
-          switch (random.nextInt(4)) {
-            case 0 ->
-                pick(List.of("Long.MIN_VALUE", "Long.MAX_VALUE", "-1L", "63L", "4294967296L"));
-            case 1 -> "(" + random.nextLong() + "L)";
-            default -> random.nextInt(9) + "L";
-          };
-      case FLOAT ->
-          random.nextInt(4) == 0
-              ? pick(
-                  List.of(
-                      "Float.NaN", "Float.POSITIVE_INFINITY", "-0f", "1e-40f", "3e38f", "0x1p31f"))
-              : "(" + (random.nextInt(4001) - 2000) / 64f + "f)";
-      case DOUBLE ->
-          random.nextInt(4) == 0
-              ? pick(
-                  List.of(
-                      "Double.NaN", "Double.NEGATIVE_INFINITY", "-0d", "1e-310", "1e308", "0x1p63"))
-              : "(" + (random.nextInt(4001) - 2000) / 128.0 + ")";
-      case BOOLEAN -> pick(BOOLEAN.constants());
-    };
+  private static Piece infix(Type type, Piece one, String operator, Piece other) {
+    return expression(type, "(", one, operator, other, ")");
+  }
+
+  /** Returns a call of a method whose name ends with the parenthesis. */
+  private static Piece call(Type type, String name, Piece... arguments) {
+    var parts = new ArrayList<Object>();
+    parts.add(name);
+    for (int i = 0; i < arguments.length; i++) {
+      parts.add(i > 0 ? ", " : "");
+      parts.add(arguments[i]);
+    }
+    parts.add(")");
+    return expression(type, parts.toArray());
+  }
+
+  /** Returns the length of an array, or an index of the thread. */
+  private Piece measure(Scope scope) {
+    return scope.arrays().isEmpty() || random.nextBoolean()
+        ? expression(INT, "Gpu." + pick(List.of("threadIdx", "blockDim")) + pick(AXES) + "()")
+        : expression(INT, pick(scope.arrays()).name(), ".length");
   }
 
   private Piece call(Helper helper, Scope scope, int depth) {
@@ -214,83 +212,73 @@ final class RandomExpressions {
   private Piece ofInteger(Type type, Scope scope, int depth) {
     var box = type == INT ? "Integer" : "Long";
     var other = type == INT ? INT : random.nextInt(3) == 0 ? INT : LONG;
-    return switch (random.nextInt(20)) {
+    return switch (random.nextInt(21)) {
       case 0, 1, 2, 3 ->
           binary(type, other, pick(List.of("+", "-", "*", "&", "|", "^")), scope, depth);
       case 4, 5 ->
-          expression(
+          infix(
               type,
-              "(",
               of(type, scope, depth),
               pick(List.of(" << ", " >> ", " >>> ")),
-              of(integer(), scope, depth),
-              ")");
+              of(integer(), scope, depth));
       case 6, 7 ->
-          expression(
+          infix(
               type,
-              "(",
               of(type, scope, depth),
               pick(List.of(" / ", " % ")),
-              divisor(type, scope, depth),
-              ")");
+              divisor(type, scope, depth));
       case 8 -> expression(type, "(", pick(List.of("- ", "~")), of(type, scope, depth), ")");
       case 9, 10 -> cast(type, scope, depth);
       case 11 -> load(type, scope, depth);
       case 12 ->
-          expression(
+          call(
               type,
               pick(List.of("Math.min(", "Math.max(")),
               of(type, scope, depth),
-              ", ",
-              of(other, scope, depth),
-              ")");
+              of(other, scope, depth));
       case 13 ->
-          expression(
+          call(
               type,
               pick(List.of("Math.floorMod(", "Math.floorDiv(")),
               of(type, scope, depth),
-              ", ",
-              guarded(type, scope, depth),
-              ")");
+              guarded(type, scope, depth));
       case 14 ->
-          expression(
+          call(
               type,
-              box,
-              pick(List.of(".divideUnsigned(", ".remainderUnsigned(")),
+              box + pick(List.of(".divideUnsigned(", ".remainderUnsigned(")),
               of(type, scope, depth),
-              ", ",
-              guarded(type, scope, depth),
-              ")");
+              guarded(type, scope, depth));
       case 15 ->
-          expression(
+          call(
               type,
-              box,
-              pick(List.of(".rotateLeft(", ".rotateRight(")),
+              box + pick(List.of(".rotateLeft(", ".rotateRight(")),
               of(type, scope, depth),
-              ", ",
-              of(INT, scope, depth),
-              ")");
+              of(INT, scope, depth));
       case 16 ->
-          expression(
+          call(
               type,
-              "(" + type.word() + ") ",
-              box,
-              pick(List.of(".bitCount(", ".numberOfLeadingZeros(", ".numberOfTrailingZeros(")),
-              of(type, scope, depth),
-              ")");
+              "("
+                  + type.word()
+                  + ") "
+                  + box
+                  + pick(
+                      List.of(".bitCount(", ".numberOfLeadingZeros(", ".numberOfTrailingZeros(")),
+              of(type, scope, depth));
       case 17 ->
           expression(
               type, pick(List.of("Math.abs(", box + ".reverse(")), of(type, scope, depth), ")");
       case 18 ->
-          expression(
+          call(
               type,
-              "(" + type.word() + ") ",
-              box,
-              pick(List.of(".compare(", ".compareUnsigned(")),
+              "(" + type.word() + ") " + box + pick(List.of(".compare(", ".compareUnsigned(")),
               of(type, scope, depth),
-              ", ",
-              of(type, scope, depth),
-              ")");
+              of(type, scope, depth));
+      case 19 -> {
+        boolean single = random.nextBoolean();
+        var real = single ? FLOAT : DOUBLE;
+        var name = "(" + type.word() + ") " + (single ? "Float" : "Double") + ".compare(";
+        yield call(type, name, of(real, scope, depth), of(real, scope, depth));
+      }
       default -> {
         var from = number();
         yield from.isInteger()
@@ -318,8 +306,8 @@ final class RandomExpressions {
     var one = of(type, scope, depth);
     var two = of(other, scope, depth);
     return random.nextBoolean()
-        ? expression(type, "(", one, " " + operator + " ", two, ")")
-        : expression(type, "(", two, " " + operator + " ", one, ")");
+        ? infix(type, one, " " + operator + " ", two)
+        : infix(type, two, " " + operator + " ", one);
   }
 
   private Piece cast(Type type, Scope scope, int depth) {
@@ -327,15 +315,23 @@ final class RandomExpressions {
     return expression(type, "(" + to + ") (", of(number(), scope, depth), ")");
   }
 
-  /** Returns an element of an array of the arguments. */
+  /** Returns an element of an array or segment that can be read. */
   private Piece load(Type type, Scope scope, int depth) {
-    var array =
-        type == INT && random.nextBoolean()
-            ? pick(List.of("bytes", "shorts", "chars"))
-            : type.array();
-    return scope.arrays().contains(array)
-        ? expression(type, array, "[", index(scope, depth), "]")
-        : leaf(type, scope);
+    var word =
+        type == INT && random.nextBoolean() ? pick(List.of("byte", "short", "char")) : type.word();
+    if (scope.isKernel() && type != BOOLEAN && random.nextInt(4) == 0) {
+      boolean wide = type == LONG || type == DOUBLE;
+      var segment = wide || random.nextBoolean() ? "segment" : "slice";
+      return expression(
+          type,
+          segment + ".getAtIndex(ValueLayout.JAVA_" + word.toUpperCase(Locale.ROOT) + ", ",
+          index(scope, depth),
+          ")");
+    }
+    var arrays = scope.arrays(word);
+    return arrays.isEmpty()
+        ? leaf(type, scope)
+        : expression(type, pick(arrays).name(), "[", index(scope, depth), "]");
   }
 
   /** Returns an element of an array of the arguments at an index that depends on the thread. */
@@ -355,7 +351,7 @@ final class RandomExpressions {
         yield binary(
             type,
             random.nextInt(3) == 0 ? other : type,
-            pick(List.of("+", "-", "*", "/")),
+            pick(List.of("+", "-", "*", "/", "%")),
             scope,
             depth);
       }
@@ -363,30 +359,26 @@ final class RandomExpressions {
       case 6 -> load(type, scope, depth);
       case 7 -> expression(type, "(" + type.word() + ") (", of(number(), scope, depth), ")");
       case 8 ->
-          expression(
+          call(
               type,
               pick(List.of("Math.min(", "Math.max(")),
               of(type, scope, depth),
-              ", ",
-              of(type, scope, depth),
-              ")");
+              of(type, scope, depth));
       case 9 ->
-          expression(
+          call(
               type,
               "Math.fma(",
               of(type, scope, depth),
-              ", ",
               of(type, scope, depth),
-              ", ",
-              of(type, scope, depth),
-              ")");
+              of(type, scope, depth));
       case 10 ->
-          expression(
+          call(
               type,
-              "(" + type.word() + ") ",
-              pick(List.of("Math.sqrt(", "Math.floor(", "Math.ceil(", "Math.rint(")),
-              of(type, scope, depth),
-              ")");
+              "("
+                  + type.word()
+                  + ") "
+                  + pick(List.of("Math.sqrt(", "Math.floor(", "Math.ceil(", "Math.rint(")),
+              of(type, scope, depth));
       default ->
           expression(type, pick(List.of("Math.abs(", "Math.signum(")), of(type, scope, depth), ")");
     };
@@ -395,31 +387,26 @@ final class RandomExpressions {
   private Piece ofBoolean(Scope scope, int depth) {
     return switch (random.nextInt(8)) {
       case 0, 1, 2, 3 ->
-          expression(
+          infix(
               BOOLEAN,
-              "(",
               of(number(), scope, depth),
               " " + pick(COMPARISONS) + " ",
-              of(number(), scope, depth),
-              ")");
+              of(number(), scope, depth));
       case 4, 5 ->
-          expression(
+          infix(
               BOOLEAN,
-              "(",
               of(BOOLEAN, scope, depth),
               pick(List.of(" && ", " || ")),
-              of(BOOLEAN, scope, depth),
-              ")");
+              of(BOOLEAN, scope, depth));
       case 6 ->
-          expression(
+          infix(
               BOOLEAN,
-              "(",
               of(BOOLEAN, scope, depth),
               pick(List.of(" ^ ", " & ", " | ", " == ", " != ")),
-              of(BOOLEAN, scope, depth),
-              ")");
+              of(BOOLEAN, scope, depth));
       default ->
-          switch (random.nextInt(3)) {
+          switch (random.nextInt(4)) {
+            case 3 -> load(BOOLEAN, scope, depth);
             case 0 -> expression(BOOLEAN, "(!", of(BOOLEAN, scope, depth), ")");
             case 1 -> expression(BOOLEAN, "Float.isNaN(", of(FLOAT, scope, depth), ")");
             default -> expression(BOOLEAN, "Double.isInfinite(", of(DOUBLE, scope, depth), ")");

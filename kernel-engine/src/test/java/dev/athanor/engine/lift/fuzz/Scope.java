@@ -17,25 +17,35 @@ final class Scope {
    */
   record Variable(String name, String word, Type type, boolean assignable, boolean uniform) {}
 
+  /**
+   * An array that can be read, with at least 64 elements.
+   *
+   * @param word the type of the elements
+   * @param assignable false for parameters
+   */
+  record ArrayVariable(String name, String word, boolean assignable) {}
+
   private final List<Variable> variables = new ArrayList<>();
   private final List<String> pairs = new ArrayList<>();
-  private final List<String> arrays;
+  private final List<ArrayVariable> arrays = new ArrayList<>();
+  private final boolean isKernel;
   private final Scope root;
 
   /** Number of the next variable of the method. */
   private int next;
 
-  /** Creates the scope of a method with some of the arrays of the arguments. */
-  Scope(List<String> arrays) {
-    this.arrays = arrays;
+  /** Creates the scope of the kernel or of a helper. */
+  Scope(boolean isKernel) {
+    this.isKernel = isKernel;
     root = this;
   }
 
   private Scope(Scope outer) {
-    arrays = outer.arrays;
+    isKernel = outer.isKernel;
     root = outer.root;
     variables.addAll(outer.variables);
     pairs.addAll(outer.pairs);
+    arrays.addAll(outer.arrays);
   }
 
   /** Returns a scope for a nested block. */
@@ -51,6 +61,10 @@ final class Scope {
     variables.add(variable);
   }
 
+  void add(ArrayVariable array) {
+    arrays.add(array);
+  }
+
   void addPair(String name) {
     pairs.add(name);
   }
@@ -63,18 +77,30 @@ final class Scope {
     return variables.stream().filter(Variable::assignable).toList();
   }
 
+  List<Variable> assignableNumbers() {
+    return variables.stream().filter(each -> each.assignable && each.type != Type.BOOLEAN).toList();
+  }
+
   List<Variable> uniform(Type type) {
     return variables.stream().filter(each -> each.type == type && each.uniform).toList();
   }
 
-  /** Returns the names of arrays of 64 elements that can be read. */
-  List<String> arrays() {
-    return arrays;
+  List<ArrayVariable> arrays() {
+    return List.copyOf(arrays);
   }
 
-  /** Returns whether this is the kernel and no helper, with all arrays and {@code thread}. */
+  /** Returns the arrays with elements of a type. */
+  List<ArrayVariable> arrays(String word) {
+    return arrays.stream().filter(each -> each.word.equals(word)).toList();
+  }
+
+  boolean reads(String array) {
+    return arrays.stream().anyMatch(each -> each.name.equals(array));
+  }
+
+  /** Returns whether this is the kernel and no helper, with all arguments and {@code thread}. */
   boolean isKernel() {
-    return arrays.size() > 1;
+    return isKernel;
   }
 
   /** Returns the names of variables of type {@code Pair}. */

@@ -10,13 +10,16 @@ import java.util.List;
 import java.util.Random;
 
 /** Random statements for places where all threads of a block come. */
-record TogetherStatements(Random random, RandomExpressions expressions, Dim3 block) {
+record TogetherStatements(
+    Random random, RandomExpressions expressions, NeighborLoads neighbors, Dim3 block) {
   private static final int LANES = 32;
 
   Piece of(Scope scope) {
     var type = expressions.number();
-    return switch (random.nextInt(6)) {
-      case 0, 1 -> throughSharedMemory(type, scope);
+    return switch (random.nextInt(8)) {
+      case 0 -> throughSharedMemory(type, scope);
+      case 1 -> throughAllElements(type, scope);
+      case 6 -> inTwoBuffers(type, scope);
       case 2 ->
           assign(
               type,
@@ -55,7 +58,7 @@ record TogetherStatements(Random random, RandomExpressions expressions, Dim3 blo
 
   /** Returns statements that give each thread the value of another thread of the block. */
   private Piece throughSharedMemory(Type type, Scope scope) {
-    var array = "shared" + type.plural();
+    var array = array(type);
     return statement(
         array + "[thread] = ",
         expressions.of(type, scope, 2),
@@ -67,6 +70,49 @@ record TogetherStatements(Random random, RandomExpressions expressions, Dim3 blo
             expressions.of(INT, scope, 2),
             ") & 0x7fffffff) % threads]"),
         "Gpu.barrier();\n");
+  }
+
+  private String array(Type type) {
+    return expressions.pick(List.of("shared", "spare")) + type.plural();
+  }
+
+  /** Returns statements that fill a shared array and read neighboring elements of it. */
+  private Piece throughAllElements(Type type, Scope scope) {
+    var array = array(type);
+    var element = scope.fresh("k");
+    return statement(
+        "for (int " + element + " = thread; " + element + " < 64; " + element + " += threads) {\n",
+        array + "[" + element + "] = ",
+        expressions.of(type, scope, 2),
+        ";\n}\nGpu.barrier();\n",
+        neighbors.ofArray(array, type, scope),
+        "Gpu.barrier();\n");
+  }
+
+  /** Returns a loop in which two shared arrays change places. */
+  private Piece inTwoBuffers(Type type, Scope scope) {
+    var front = scope.fresh("front");
+    var back = scope.fresh("back");
+    var saved = scope.fresh("saved");
+    var turn = scope.fresh("turn");
+    return statement(
+        "%s[] %s = shared%s;\n".formatted(type.word(), front, type.plural()),
+        "%s[] %s = spare%s;\n".formatted(type.word(), back, type.plural()),
+        "for (int " + turn + " = ",
+        expressions.uniformInt(scope),
+        "; " + turn + " > 0; " + turn + "--) {\n",
+        front + "[thread] = ",
+        expressions.of(type, scope, 2),
+        ";\nGpu.barrier();\n",
+        assign(
+            type,
+            scope.nested(),
+            front,
+            "[((",
+            expressions.of(INT, scope, 1),
+            ") & 63) % threads]"),
+        "%s[] %s = %s;\n%s = %s;\n%s = %s;\n}\nGpu.barrier();\n"
+            .formatted(type.word(), saved, front, front, back, back, saved));
   }
 
   private Piece shuffle(Type type, Scope scope) {

@@ -43,6 +43,17 @@ enum Type {
     return word + "s";
   }
 
+  /** Returns the type of expressions of a Java type. */
+  static Type of(String word) {
+    return switch (word) {
+      case "long" -> LONG;
+      case "float" -> FLOAT;
+      case "double" -> DOUBLE;
+      case "boolean" -> BOOLEAN;
+      default -> INT;
+    };
+  }
+
   boolean isInteger() {
     return this == INT || this == LONG;
   }
