@@ -11,6 +11,7 @@ import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.engine.ptx.symbol.SourceVariable.InRegister;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -134,7 +135,14 @@ final class Probe implements Observer {
     }
     var from = observed.instructions().get(before).source();
     var to = observed.instructions().get(now).source();
-    return from.line() != to.line() || !from.file().equals(to.file());
+    return (from.line() != to.line() || !from.file().equals(to.file())) && !isReturn(before, now);
+  }
+
+  /** Returns whether a call has returned to the line that it was made from. */
+  private boolean isReturn(int before, int now) {
+    var from = run.symbols().frame(before);
+    var to = run.symbols().frame(now);
+    return from.isPresent() && to.isPresent() && from.get().isCalledFrom(to.get());
   }
 
   boolean arrives(int warp) {
@@ -154,24 +162,30 @@ final class Probe implements Observer {
     var here = byInstruction.get(number);
     return here.isEmpty()
         ? here
-        : here.stream().filter(point -> holds(point.condition(), warp, lanes)).toList();
+        : here.stream().filter(point -> holds(point.condition(), number, warp, lanes)).toList();
   }
 
-  private boolean holds(@Nullable Condition condition, int warp, int lanes) {
+  private boolean holds(@Nullable Condition condition, int number, int warp, int lanes) {
     if (condition == null) {
       return true;
     }
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = Warps.firstThread(warp, left);
-      if (condition.holds(name -> value(name, thread))) {
+      if (condition.holds(name -> value(name, number, thread))) {
         return true;
       }
     }
     return false;
   }
 
-  /** Returns an index or a register of a thread; null = there is none of this name. */
-  private @Nullable Number value(String name, int thread) {
+  /** Returns a variable, index or register of a thread; null = there is none of this name. */
+  private @Nullable Number value(String name, int number, int thread) {
+    var variable = run.symbols().frame(number).flatMap(frame -> frame.find(name));
+    if (variable.isPresent()) {
+      return variable.get().location() instanceof InRegister(var register)
+          ? number(register, thread)
+          : null;
+    }
     var inBlock = index(thread, observed.block().x(), observed.block().y());
     var inGrid = index(block, observed.grid().x(), observed.grid().y());
     return switch (name) {
@@ -189,10 +203,14 @@ final class Probe implements Observer {
         var register = registers.get(name);
         yield register == null
             ? null
-            : Condition.number(
-                register.registerClass(), state().registers().of(register).bits(thread));
+            : number(register, thread);
       }
     };
+  }
+
+  private Number number(Register register, int thread) {
+    return Condition.number(
+        register.registerClass(), state().registers().of(register).bits(thread));
   }
 
   /** Returns the index of a block in its grid, or of a thread in its block. */

@@ -36,6 +36,7 @@ import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.lang.constant.ClassDesc;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /** Translates the instructions that do not end a block. */
 final class InstructionTranslator {
@@ -43,10 +44,12 @@ final class InstructionTranslator {
   private final MethodCode code;
   private final CallTranslator calls;
   private final FieldTranslator fields;
+  private final @Nullable CallSymbols symbols;
 
-  InstructionTranslator(Translation to, MethodCode code) {
+  InstructionTranslator(Translation to, MethodCode code, @Nullable CallSymbols symbols) {
     this.to = to;
     this.code = code;
+    this.symbols = symbols;
     calls = new CallTranslator(to, code);
     fields = new FieldTranslator(to, code);
   }
@@ -58,7 +61,7 @@ final class InstructionTranslator {
       case LoadInstruction load -> frame.push(local(load.slot(), at, frame));
       case StoreInstruction store -> store(store.slot(), at, frame);
       case IncrementInstruction add ->
-          frame.setLocal(
+          assign(
               add.slot(),
               new Scalar(
                   to.add(
@@ -66,7 +69,9 @@ final class InstructionTranslator {
                       ValueType.INT,
                       null,
                       number(local(add.slot(), at, frame)),
-                      Value.constant(add.constant()))));
+                      Value.constant(add.constant()))),
+              at,
+              frame);
       case OperatorInstruction operator -> frame.push(new Scalar(operate(operator, frame)));
       case ConvertInstruction convert -> frame.push(new Scalar(convert(convert, frame)));
       case ArrayLoadInstruction _ -> load(frame);
@@ -165,7 +170,14 @@ final class InstructionTranslator {
               array.length(),
               code.variable(slot, at).orElse(array.name()));
     }
+    assign(slot, value, at, frame);
+  }
+
+  private void assign(int slot, JavaValue value, int at, Frame frame) {
     frame.setLocal(slot, value);
+    if (symbols != null) {
+      symbols.assigned(slot, at, frame);
+    }
   }
 
   private ArrayRef array(JavaValue value) {

@@ -8,26 +8,45 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The body of a kernel being written, and its virtual registers. */
 final class RegisterFile implements Instructions {
   private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
   private final List<Statement> statements = new ArrayList<>();
+  private final List<Optional<SourceFrame>> frames = new ArrayList<>();
   private Source source = Source.UNKNOWN;
+  private Optional<SourceFrame> frame = Optional.empty();
 
   List<Statement> statements() {
     return statements;
   }
 
-  /** Sets the line of the statements that follow. */
+  /** Returns the frame of each instruction. */
+  List<Optional<SourceFrame>> frames() {
+    return frames;
+  }
+
+  /** Sets the line of the statements that follow, unless a frame determines it. */
   void setSource(Source line) {
     source = line;
+  }
+
+  /** Sets the frame of the instructions that follow, and their line. */
+  void setFrame(SourceFrame at) {
+    frame = Optional.of(at);
+  }
+
+  /** Ends the last frame: the instructions that follow are of no line of the source. */
+  void endFrames() {
+    frame = Optional.empty();
   }
 
   @Override
@@ -57,6 +76,8 @@ final class RegisterFile implements Instructions {
   }
 
   private void add(String opcode, @Nullable Guard guard, Operand... operands) {
-    statements.add(InstructionTable.instruction(opcode, List.of(operands), guard, source));
+    var line = frame.map(SourceFrame::source).orElse(source);
+    statements.add(InstructionTable.instruction(opcode, List.of(operands), guard, line));
+    frames.add(frame);
   }
 }
