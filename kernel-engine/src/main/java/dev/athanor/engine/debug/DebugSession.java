@@ -161,8 +161,7 @@ public final class DebugSession implements AutoCloseable {
                   warp,
                   moment -> {
                     var now = moment.frame();
-                    boolean isSame = start == null || now == null || now.call() == start.call();
-                    return isSame
+                    return start == null || now == null || now.call() == start.call()
                         ? moment.arrives(warp.warp())
                         : !now.isWithin(start.call());
                   }));

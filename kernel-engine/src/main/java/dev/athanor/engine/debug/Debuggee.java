@@ -26,6 +26,11 @@ public interface Debuggee {
     return SymbolTable.NONE;
   }
 
+  /** Returns sentences on what the user cannot see, for a debugger to show once. */
+  default List<String> warnings() {
+    return List.of();
+  }
+
   /** Returns the options of the device. */
   EmulatorOptions options();
 

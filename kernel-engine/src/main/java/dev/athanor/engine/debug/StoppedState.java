@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.LongFunction;
 import java.util.stream.IntStream;
 
 /** The registers and memories of stopped launches. */
@@ -49,9 +50,14 @@ public final class StoppedState {
 
     /** Returns the text of a lane's value. */
     public String text(int lane) {
+      return text(lane, value -> Elements.text(type, value));
+    }
+
+    /** Returns the text of a lane's value; of its bits, if it has a value. */
+    public String text(int lane, LongFunction<String> format) {
       return ((lanes >>> lane) & 1) == 0
           ? "exited"
-          : isUnwritten(lane) ? "not written" : Elements.text(type, bits.get(lane));
+          : isUnwritten(lane) ? "not written" : format.apply(bits.get(lane));
     }
 
     /** Returns whether the register still has the value with which a block begins. */
@@ -78,9 +84,14 @@ public final class StoppedState {
       return bytes.byteSize() / element.bytes();
     }
 
+    /** Returns the bits of an element, zero-extended. */
+    public long bits(long index) {
+      return Elements.bits(bytes, index * element.bytes(), element);
+    }
+
     /** Returns the text of an element. */
     public String text(long index) {
-      return Elements.text(element, Elements.bits(bytes, index * element.bytes(), element));
+      return Elements.text(element, bits(index));
     }
   }
 

@@ -178,8 +178,12 @@ class DebugSessionTest {
     assertThatThrownBy(() -> Condition.parse(text))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(
-            "\"%s\" is not a condition; write comparisons of lane, warp, block, thread or a register with a number, joined by &&, as in lane == 3 && %%r1 > 0"
+            "\"%s\" is not a condition; write comparisons of lane, warp, block, thread, a register or a variable with a number, joined by &&, as in lane == 3 && %%r1 > 0"
                 .formatted(text));
+  }
+
+  private static Breakpoint at(String condition) {
+    return new Breakpoint(FILE, SUM, Condition.parse(condition));
   }
 
   @Test
