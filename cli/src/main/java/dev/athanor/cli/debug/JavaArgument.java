@@ -44,9 +44,7 @@ final class JavaArgument {
     if (!text.matches("(in|inout|out|zeros):.*")) {
       throw wrong(name, type, text, "give " + ARRAYS);
     }
-    if (!(KernelArgument.parse(text) instanceof Tensor tensor)) {
-      throw wrong(name, type, text, "give " + ARRAYS);
-    }
+    var tensor = read(text);
     if (type.isArray()) {
       var dtype = tensor.initial().type().dtype();
       var element = type.getComponentType();
@@ -60,6 +58,15 @@ final class JavaArgument {
       }
     }
     return tensor;
+  }
+
+  private static Tensor read(String text) {
+    try {
+      return (Tensor) KernelArgument.parse(text);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.valueOf(e.getMessage()).replaceFirst("^--arg", "`args`"), e);
+    }
   }
 
   /** Returns the size of a primitive type in memory. */

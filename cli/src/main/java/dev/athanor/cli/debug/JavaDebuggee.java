@@ -10,6 +10,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.lift.JavaKernel;
+import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
@@ -83,9 +84,9 @@ final class JavaDebuggee implements Debuggee {
     this.checked = !arguments.unchecked;
     this.parameters = kernel.module(checked).kernels().getFirst().parameters();
     this.grid = Extents.parse("`grid`", arguments.grid);
+    this.values = values(arguments.values);
     this.block = block(arguments.block);
     this.shared = arguments.shared;
-    this.values = values(arguments.values);
     var given = arguments.emulator.options();
     this.options =
         arguments.target == null ? given : given.withTarget(target(arguments.target));
@@ -102,6 +103,8 @@ final class JavaDebuggee implements Debuggee {
           classes.kernel(arguments.type, arguments.method).debugged(), arguments);
     } catch (ParameterException e) {
       throw RequestWords.sentence(e);
+    } catch (LiftException e) {
+      throw new IllegalArgumentException(e.getMessage(), e);
     } catch (IOException e) {
       throw new UncheckedIOException("cannot close the class path", e);
     }

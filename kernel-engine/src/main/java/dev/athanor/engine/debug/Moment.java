@@ -39,7 +39,7 @@ record Moment(long step, Run run, Probe probe, int number) {
 
   /** Returns the source-level frame of the instruction; null = none. */
   @Nullable SourceFrame frame() {
-    return run.symbols().frame(number).orElse(null);
+    return probe.frame(number).orElse(null);
   }
 
   /** Returns the lanes of a warp that execute the instruction. */

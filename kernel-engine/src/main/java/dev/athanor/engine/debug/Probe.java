@@ -11,11 +11,15 @@ import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import dev.athanor.engine.ptx.symbol.SourceVariable.InRegister;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Tells a run what the blocks of one rank do. */
@@ -32,6 +36,9 @@ final class Probe implements Observer {
 
   /** Whether each warp begins a line with its current instruction. */
   private final boolean[] arrived;
+
+  /** The frame of each instruction, those of the emulator's own instructions included. */
+  private final List<Optional<SourceFrame>> frames = new ArrayList<>();
 
   private @Nullable BlockState state;
   private long block;
@@ -50,6 +57,16 @@ final class Probe implements Observer {
     this.previous = new int[geometry.warps()];
     this.arrived = new boolean[geometry.warps()];
     observed.kernel().registers().forEach(register -> registers.put(register.name(), register));
+    int written = 0;
+    for (int number = 0; number < observed.instructions().size(); number++) {
+      frames.add(run.symbols().frame(written));
+      written += observed.added().contains(number) ? 0 : 1;
+    }
+  }
+
+  /** Returns the source-level frame of an instruction. */
+  Optional<SourceFrame> frame(int number) {
+    return frames.get(number);
   }
 
   BlockState state() {
@@ -130,19 +147,30 @@ final class Probe implements Observer {
   }
 
   private boolean isNewLine(int before, int now) {
-    if (before == NOWHERE || now <= before) {
+    if (before == NOWHERE) {
       return true;
     }
-    var from = observed.instructions().get(before).source();
-    var to = observed.instructions().get(now).source();
-    return (from.line() != to.line() || !from.file().equals(to.file())) && !isReturn(before, now);
+    var from = frame(before);
+    var to = frame(now);
+    if (from.isPresent() && to.isPresent() && from.get().isCalledFrom(to.get())) {
+      return false; // a call has returned to the line that it was made from
+    }
+    return isSameLine(before, now) ? now <= before && isFirstOfLine(now) : true;
   }
 
-  /** Returns whether a call has returned to the line that it was made from. */
-  private boolean isReturn(int before, int now) {
-    var from = run.symbols().frame(before);
-    var to = run.symbols().frame(now);
-    return from.isPresent() && to.isPresent() && from.get().isCalledFrom(to.get());
+  /** Returns whether two instructions are of one line of one call. */
+  private boolean isSameLine(int a, int b) {
+    var from = observed.instructions().get(a).source();
+    var to = observed.instructions().get(b).source();
+    return from.line() == to.line()
+        && from.file().equals(to.file())
+        && frame(a).map(SourceFrame::call).equals(frame(b).map(SourceFrame::call));
+  }
+
+  /** Returns whether a jump to an instruction begins its line again; in PTX, each jump does. */
+  private boolean isFirstOfLine(int number) {
+    return frame(number).isEmpty()
+        || IntStream.range(0, number).noneMatch(each -> isSameLine(each, number));
   }
 
   boolean arrives(int warp) {
@@ -180,7 +208,7 @@ final class Probe implements Observer {
 
   /** Returns a variable, index or register of a thread; null = there is none of this name. */
   private @Nullable Number value(String name, int number, int thread) {
-    var variable = run.symbols().frame(number).flatMap(frame -> frame.find(name));
+    var variable = frame(number).flatMap(frame -> frame.find(name));
     if (variable.isPresent()) {
       return variable.get().location() instanceof InRegister(var register)
           ? number(register, thread)

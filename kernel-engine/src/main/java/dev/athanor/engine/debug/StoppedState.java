@@ -130,7 +130,7 @@ public final class StoppedState {
                 block.observed().instructions().get(each.number()),
                 each.lanes(),
                 each.waits(),
-                run.symbols().frame(each.number())))
+                block.frame(each.number())))
         .toList();
   }
 

@@ -81,7 +81,7 @@ final class CallSymbols {
     to.setPosition(new SourceFrame(method(), call, source, visible, caller));
   }
 
-  /** Copies the arguments of the call to the registers of the parameters. */
+  /** Copies the arguments to the registers of the parameters, at the line of the call. */
   void enter(Frame frame) {
     for (int slot = 0; slot < frame.locals(); slot++) {
       assigned(slot, -1, frame);

@@ -63,7 +63,7 @@ public final class Lifter {
     translation.callers().add(owner + "." + method.getName() + descriptor);
     if (debugged) {
       var title = InstructionTranslator.simple(owner) + "." + method.getName();
-      translation.setPosition(new SourceFrame(title, 0, line, List.of(), null));
+      translation.setPrologue(new SourceFrame(title, 0, line, List.of(), null));
     }
     var values = arguments.stream().map(argument -> value(translation, argument)).toList();
     var result = new MethodTranslator(translation, code).translate(values);

@@ -81,7 +81,6 @@ final class MethodTranslator {
     var frame = begin(leader);
     int end = code.endOf(leader);
     if (symbols != null && leader == 0) {
-      symbols.at(0, frame);
       symbols.enter(frame);
     }
     for (int at = leader; at < end; at++) {

@@ -32,6 +32,7 @@ final class Translation {
   private final List<String> callers = new ArrayList<>();
   private final boolean debugged;
   private @Nullable SourceFrame position;
+  private boolean isPrologue;
   private int calls;
   private int variables;
   private Block block;
@@ -89,17 +90,26 @@ final class Translation {
     return position;
   }
 
+  /** Sets the frame of the instructions that load the kernel's arguments, which have no line. */
+  void setPrologue(SourceFrame kernel) {
+    position = kernel;
+    isPrologue = true;
+    mark();
+  }
+
   /** Sets the frame of the following instructions. */
   void setPosition(@Nullable SourceFrame next) {
-    if (!Objects.equals(position, next)) {
+    if (isPrologue || !Objects.equals(position, next)) {
       position = next;
+      isPrologue = false;
       mark();
     }
   }
 
   private void mark() {
     if (position != null) {
-      block.add(new Value(Op.POSITION, ValueType.VOID, List.of(), position, source));
+      var line = isPrologue ? Source.UNKNOWN : position.source();
+      block.add(new Value(Op.POSITION, ValueType.VOID, List.of(), position, line));
     }
   }
 

@@ -34,19 +34,23 @@ final class RegisterFile implements Instructions {
     return frames;
   }
 
-  /** Sets the line of the statements that follow, unless a frame determines it. */
+  /** Sets the line of the statements that follow, unless they have a frame. */
   void setSource(Source line) {
+    if (frame.isEmpty()) {
+      source = line;
+    }
+  }
+
+  /** Sets the frame of the statements that follow, and their line. */
+  void setFrame(SourceFrame at, Source line) {
+    frame = Optional.of(at);
     source = line;
   }
 
-  /** Sets the frame of the instructions that follow, and their line. */
-  void setFrame(SourceFrame at) {
-    frame = Optional.of(at);
-  }
-
-  /** Ends the last frame: the instructions that follow are of no line of the source. */
+  /** Ends the last frame: the statements that follow are of no line of the source. */
   void endFrames() {
     frame = Optional.empty();
+    source = Source.UNKNOWN;
   }
 
   @Override
@@ -76,8 +80,7 @@ final class RegisterFile implements Instructions {
   }
 
   private void add(String opcode, @Nullable Guard guard, Operand... operands) {
-    var line = frame.map(SourceFrame::source).orElse(source);
-    statements.add(InstructionTable.instruction(opcode, List.of(operands), guard, line));
+    statements.add(InstructionTable.instruction(opcode, List.of(operands), guard, source));
     frames.add(frame);
   }
 }

@@ -75,7 +75,7 @@ final class ValueEmitter {
       case LOAD -> load(value);
       case STORE -> store(value);
       case CALL -> call(value);
-      case POSITION -> out.setFrame(value.attribute(SourceFrame.class));
+      case POSITION -> out.setFrame(value.attribute(SourceFrame.class), value.source());
       case ASSIGN -> operands.move(value.attribute(Register.class), value.input(0));
       case CONSTANT, PHI, CHECK ->
           throw new IllegalStateException("%s is not emitted here".formatted(value));

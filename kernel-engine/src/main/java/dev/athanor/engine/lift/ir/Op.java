@@ -62,7 +62,10 @@ public enum Op {
   /** An instruction sequence; the attribute is an {@link Intrinsic}. */
   CALL,
 
-  /** For debuggers: the following instructions belong to the attribute, a {@code SourceFrame}. */
+  /**
+   * For debuggers: the following instructions belong to the attribute, a {@code SourceFrame}, and
+   * have the line of this one.
+   */
   POSITION,
   /** For debuggers: copies a value to a variable; the attribute is its {@code Register}. */
   ASSIGN;
