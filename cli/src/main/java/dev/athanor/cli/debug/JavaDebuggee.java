@@ -88,8 +88,7 @@ final class JavaDebuggee implements Debuggee {
     this.block = block(arguments.block);
     this.shared = arguments.shared;
     var given = arguments.emulator.options();
-    this.options =
-        arguments.target == null ? given : given.withTarget(target(arguments.target));
+    this.options = arguments.target == null ? given : given.withTarget(target(arguments.target));
   }
 
   /**

@@ -51,12 +51,11 @@ final class JavaVariables {
     return IntStream.range(0, Warps.SIZE)
         .filter(lane -> ((lanes >>> lane) & 1) != 0)
         .mapToObj(lane -> {
-          var shown = variable("lane " + lane, "thread %s".formatted(state.threadIndex(warp, lane)));
+          var shown =
+              variable("lane " + lane, "thread %s".formatted(state.threadIndex(warp, lane)));
           shown.setVariablesReference(
               containers.add(() ->
-                  frame.variables().stream()
-                      .map(each -> typed(each, text(each, lane)))
-                      .toList()));
+                  frame.variables().stream().map(each -> typed(each, text(each, lane))).toList()));
           return shown;
         })
         .toList();
@@ -66,7 +65,8 @@ final class JavaVariables {
   Variable sideBySide(SourceVariable variable) {
     return switch (variable.location()) {
       case InRegister _ -> lanes(variable);
-      case InMemory place -> common(variable, place).map(this::array).orElseGet(() -> lanes(variable));
+      case InMemory place ->
+          common(variable, place).map(this::array).orElseGet(() -> lanes(variable));
       case Components parts -> {
         var shown = typed(variable, LaneText.values(lane -> text(variable, lane), lanes));
         shown.setVariablesReference(
@@ -88,8 +88,7 @@ final class JavaVariables {
     shown.setVariablesReference(
         containers.add((start, count) ->
             LongStream.range(start, Math.min(start + count, Warps.SIZE))
-                .mapToObj(
-                    lane -> variable("[%d]".formatted(lane), text(variable, (int) lane)))
+                .mapToObj(lane -> variable("[%d]".formatted(lane), text(variable, (int) lane)))
                 .toList()));
     return shown;
   }

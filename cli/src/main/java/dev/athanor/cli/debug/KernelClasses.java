@@ -56,8 +56,7 @@ final class KernelClasses implements AutoCloseable {
             .collect(Collectors.toCollection(ArrayList::new));
     if (method == null) {
       if (kernels.size() != 1) {
-        throw new IllegalArgumentException(
-            "`method` is missing; " + describe(className, kernels));
+        throw new IllegalArgumentException("`method` is missing; " + describe(className, kernels));
       }
       return Kernels.of(type, kernels.getFirst());
     }
@@ -81,8 +80,7 @@ final class KernelClasses implements AutoCloseable {
     } catch (ClassNotFoundException e) {
       throw new IllegalArgumentException(
           "`class` %s: the class path has no such class: %s; give its package, and write nested classes Outer$Inner"
-              .formatted(
-                  name, path.stream().map(Path::toString).collect(Collectors.joining(", "))),
+              .formatted(name, path.stream().map(Path::toString).collect(Collectors.joining(", "))),
           e);
     } catch (LinkageError e) {
       throw new IllegalArgumentException("`class` %s cannot be loaded: %s".formatted(name, e), e);

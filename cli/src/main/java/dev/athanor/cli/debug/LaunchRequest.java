@@ -48,7 +48,10 @@ final class LaunchRequest {
     private final Function<List<String>, Debuggee> reader;
 
     Origin(
-        String argument, String text, Set<String> options, Function<List<String>, Debuggee> reader) {
+        String argument,
+        String text,
+        Set<String> options,
+        Function<List<String>, Debuggee> reader) {
       this.argument = argument;
       this.text = text;
       this.options = options;

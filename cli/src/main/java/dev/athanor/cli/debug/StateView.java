@@ -73,8 +73,7 @@ final class StateView {
       if (call == null) {
         var place = new Frame(warp, fragment, null);
         var instruction = fragment.instruction();
-        all.add(
-            frame(place, "%s · %s".formatted(text(instruction), lanes), instruction.source()));
+        all.add(frame(place, "%s · %s".formatted(text(instruction), lanes), instruction.source()));
       }
       for (; call != null; call = call.caller()) {
         var place = new Frame(warp, fragment, call);
@@ -84,8 +83,7 @@ final class StateView {
     var finding = state.stop().finding();
     if (finding != null && finding.other() != null && warp.equals(state.stop().warp())) {
       all.add(
-          frame(
-              new Frame(warp, null, null), otherName(finding.other()), finding.other().source()));
+          frame(new Frame(warp, null, null), otherName(finding.other()), finding.other().source()));
     }
     return all.toArray(StackFrame[]::new);
   }
@@ -146,10 +144,7 @@ final class StateView {
     }
     add(scopes, "Lanes", () -> registers(state.registers(warp), lanes, warp));
     add(scopes, "By lane", () -> byLane(warp, lanes));
-    add(
-        scopes,
-        "Special registers",
-        () -> registers(state.specialRegisters(warp), lanes, warp));
+    add(scopes, "Special registers", () -> registers(state.specialRegisters(warp), lanes, warp));
     add(scopes, "Parameters", () -> arrays(state.parameters(warp), warp));
     add(scopes, "Buffers", () -> arrays(state.buffers(warp), warp));
     add(scopes, "Shared memory", () -> arrays(state.shared(warp), warp));
@@ -269,11 +264,8 @@ final class StateView {
     var warp = warp(id);
     var place = id == null ? null : find(id);
     var fragment =
-        place == null || place.fragment == null
-            ? state.fragments(warp).getFirst()
-            : place.fragment;
-    var source =
-        place == null ? fragment.frame() : Optional.ofNullable(place.source);
+        place == null || place.fragment == null ? state.fragments(warp).getFirst() : place.fragment;
+    var source = place == null ? fragment.frame() : Optional.ofNullable(place.source);
     var parts = expression.strip().split("\\[", 2);
     var name = parts[0].strip();
     var variable =

@@ -38,13 +38,11 @@ final class VariableContainers {
    */
   Variable[] get(int number, @Nullable Integer start, @Nullable Integer count) {
     if (number < 1 || number > containers.size()) {
-      throw new IllegalArgumentException("there are no variables %d at this stop".formatted(number));
+      throw new IllegalArgumentException(
+          "there are no variables %d at this stop".formatted(number));
     }
     long most = count == null || count <= 0 ? MOST_CHILDREN : Math.min(count, MOST_CHILDREN);
-    return containers
-        .get(number - 1)
-        .get(start == null ? 0 : start, most)
-        .toArray(Variable[]::new);
+    return containers.get(number - 1).get(start == null ? 0 : start, most).toArray(Variable[]::new);
   }
 
   static Variable variable(String name, String value) {

@@ -209,8 +209,7 @@ class DebugJavaTest {
     int id = frame.getId();
     assertThat(client.variable(id, "Variables", "x").getValue())
         .isEqualTo("float[20] {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, …}");
-    assertThat(client.variable(id, "Variables", "alpha").getValue())
-        .isEqualTo("0.5 in lanes 0–17");
+    assertThat(client.variable(id, "Variables", "alpha").getValue()).isEqualTo("0.5 in lanes 0–17");
     assertThat(client.variable(id, "Variables", "doubled").getValue()).startsWith("true in");
     assertThat(client.variable(id, "Variables", "letter").getValue()).startsWith("'a' (97) in");
     assertThat(client.variable(id, "Variables", "big").getValue()).startsWith("1099511627776 in");
@@ -258,7 +257,8 @@ class DebugJavaTest {
     assertThat(client.evaluate("value[4]", frames[0].getId())).isEqualTo("4.0");
     assertThat(client.evaluate("i[4]", frames[1].getId())).isEqualTo("4");
     assertThat(failure(() -> client.evaluate("value", frames[1].getId())))
-        .isEqualTo("\"value\" is no variable, register, parameter, buffer or shared array of waves");
+        .isEqualTo(
+            "\"value\" is no variable, register, parameter, buffer or shared array of waves");
     over(thread);
     assertThat(lineOf(thread)).isEqualTo(line("result += 1"));
     assertThat(client.evaluate("result[4]", null)).isEqualTo("2.0");
@@ -334,8 +334,8 @@ class DebugJavaTest {
     assertThat(client.breakpoint(path, line("int unused"), "x > 1").getMessage())
         .isEqualTo(
             "x is a float[]; conditions compare numbers, such as its components or its length");
-    assertThat(client.breakpoint(path, line("int unused"), "x.length > 1 && point.x > 1")
-            .getMessage())
+    assertThat(
+            client.breakpoint(path, line("int unused"), "x.length > 1 && point.x > 1").getMessage())
         .isNull();
   }
 
@@ -388,8 +388,7 @@ class DebugJavaTest {
   @Test
   void passesArgumentsOfAllTypes() throws Exception {
     compile("-g", source);
-    client.launch(
-        request("all", "true", "-1", "0x10", "c", "5000000000", "2.5", "zeros:8"));
+    client.launch(request("all", "true", "-1", "0x10", "c", "5000000000", "2.5", "zeros:8"));
     int thread = stopAt(line("g[0] ="), null);
     int id = top(thread).getId();
     assertThat(List.of("a", "b", "c", "d", "e", "f"))

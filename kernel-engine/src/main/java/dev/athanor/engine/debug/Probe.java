@@ -229,9 +229,7 @@ final class Probe implements Observer {
       case "block.z" -> (long) inGrid.z();
       default -> {
         var register = registers.get(name);
-        yield register == null
-            ? null
-            : number(register, thread);
+        yield register == null ? null : number(register, thread);
       }
     };
   }

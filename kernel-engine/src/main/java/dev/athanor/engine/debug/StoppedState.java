@@ -34,11 +34,7 @@ public final class StoppedState {
    * @param frame the source-level frame of the instruction
    */
   public record Fragment(
-      int number,
-      Instruction instruction,
-      int lanes,
-      boolean waits,
-      Optional<SourceFrame> frame) {}
+      int number, Instruction instruction, int lanes, boolean waits, Optional<SourceFrame> frame) {}
 
   /**
    * The values of a register in the lanes of a warp.

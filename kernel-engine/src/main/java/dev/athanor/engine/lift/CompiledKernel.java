@@ -18,7 +18,11 @@ import java.util.Set;
  * @param symbols for debuggers
  */
 record CompiledKernel(
-    Module module, List<Argument> arguments, Set<String> written, List<Site> sites, SymbolTable symbols) {
+    Module module,
+    List<Argument> arguments,
+    Set<String> written,
+    List<Site> sites,
+    SymbolTable symbols) {
   CompiledKernel {
     arguments = List.copyOf(arguments);
     written = Set.copyOf(written);

@@ -131,8 +131,7 @@ final class CallSymbols {
                   from.removeFirst(),
                   from.removeFirst()));
       case SegmentRef _ ->
-          Optional.of(
-              new InMemory(Space.GLOBAL, Type.S8, from.removeFirst(), from.removeFirst()));
+          Optional.of(new InMemory(Space.GLOBAL, Type.S8, from.removeFirst(), from.removeFirst()));
       case RecordRef object -> Optional.of(components(object, from));
       case Layout _, Unconstructed _ -> Optional.empty();
     };
