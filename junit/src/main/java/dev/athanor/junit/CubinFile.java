@@ -104,10 +104,11 @@ record CubinFile(String name, List<FatBinary.Entry> entries) {
   private String describe() {
     return entries.stream()
         .map(each ->
-            (each.isCompressed() ? "compressed " : "")
-                + (each.isPtx() ? "PTX" : "a cubin")
-                + " for sm_"
-                + each.sm())
+            "%s%s for sm_%d"
+                .formatted(
+                    each.isCompressed() ? "compressed " : "",
+                    each.isPtx() ? "PTX" : "machine code",
+                    each.sm()))
         .collect(Collectors.joining(", "));
   }
 
@@ -124,7 +125,7 @@ record CubinFile(String name, List<FatBinary.Entry> entries) {
   static Kernel kernel(Signature signature) {
     var parameters = new ArrayList<Parameter>();
     for (int bytes : signature.parameterBytes()) {
-      var name = "parameter " + parameters.size();
+      var name = "#" + (parameters.size() + 1);
       parameters.add(
           number(bytes)
               .map(type -> new Parameter(name, type))
