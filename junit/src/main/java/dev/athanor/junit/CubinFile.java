@@ -43,8 +43,7 @@ record CubinFile(String name, List<FatBinary.Entry> entries) {
           name,
           FatBinary.isOne(file)
               ? FatBinary.read(file).entries()
-              : List.of(
-                  new FatBinary.Entry(false, CubinSignatures.read(file).sm(), false, file)));
+              : List.of(new FatBinary.Entry(false, CubinSignatures.read(file).sm(), false, file)));
     } catch (CubinException e) {
       throw new IllegalArgumentException(
           "%s is neither a cubin nor a fat binary: %s".formatted(name, e.getMessage()), e);

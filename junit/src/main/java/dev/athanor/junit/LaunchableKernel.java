@@ -23,8 +23,7 @@ public final class LaunchableKernel {
   private final int dynamicSharedBytes;
 
   LaunchableKernel(Device device, Module module, Kernel kernel) {
-    this(
-        device, () -> device.load(module, kernel.name()), kernel, declaredBlock(kernel), 0);
+    this(device, () -> device.load(module, kernel.name()), kernel, declaredBlock(kernel), 0);
   }
 
   LaunchableKernel(Device device, KernelImage image) {
@@ -97,8 +96,7 @@ public final class LaunchableKernel {
       for (int i = 0; i < arguments.length; i++) {
         passed.add(kernel.parameters().get(i), arguments[i]);
       }
-      stream.launch(
-          new Launch(loader.get(), grid, block, dynamicSharedBytes, passed.list()));
+      stream.launch(new Launch(loader.get(), grid, block, dynamicSharedBytes, passed.list()));
       passed.copyBack();
     }
   }

@@ -9,8 +9,8 @@ import org.opentest4j.TestAbortedException;
 
 /**
  * Launches kernels on the device of a {@link GpuTest} with arrays as arguments: kernels of the
- * kernel builder, of PTX files, of CUDA C++ files, and of cubins. For kernels that are Java methods, use
- * {@code Kernels.of(…).on(device)}.
+ * kernel builder, of PTX files, of CUDA C++ files, and of cubins. For kernels that are Java
+ * methods, use {@code Kernels.of(…).on(device)}.
  */
 public final class Launcher {
   private final Device device;
@@ -106,8 +106,7 @@ public final class Launcher {
   private LaunchableKernel select(Module module, String file, String name) {
     return KernelNames.find(name, module.kernels(), Kernel::name)
         .map(kernel -> new LaunchableKernel(device, module, kernel))
-        .orElseThrow(() ->
-            KernelNames.notFound(file, names(module), "got \"" + name + "\""));
+        .orElseThrow(() -> KernelNames.notFound(file, names(module), "got \"" + name + "\""));
   }
 
   private static List<String> names(Module module) {

@@ -43,8 +43,20 @@ class CubinFileTest {
     }
     Assumptions.assumeTrue(nvcc.isPresent(), "nvcc on the PATH");
     run(nvcc.get(), "saxpy.cubin", "-cubin", "-arch=sm_90");
-    run(nvcc.get(), "saxpy.none.fatbin", "-fatbin", "-arch=sm_90", "-Xfatbin", "-compress-mode=none");
-    run(nvcc.get(), "saxpy.size.fatbin", "-fatbin", "-arch=sm_90", "-Xfatbin", "-compress-mode=size");
+    run(
+        nvcc.get(),
+        "saxpy.none.fatbin",
+        "-fatbin",
+        "-arch=sm_90",
+        "-Xfatbin",
+        "-compress-mode=none");
+    run(
+        nvcc.get(),
+        "saxpy.size.fatbin",
+        "-fatbin",
+        "-arch=sm_90",
+        "-Xfatbin",
+        "-compress-mode=size");
   }
 
   private static Path file(String name) throws URISyntaxException {
@@ -117,7 +129,8 @@ class CubinFileTest {
         assertThat(kernel.name()).isEqualTo("_Z5saxpyPKfPffi");
         assertThat(kernel.parameters())
             .extracting(Parameter::toString)
-            .containsExactly(".param .b64 #1", ".param .b64 #2", ".param .b32 #3", ".param .b32 #4");
+            .containsExactly(
+                ".param .b64 #1", ".param .b64 #2", ".param .b32 #3", ".param .b32 #4");
       }
     }
   }
@@ -145,7 +158,8 @@ class CubinFileTest {
       var fat = read("saxpy.size.fatbin");
       assertThatIllegalArgumentException()
           .isThrownBy(() -> fat.image(device, "saxpy"))
-          .withMessageContaining("it has compressed machine code for sm_90, compressed PTX for sm_90;");
+          .withMessageContaining(
+              "it has compressed machine code for sm_90, compressed PTX for sm_90;");
     }
   }
 
@@ -183,8 +197,7 @@ class CubinFileTest {
           .isThrownBy(() -> check(device, image, new float[3], 1f, 2f, 3))
           .withMessageContaining("for parameter #2 of type .b64");
       assertThatIllegalArgumentException()
-          .isThrownBy(
-              () -> check(device, image, MemorySegment.NULL.reinterpret(0), "x", 2f, 3))
+          .isThrownBy(() -> check(device, image, MemorySegment.NULL.reinterpret(0), "x", 2f, 3))
           .withMessageStartingWith("#2 is .b64, got String; pass a number");
     }
   }

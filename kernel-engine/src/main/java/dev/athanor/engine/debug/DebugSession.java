@@ -161,9 +161,10 @@ public final class DebugSession implements AutoCloseable {
                   warp,
                   moment -> {
                     var now = moment.frame();
-                    return start == null || now == null || now.call() == start.call()
-                        ? moment.arrives(warp.warp())
-                        : !now.isWithin(start.call());
+                    if (start == null || now == null || now.call() == start.call()) {
+                      return moment.arrives(warp.warp());
+                    }
+                    return !now.isWithin(start.call());
                   }));
     });
   }

@@ -27,8 +27,7 @@ final class NvInfo {
         if (size > info.remaining()) {
           throw Elf.damaged("an attribute of .nv.info ends after its section");
         }
-        found.add(
-            new Attribute(number, info.slice(info.position(), size).order(info.order())));
+        found.add(new Attribute(number, info.slice(info.position(), size).order(info.order())));
         info.position(info.position() + size);
       }
     }

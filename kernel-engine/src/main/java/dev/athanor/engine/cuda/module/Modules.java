@@ -140,8 +140,7 @@ public final class Modules {
               return register(jit.load(name, image.cubin()), true);
             });
     var function =
-        found.function(
-            name, capability.sharedBytesPerBlockOptIn(), Integer.MAX_VALUE, _ -> {});
+        found.function(name, capability.sharedBytesPerBlockOptIn(), Integer.MAX_VALUE, _ -> {});
     return new CudaKernel(image.kernel(), origin.get(), function);
   }
 
