@@ -14,7 +14,6 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Target;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -197,7 +196,7 @@ class CubinFileTest {
           .isThrownBy(() -> check(device, image, new float[3], 1f, 2f, 3))
           .withMessageContaining("for parameter #2 of type .b64");
       assertThatIllegalArgumentException()
-          .isThrownBy(() -> check(device, image, MemorySegment.NULL.reinterpret(0), "x", 2f, 3))
+          .isThrownBy(() -> check(device, image, new float[3], "x", 2f, 3))
           .withMessageStartingWith("#2 is .b64, got String; pass a number");
     }
   }

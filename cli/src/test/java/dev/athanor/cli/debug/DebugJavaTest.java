@@ -340,6 +340,36 @@ class DebugJavaTest {
   }
 
   @Test
+  void showsDivergedLanesAndVariablesOfBothPaths() throws Exception {
+    compile("-g", source);
+    client.launch(request("split", "zeros:16", "zeros:5", "2"));
+    int thread = stopAt(line("chosen = 10"), null);
+    assertThat(client.frames(thread))
+        .extracting(StackFrame::getName)
+        .containsExactlyInAnyOrder("Waves.split · lanes 0–1", "Waves.split · lanes 2–3");
+    assertThat(client.evaluate("bytes", null)).isEqualTo("MemorySegment of 5 bytes {0, 0, 0, 0, 0}");
+    assertThat(client.evaluate("lane", null)).startsWith("2 in ");
+    var array = client.variable(top(thread).getId(), "Variables by lane", "lane 1");
+    assertThat(client.variables(array.getVariablesReference(), null, null))
+        .extracting(Variable::getName, Variable::getValue)
+        .contains(tuple("array", "int[8]"));
+    int join = line("out[i] = chosen");
+    client.breakpoint(source.toString(), join, "lane == 2 && chosen == 20");
+    resume();
+    client.stopped();
+    assertThat(lineOf(thread)).isEqualTo(join);
+    assertThat(client.evaluate("chosen", null)).isEqualTo("10, 10, 20, 20");
+    assertThat(client.evaluate("array[3]", null)).isEqualTo("int[4]");
+    client.breakpoint(source.toString(), line("while"), null);
+    resume();
+    client.stopped();
+    assertThat(client.evaluate("out[3]", null)).isEqualTo("23");
+    resume();
+    client.stopped();
+    assertThat(client.evaluate("out[3]", null)).isEqualTo("22");
+  }
+
+  @Test
   void stopsAtARace() throws Exception {
     compile("-g", source);
     var request = request("race", "zeros:256");
@@ -428,10 +458,10 @@ class DebugJavaTest {
           class=sample.Wave | `class` sample.Wave: the class path has no such class: CLASSES; give its package, and write nested classes Outer$Inner
           classPath=/no/folder | `classPath` /no/folder: there is no such folder or jar
           classPath= | `classPath` is missing
-          method=wave | `method` wave: there is no such method; the kernels of sample.Waves are all, beyond, race, text, waves
-          method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, text, waves
+          method=wave | `method` wave: there is no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
+          method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, waves
           method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
-          method=text | Waves.java:58: a string is concatenated; write numbers to an array (in text)
+          method=text | Waves.java:59: a string is concatenated; write numbers to an array (in text)
           args= | `args` has 0 arguments; race takes 1: int[] data
           args=zeros:256 7 | `args` has 2 arguments; race takes 1: int[] data
           args=7 | `args` 7: parameter `data` is int[]; give in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:SHAPE or zeros:BYTES

@@ -115,12 +115,12 @@ final class CallSymbols {
     for (int part = 0; part < numbers.size(); part++) {
       found.add(register(local, part, numbers.get(part)));
     }
-    return location(value, local.type(), found)
+    return location(value, found)
         .map(place -> new SourceVariable(local.name(), display(local.type()), place));
   }
 
   /** Returns the location of a value, and removes its registers from the list. */
-  private Optional<Location> location(JavaValue value, ClassDesc type, List<Register> from) {
+  private Optional<Location> location(JavaValue value, List<Register> from) {
     return switch (value) {
       case Scalar _ -> Optional.of(new InRegister(from.removeFirst()));
       case ArrayRef array ->
@@ -142,7 +142,7 @@ final class CallSymbols {
     for (int i = 0; i < object.names().size(); i++) {
       var name = object.names().get(i);
       var type = fieldType(object.type(), name);
-      location(object.components().get(i), type, from)
+      location(object.components().get(i), from)
           .ifPresent(place -> found.add(new SourceVariable(name, display(type), place)));
     }
     return new Components(found);
