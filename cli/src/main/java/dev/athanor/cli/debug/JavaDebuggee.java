@@ -185,7 +185,7 @@ final class JavaDebuggee implements Debuggee {
       var types = kernel.method().getParameterTypes();
       for (int i = 0; i < types.length; i++) {
         if (values.get(i) instanceof Tensor tensor) {
-          var argument = tensor.on(device, stream, buffers);
+          var _ = tensor.on(device, stream, buffers);
           given.add(buffers.getLast());
           named.accept(
               new NamedBuffer(parameters.get(i).name(), buffers.getLast(), element(types[i])));

@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,44 +27,33 @@ final class LaunchRequest {
   private static final Set<String> COMMON =
       Set.of("target", "schedule", "timing", "seed", "sanitize", "ignore");
 
-  /** Where a debuggee comes from: each has an argument of its own in the request. */
-  private enum Origin {
-    OP("op", "an op", Set.of("kernel", "shape", "dtype", "attr"), OpDebuggee::of),
-    PROGRAM(
-        "program",
-        "a PTX file",
-        Set.of("kernel", "args", "grid", "block", "cluster", "shared", "cooperative"),
-        ProgramDebuggee::of),
-    JAVA(
-        "class",
-        "a kernel in Java",
-        Set.of("classPath", "method", "args", "grid", "block", "shared", "unchecked"),
-        JavaDebuggee::of);
-
-    private final String argument;
-    private final String text;
-    private final Set<String> options;
-    private final Function<List<String>, Debuggee> reader;
-
-    Origin(
-        String argument,
-        String text,
-        Set<String> options,
-        Function<List<String>, Debuggee> reader) {
-      this.argument = argument;
-      this.text = text;
-      this.options = options;
-      this.reader = reader;
-    }
-
-    /** Returns the arguments of the origins that have an option, in backquotes. */
-    static String having(String option) {
-      return Stream.of(values())
-          .filter(each -> each.options.contains(option))
-          .map(each -> "`" + each.argument + "`")
-          .collect(Collectors.joining(" and "));
+  /**
+   * Where a debuggee comes from.
+   *
+   * @param argument that names it in the request
+   * @param options its other arguments
+   * @param reader makes it from the request as a command line
+   */
+  private record Origin(
+      String argument, String text, Set<String> options, Function<List<String>, Debuggee> reader) {
+    Origin {
+      options = Set.copyOf(options);
     }
   }
+
+  private static final List<Origin> ORIGINS =
+      List.of(
+          new Origin("op", "an op", Set.of("kernel", "shape", "dtype", "attr"), OpDebuggee::of),
+          new Origin(
+              "program",
+              "a PTX file",
+              Set.of("kernel", "args", "grid", "block", "cluster", "shared", "cooperative"),
+              ProgramDebuggee::of),
+          new Origin(
+              "class",
+              "a kernel in Java",
+              Set.of("classPath", "method", "args", "grid", "block", "shared", "unchecked"),
+              JavaDebuggee::of));
 
   private final Map<String, Object> given;
   private final List<Path> sourcePath;
@@ -85,22 +73,23 @@ final class LaunchRequest {
   }
 
   private Debuggee debuggee() {
-    var origins =
-        Stream.of(Origin.values()).filter(each -> given.containsKey(each.argument)).toList();
+    var origins = ORIGINS.stream().filter(each -> given.containsKey(each.argument)).toList();
     if (origins.isEmpty()) {
       throw new IllegalArgumentException(
           "`op`, `program` or `class` is missing; give the name of an op, the path of a PTX file or the name of a Java class");
     }
     if (origins.size() > 1) {
       throw new IllegalArgumentException(
-          "%s are given; a session debugs one of them"
-              .formatted(
-                  origins.stream()
-                      .map(each -> "`" + each.argument + "`")
-                      .collect(Collectors.joining(" and "))));
+          "%s are given; a session debugs one of them".formatted(names(origins)));
     }
     var origin = origins.getFirst();
     return origin.reader.apply(words(origin));
+  }
+
+  private static String names(List<Origin> origins) {
+    return origins.stream()
+        .map(each -> "`" + each.argument + "`")
+        .collect(Collectors.joining(" and "));
   }
 
   boolean stopsOnEntry() {
@@ -126,7 +115,7 @@ final class LaunchRequest {
   List<String> warnings() {
     var known = new ArrayList<>(List.of(STOP_ON_ENTRY, SOURCE_PATH));
     known.addAll(COMMON);
-    for (var origin : Origin.values()) {
+    for (var origin : ORIGINS) {
       known.add(origin.argument);
       known.addAll(origin.options);
     }
@@ -145,11 +134,11 @@ final class LaunchRequest {
     words.add(text(origin.argument));
     for (var name : given.keySet()) {
       if (!origin.options.contains(name) && !COMMON.contains(name)) {
-        var others = Origin.having(name);
+        var others = ORIGINS.stream().filter(each -> each.options.contains(name)).toList();
         if (!others.isEmpty()) {
           throw new IllegalArgumentException(
               "`%s` is not an argument of %s; it is one of %s"
-                  .formatted(name, origin.text, others));
+                  .formatted(name, origin.text, names(others)));
         }
         continue;
       }

@@ -347,7 +347,8 @@ class DebugJavaTest {
     assertThat(client.frames(thread))
         .extracting(StackFrame::getName)
         .containsExactlyInAnyOrder("Waves.split · lanes 0–1", "Waves.split · lanes 2–3");
-    assertThat(client.evaluate("bytes", null)).isEqualTo("MemorySegment of 5 bytes {0, 0, 0, 0, 0}");
+    assertThat(client.evaluate("bytes", null))
+        .isEqualTo("MemorySegment of 5 bytes {0, 0, 0, 0, 0}");
     assertThat(client.evaluate("lane", null)).startsWith("2 in ");
     var array = client.variable(top(thread).getId(), "Variables by lane", "lane 1");
     assertThat(client.variables(array.getVariablesReference(), null, null))
