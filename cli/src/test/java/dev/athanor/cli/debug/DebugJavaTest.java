@@ -31,6 +31,7 @@ import org.eclipse.lsp4j.debug.StepBackArguments;
 import org.eclipse.lsp4j.debug.StepInArguments;
 import org.eclipse.lsp4j.debug.StepOutArguments;
 import org.eclipse.lsp4j.debug.Variable;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -132,7 +133,7 @@ class DebugJavaTest {
     return folder.resolve("out.npy");
   }
 
-  private int stopAt(int line, String condition) throws Exception {
+  private int stopAt(int line, @Nullable String condition) throws Exception {
     var breakpoint = client.breakpoint(source.toString(), line, condition);
     assertThat(breakpoint.getMessage()).isNull();
     assertThat(breakpoint.getLine()).isEqualTo(line);
