@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Assumptions;
@@ -132,6 +133,15 @@ class CubinFileTest {
                 ".param .b64 #1", ".param .b64 #2", ".param .b32 #3", ".param .b32 #4");
       }
     }
+  }
+
+  @Test
+  void refusesADamagedFatBinary() throws Exception {
+    var whole = Files.readAllBytes(file("saxpy.none.fatbin"));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> CubinFile.read("half.fatbin", Arrays.copyOf(whole, 1000)))
+        .withMessageMatching(
+            "half.fatbin is neither a cubin nor a fat binary: Damaged fat binary: its entry at 16 has \\d+ bytes, and the file has 1000.");
   }
 
   @Test

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The arguments of a launch request. Apart from those of the debugger, they have the names and
  * forms of the options of {@code athanor profile} for an op, and of {@code athanor emulate} for a
- * PTX file.
+ * PTX file; a kernel in Java has options of its own.
  */
 final class LaunchRequest {
 

@@ -5,24 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import dev.athanor.cli.argument.TensorFile;
-import dev.athanor.engine.lift.GpuKernel;
-import dev.athanor.ops.DType;
-import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Shape;
-import dev.athanor.ops.TensorType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.InetAddress;
-import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import javax.tools.ToolProvider;
+import java.util.jar.JarOutputStream;
+import java.util.zip.ZipEntry;
 import org.eclipse.lsp4j.debug.ContinueArguments;
 import org.eclipse.lsp4j.debug.NextArguments;
 import org.eclipse.lsp4j.debug.Scope;
@@ -31,121 +21,12 @@ import org.eclipse.lsp4j.debug.StepBackArguments;
 import org.eclipse.lsp4j.debug.StepInArguments;
 import org.eclipse.lsp4j.debug.StepOutArguments;
 import org.eclipse.lsp4j.debug.Variable;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Sessions with kernels in Java, which each test compiles. */
-@Timeout(120)
-class DebugJavaTest {
-
-  private static final int LENGTH = 20;
-
-  @TempDir Path folder;
-
-  private final List<AutoCloseable> open = new ArrayList<>();
-  private DebugClient client;
-  private Path source;
-
-  @BeforeEach
-  void connect() throws Exception {
-    var server = new DebugServer(0);
-    open.add(server);
-    Thread.ofPlatform().daemon().start(server::serve);
-    var socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
-    open.add(socket);
-    client = new DebugClient(socket.getInputStream(), socket.getOutputStream());
-    source = folder.resolve("Waves.java");
-    try (var text = DebugJavaTest.class.getResourceAsStream("/kernels/Waves.java.txt")) {
-      Files.write(source, Objects.requireNonNull(text).readAllBytes());
-    }
-  }
-
-  @AfterEach
-  void close() throws Exception {
-    for (var each : open.reversed()) {
-      each.close();
-    }
-  }
-
-  private void compile(String debugInformation, Path file) throws Exception {
-    var compiler = ToolProvider.getSystemJavaCompiler();
-    var path = Path.of(GpuKernel.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-    int status =
-        compiler.run(
-            null,
-            null,
-            null,
-            debugInformation,
-            "-proc:none",
-            "-cp",
-            path.toString(),
-            "-d",
-            folder.resolve("classes").toString(),
-            file.toString());
-    assertThat(status).isZero();
-  }
-
-  private int line(String text) throws Exception {
-    var lines = Files.readAllLines(source);
-    for (int i = 0; i < lines.size(); i++) {
-      if (lines.get(i).contains(text)) {
-        return i + 1;
-      }
-    }
-    throw new AssertionError(text);
-  }
-
-  private Map<String, Object> request(String method, Object... arguments) {
-    return new HashMap<>(
-        Map.of(
-            "class",
-            "sample.Waves",
-            "classPath",
-            List.of(folder.resolve("classes").toString()),
-            "method",
-            method,
-            "args",
-            List.of(arguments),
-            "sourcePath",
-            folder.toString()));
-  }
-
-  private Map<String, Object> waves() throws Exception {
-    compile("-g", source);
-    var x = MemorySegment.ofArray(new byte[4 * LENGTH]);
-    for (int i = 0; i < LENGTH; i++) {
-      x.set(ValueLayout.JAVA_FLOAT_UNALIGNED, 4L * i, i);
-    }
-    var file = folder.resolve("x.npy");
-    TensorFile.write(file, new HostTensor(new TensorType(DType.F32, Shape.of(LENGTH)), x));
-    return request("waves", "in:" + file, "out:" + result() + ":i32:20", "0.5", "true", 18);
-  }
-
-  private Path result() {
-    return folder.resolve("out.npy");
-  }
-
-  private int stopAt(int line, @Nullable String condition) throws Exception {
-    var breakpoint = client.breakpoint(source.toString(), line, condition);
-    assertThat(breakpoint.getMessage()).isNull();
-    assertThat(breakpoint.getLine()).isEqualTo(line);
-    client.start();
-    var stop = client.stopped();
-    assertThat(stop.getHitBreakpointIds()).containsExactly(breakpoint.getId());
-    return stop.getThreadId();
-  }
-
-  private StackFrame top(int thread) throws Exception {
-    return client.frames(thread)[0];
-  }
+/** Sessions with kernels in Java. */
+class DebugJavaTest extends JavaSessions {
 
   private int lineOf(int thread) throws Exception {
     return top(thread).getLine();
@@ -325,19 +206,26 @@ class DebugJavaTest {
   }
 
   @Test
-  void aConditionThatCannotBeSaysWhy() throws Exception {
-    client.launch(waves());
-    var path = source.toString();
-    assertThat(client.breakpoint(path, line("int i ="), "sum > 1").getMessage())
-        .isEqualTo(
-            "no variable sum has a value at Waves.java:%d; those that have are x, out, alpha, doubled, n"
-                .formatted(line("int i =")));
-    assertThat(client.breakpoint(path, line("int unused"), "x > 1").getMessage())
-        .isEqualTo(
-            "x is a float[]; conditions compare numbers, such as its components or its length");
-    assertThat(
-            client.breakpoint(path, line("int unused"), "x.length > 1 && point.x > 1").getMessage())
-        .isNull();
+  void findsTheOnlyKernelOfAClassInAJar() throws Exception {
+    source = Path.of("../examples/saxpy/src/main/java/com/example/Saxpy.java");
+    compile("-g", source);
+    var jar = folder.resolve("kernels.jar");
+    try (var out = new JarOutputStream(Files.newOutputStream(jar))) {
+      out.putNextEntry(new ZipEntry("com/example/Saxpy.class"));
+      out.write(Files.readAllBytes(folder.resolve("classes/com/example/Saxpy.class")));
+    }
+    client.launch(
+        Map.of(
+            "class",
+            "com.example.Saxpy",
+            "classPath",
+            jar.toString(),
+            "args",
+            List.of("zeros:64", "zeros:64", 2, 16),
+            "sourcePath",
+            "../examples/saxpy"));
+    int thread = stopAt(line("y[i] = Math.fma"), "alpha == 2");
+    assertThat(top(thread).getName()).isEqualTo("Saxpy.saxpy · lanes 0–15");
   }
 
   @Test
@@ -432,70 +320,5 @@ class DebugJavaTest {
             "'c' (99) in all lanes",
             "5000000000 in all lanes",
             "2.5 in all lanes");
-  }
-
-  @Test
-  void saysWhichClassesHaveNoVariables() throws Exception {
-    compile("-g:source,lines", source);
-    var request = request("race", "zeros:256");
-    client.launch(request);
-    assertThat(client.printed())
-        .isEqualTo(
-            "the variables of Waves.race are not shown: its class file has no LocalVariableTable; compile it with -g\n");
-    int thread = stopAt(line("tile[i] ="), null);
-    assertThat(client.scopes(top(thread).getId())[0].getName()).isEqualTo("Variables");
-    assertThat(
-            client.variables(
-                client.scopes(top(thread).getId())[0].getVariablesReference(), null, null))
-        .isEmpty();
-    assertThat(client.breakpoint(source.toString(), line("tile[i] ="), "i == 1").getMessage())
-        .endsWith("; none has");
-  }
-
-  @ParameterizedTest
-  @CsvSource(
-      delimiter = '|',
-      textBlock =
-          """
-          class=sample.Wave | `class` sample.Wave: the class path has no such class: CLASSES; give its package, and write nested classes Outer$Inner
-          classPath=/no/folder | `classPath` /no/folder: there is no such folder or jar
-          classPath= | `classPath` is missing
-          method=wave | `method` wave: there is no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
-          method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, waves
-          method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
-          method=text | Waves.java:59: a string is concatenated; write numbers to an array (in text)
-          args= | `args` has 0 arguments; race takes 1: int[] data
-          args=zeros:256 7 | `args` has 2 arguments; race takes 1: int[] data
-          args=7 | `args` 7: parameter `data` is int[]; give in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:SHAPE or zeros:BYTES
-          args=out:x.npy:f32:4 | `args` out:x.npy:f32:4: parameter `data` is int[]; its elements are f32
-          args=zeros:255 | `args` zeros:255: parameter `data` is int[]; 255 bytes are no whole number of elements
-          args=in:no.npy | `args` in:no.npy: there is no readable file of that name
-          block=32 | `block` 32: race declares blocks of 64x1x1 threads; leave it out
-          block=none | `block` none: it takes one to three numbers, 16,16
-          shape=x=4 | `shape` is not an argument of a kernel in Java; it is one of `op`
-          cluster=2 | `cluster` is not an argument of a kernel in Java; it is one of `program`
-          target=ada | `target` ada: "ada" is not a target; write sm_80 or sm_90a
-          unchecked=yes | `unchecked` is yes; it takes true or false
-          method=beyond args=zeros:64 x | `args` x: parameter `shift` is int; give a whole number that fits the type
-          method=beyond args=zeros:64 1 | `block` is missing; beyond declares no blockSize
-          method=all args=1 1 1 c 1 1 zeros:8 | `args` 1: parameter `a` is boolean; give true or false
-          method=all args=true 1 70000 c 1 1 zeros:8 | `args` 70000: parameter `c` is short; give a whole number that fits the type
-          method=all args=true 1 7 cd 1 1 zeros:8 | `args` cd: parameter `d` is char; give one character
-          method=all args=true 1 7 c 1 one zeros:8 | `args` one: parameter `f` is double; give a number such as 0.5
-          """)
-  void aBadLaunchIsAnsweredWithOneSentence(String change, String sentence) throws Exception {
-    compile("-g", source);
-    var request = request("race", "zeros:256");
-    for (var part : change.split(" (?=[a-zA-Z]+=)", -1)) {
-      var pair = part.split("=", 2);
-      if (pair[1].isEmpty()) {
-        request.remove(pair[0]);
-      } else {
-        request.put(
-            pair[0], pair[0].equals("args") ? Arrays.asList(pair[1].split(" ", -1)) : pair[1]);
-      }
-    }
-    assertThat(failure(() -> client.launch(request)))
-        .isEqualTo(sentence.replace("CLASSES", folder.resolve("classes").toString()));
   }
 }

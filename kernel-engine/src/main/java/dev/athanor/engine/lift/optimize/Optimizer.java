@@ -29,15 +29,19 @@ public final class Optimizer {
 
   /** Optimizes a kernel in place. */
   public static void optimize(Graph graph) {
-    cleanUp(graph, CLEANUP);
+    cleanUp(graph);
     for (int loops = 0; loops < MOST_LOOPS && UNROLL.run(graph); loops++) {
-      cleanUp(graph, CLEANUP);
+      cleanUp(graph);
     }
     for (var pass : List.of(new ReadOnlyLoads(), new FoldOffsets(), new RotateLoops())) {
       pass.run(graph);
-      cleanUp(graph, CLEANUP);
+      cleanUp(graph);
     }
     new HoistInvariants().run(graph);
+    cleanUp(graph);
+  }
+
+  private static void cleanUp(Graph graph) {
     cleanUp(graph, CLEANUP);
   }
 
