@@ -34,22 +34,23 @@ final class LaunchRequest {
    * @param options its other arguments
    * @param reader makes it from the request as a command line
    */
-  private record Origin(
+  private record DebuggeeOrigin(
       String argument, String text, Set<String> options, Function<List<String>, Debuggee> reader) {
-    Origin {
+    DebuggeeOrigin {
       options = Set.copyOf(options);
     }
   }
 
-  private static final List<Origin> ORIGINS =
+  private static final List<DebuggeeOrigin> ORIGINS =
       List.of(
-          new Origin("op", "an op", Set.of("kernel", "shape", "dtype", "attr"), OpDebuggee::of),
-          new Origin(
+          new DebuggeeOrigin(
+              "op", "an op", Set.of("kernel", "shape", "dtype", "attr"), OpDebuggee::of),
+          new DebuggeeOrigin(
               "program",
               "a PTX file",
               Set.of("kernel", "args", "grid", "block", "cluster", "shared", "cooperative"),
               ProgramDebuggee::of),
-          new Origin(
+          new DebuggeeOrigin(
               "class",
               "a kernel in Java",
               Set.of("classPath", "method", "args", "grid", "block", "shared", "unchecked"),
@@ -86,7 +87,7 @@ final class LaunchRequest {
     return origin.reader.apply(words(origin));
   }
 
-  private static String names(List<Origin> origins) {
+  private static String names(List<DebuggeeOrigin> origins) {
     return origins.stream()
         .map(each -> "`" + each.argument + "`")
         .collect(Collectors.joining(" and "));
@@ -129,7 +130,7 @@ final class LaunchRequest {
   }
 
   /** Returns the request as a command line. */
-  private List<String> words(Origin origin) {
+  private List<String> words(DebuggeeOrigin origin) {
     var words = new ArrayList<String>();
     words.add(text(origin.argument));
     for (var name : given.keySet()) {

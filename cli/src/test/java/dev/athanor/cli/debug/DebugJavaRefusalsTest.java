@@ -3,7 +3,6 @@ package dev.athanor.cli.debug;
 import static dev.athanor.cli.debug.DebugClient.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.lift.GpuKernel;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -37,13 +37,13 @@ import org.jspecify.annotations.Nullable;
 final class CallSymbols {
 
   /** A number of a variable. Variables that share a name, type and slot never live together. */
-  private record Home(int slot, String name, ClassDesc type, int part, ValueType number) {}
+  private record VariablePart(int slot, String name, ClassDesc type, int part, ValueType number) {}
 
   private final Translation to;
   private final MethodCode code;
   private final @Nullable SourceFrame caller;
   private final int call;
-  private final Map<Home, Register> registers = new HashMap<>();
+  private final Map<VariablePart, Register> registers = new HashMap<>();
 
   /** Returns null if the kernel is not debugged, or for a method that a user need not see. */
   static @Nullable CallSymbols of(Translation to, MethodCode code) {
@@ -105,7 +105,7 @@ final class CallSymbols {
     var kind = number.type().ptx().registerClass();
     var word = local.name().matches("[A-Za-z][A-Za-z0-9_$]*") ? local.name() : "v";
     return registers.computeIfAbsent(
-        new Home(local.slot(), local.name(), local.type(), part, number.type()),
+        new VariablePart(local.slot(), local.name(), local.type(), part, number.type()),
         _ -> new Register(kind, "%" + word + "$" + to.nextVariable()));
   }
 
