@@ -38,7 +38,11 @@ final class HostArguments implements AutoCloseable {
         switch (given) {
           case Argument argument -> argument;
           case Buffer buffer -> Argument.of(buffer);
+          case Float n when parameter.type() == Type.B32 ->
+              new Argument.Scalar(Type.B32, Float.floatToRawIntBits(n) & 0xffff_ffffL);
           case Float n -> Argument.of(n);
+          case Double n when parameter.type() == Type.B64 ->
+              new Argument.Scalar(Type.B64, Double.doubleToRawLongBits(n));
           case Double n -> Argument.of(n);
           case Boolean b -> integer(parameter, b ? 1 : 0);
           case Byte n -> integer(parameter, n);

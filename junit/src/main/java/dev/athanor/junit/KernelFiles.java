@@ -23,6 +23,8 @@ record KernelFiles(Class<?> test, Store store) {
 
   private static final Namespace NAMESPACE = Namespace.create(KernelFiles.class);
 
+  private record Binary(String file) {}
+
   private record Compiled(String file, Target target) {}
 
   /** Returns the files of the class of a test. */
@@ -41,6 +43,18 @@ record KernelFiles(Class<?> test, Store store) {
       return Parser.parse(text, file.substring(file.lastIndexOf('/') + 1));
     } catch (IOException e) {
       throw new UncheckedIOException("cannot read " + file, e);
+    }
+  }
+
+  CubinFile cubin(String file) {
+    return store.computeIfAbsent(new Binary(file), this::readBinary, CubinFile.class);
+  }
+
+  private CubinFile readBinary(Binary key) {
+    try (var in = resource(key.file).openStream()) {
+      return CubinFile.read(key.file, in.readAllBytes());
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot read " + key.file, e);
     }
   }
 

@@ -3,9 +3,12 @@ package dev.athanor.junit;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.KernelImage;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,19 +17,27 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LaunchableKernel {
   private final Device device;
-  private final Module module;
+  private final Supplier<LoadedKernel> loader;
   private final Kernel kernel;
   private final Dim3 block;
   private final int dynamicSharedBytes;
 
   LaunchableKernel(Device device, Module module, Kernel kernel) {
-    this(device, module, kernel, declaredBlock(kernel), 0);
+    this(device, () -> device.load(module, kernel.name()), kernel, declaredBlock(kernel), 0);
+  }
+
+  LaunchableKernel(Device device, KernelImage image) {
+    this(device, () -> device.load(image), image.kernel(), Dim3.of(1), 0);
   }
 
   private LaunchableKernel(
-      Device device, Module module, Kernel kernel, Dim3 block, int dynamicSharedBytes) {
+      Device device,
+      Supplier<LoadedKernel> loader,
+      Kernel kernel,
+      Dim3 block,
+      int dynamicSharedBytes) {
     this.device = device;
-    this.module = module;
+    this.loader = loader;
     this.kernel = kernel;
     this.block = block;
     this.dynamicSharedBytes = dynamicSharedBytes;
@@ -44,7 +55,7 @@ public final class LaunchableKernel {
    * maximum number of threads, or else one thread.
    */
   public LaunchableKernel block(Dim3 value) {
-    return new LaunchableKernel(device, module, kernel, value, dynamicSharedBytes);
+    return new LaunchableKernel(device, loader, kernel, value, dynamicSharedBytes);
   }
 
   /** Sets the threads of a one-dimensional block. */
@@ -54,7 +65,7 @@ public final class LaunchableKernel {
 
   /** Sets the bytes of the dynamic shared array. */
   public LaunchableKernel dynamicShared(int bytes) {
-    return new LaunchableKernel(device, module, kernel, block, bytes);
+    return new LaunchableKernel(device, loader, kernel, block, bytes);
   }
 
   /** Launches a one-dimensional grid, as {@link #launch(Dim3, Object...)}. */
@@ -85,9 +96,7 @@ public final class LaunchableKernel {
       for (int i = 0; i < arguments.length; i++) {
         passed.add(kernel.parameters().get(i), arguments[i]);
       }
-      stream.launch(
-          new Launch(
-              device.load(module, kernel.name()), grid, block, dynamicSharedBytes, passed.list()));
+      stream.launch(new Launch(loader.get(), grid, block, dynamicSharedBytes, passed.list()));
       passed.copyBack();
     }
   }

@@ -5,14 +5,12 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.text.PtxSyntaxException;
 import java.util.List;
-import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import org.opentest4j.TestAbortedException;
 
 /**
  * Launches kernels on the device of a {@link GpuTest} with arrays as arguments: kernels of the
- * kernel builder, of PTX files, and of CUDA C++ files. For kernels that are Java methods, use
- * {@code Kernels.of(…).on(device)}.
+ * kernel builder, of PTX files, of CUDA C++ files, and of cubins. For kernels that are Java
+ * methods, use {@code Kernels.of(…).on(device)}.
  */
 public final class Launcher {
   private final Device device;
@@ -80,30 +78,38 @@ public final class Launcher {
     return select(files.cuda(file, device.capability().target()), file, name);
   }
 
+  /**
+   * Returns a kernel of a cubin or a fat binary. GPUs run the cubin for their architecture, and the
+   * emulator runs the PTX of a fat binary.
+   *
+   * @param file resource, as for {@link #ptx(String)}
+   * @param name name of the kernel in C++ without namespace and parameters, or in PTX
+   * @throws TestAbortedException on the emulator, if the file has no PTX or it is compressed
+   * @throws IllegalArgumentException if there is no such resource or kernel, it is neither a cubin
+   *     nor a fat binary, or it has no cubin for the GPU
+   */
+  public LaunchableKernel cubin(String file, String name) {
+    var cubin = files.cubin(file);
+    return device.busId().isPresent()
+        ? new LaunchableKernel(device, cubin.image(device, name))
+        : select(cubin.ptx(device), file, name);
+  }
+
   private LaunchableKernel only(Module module, String file) {
-    return one(module, file, _ -> true, "name one of them");
+    var kernels = module.kernels();
+    if (kernels.size() != 1) {
+      throw KernelNames.notFound(file, names(module), "name one of them");
+    }
+    return new LaunchableKernel(device, module, kernels.getFirst());
   }
 
   private LaunchableKernel select(Module module, String file, String name) {
-    var mangled = "_Z" + name.length() + name;
-    return one(
-        module,
-        file,
-        kernel -> kernel.name().equals(name) || kernel.name().startsWith(mangled),
-        "got \"" + name + "\"");
+    return KernelNames.find(name, module.kernels(), Kernel::name)
+        .map(kernel -> new LaunchableKernel(device, module, kernel))
+        .orElseThrow(() -> KernelNames.notFound(file, names(module), "got \"" + name + "\""));
   }
 
-  private LaunchableKernel one(
-      Module module, String file, Predicate<Kernel> wanted, String otherwise) {
-    List<Kernel> found = module.kernels().stream().filter(wanted).toList();
-    if (found.size() != 1) {
-      throw new IllegalArgumentException(
-          "%s has the kernels %s; %s"
-              .formatted(
-                  file,
-                  module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", ")),
-                  otherwise));
-    }
-    return new LaunchableKernel(device, module, found.getFirst());
+  private static List<String> names(Module module) {
+    return module.kernels().stream().map(Kernel::name).toList();
   }
 }

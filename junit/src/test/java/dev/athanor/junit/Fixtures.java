@@ -179,6 +179,42 @@ final class Fixtures {
     }
   }
 
+  static class RightCubin {
+    @GpuTest(gpu = false)
+    void fatBinary(Launcher launcher) {
+      var y = new float[] {1, 2, 3};
+      launcher
+          .cubin("saxpy.none.fatbin", "saxpy")
+          .block(32)
+          .launch(1, new float[] {1, 1, 1}, y, 2f, 3);
+      assertThat(y).containsExactly(3, 4, 5);
+    }
+  }
+
+  static class SkippedCubin {
+    @GpuTest(schedules = Schedule.CONVERGING, timings = AsyncTiming.LAZY, gpu = false)
+    void machineCode(Launcher launcher) {
+      launcher.cubin("saxpy.cubin", "saxpy");
+    }
+
+    @GpuTest(schedules = Schedule.CONVERGING, timings = AsyncTiming.LAZY, gpu = false)
+    void compressed(Launcher launcher) {
+      launcher.cubin("saxpy.size.fatbin", "saxpy");
+    }
+  }
+
+  static class InvalidCubin {
+    @GpuTest(schedules = Schedule.CONVERGING, timings = AsyncTiming.LAZY, gpu = false)
+    void invalid(Launcher launcher) {
+      MESSAGES.clear();
+      InvalidLaunches.reject(() -> launcher.cubin("missing.cubin", "saxpy"));
+      InvalidLaunches.reject(() -> launcher.cubin("saxpy.cu", "saxpy"));
+      InvalidLaunches.reject(() -> launcher.cubin("saxpy.none.fatbin", "axpy"));
+      InvalidLaunches.reject(
+          () -> launcher.cubin("saxpy.none.fatbin", "saxpy").launch(1, new float[1]));
+    }
+  }
+
   static class RightPtx {
     @GpuTest
     void ptx(Launcher launcher) {

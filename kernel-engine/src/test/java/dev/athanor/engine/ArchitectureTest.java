@@ -47,6 +47,7 @@ class ArchitectureTest {
           entry("ptx.table", Set.of("ptx", "ptx.meaning", "layout")),
           entry("ptx.text", Set.of("ptx", "ptx.table")),
           entry("ptx.flow", Set.of("ptx")),
+          entry("ptx.symbol", Set.of("ptx")),
           entry("ptx.check", Set.of("ptx", "ptx.meaning", "ptx.table", "ptx.text", "ptx.flow")),
           entry("layout", Set.of()),
           entry("author", Set.of("ptx", "layout")),
@@ -55,6 +56,7 @@ class ArchitectureTest {
               "lift",
               Set.of(
                   "ptx",
+                  "ptx.symbol",
                   "device",
                   "lift.host",
                   "lift.ir",
@@ -72,9 +74,15 @@ class ArchitectureTest {
           entry("lift.intrinsic", Set.of("ptx", "lift.ir")),
           entry(
               "lift.bytecode",
-              Set.of("ptx", "lift.ir", "lift.refusal", "lift.simplify", "lift.intrinsic")),
+              Set.of(
+                  "ptx",
+                  "ptx.symbol",
+                  "lift.ir",
+                  "lift.refusal",
+                  "lift.simplify",
+                  "lift.intrinsic")),
           entry("lift.optimize", Set.of("ptx", "lift.ir", "lift.simplify")),
-          entry("lift.emit", Set.of("ptx", "lift.ir")),
+          entry("lift.emit", Set.of("ptx", "ptx.symbol", "lift.ir")),
           entry("natives", Set.of()),
           emulator("memory"),
           emulator("watch", "memory"),
@@ -119,7 +127,7 @@ class ArchitectureTest {
           entry("analysis", Set.of("ptx", "device", "natives")),
           entry("analysis.sass", Set.of("analysis", "ptx")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
-          entry("debug", Set.of("ptx", "device", "emulator")),
+          entry("debug", Set.of("ptx", "ptx.symbol", "device", "emulator")),
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of()));
 

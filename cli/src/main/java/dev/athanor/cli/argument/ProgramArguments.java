@@ -142,14 +142,11 @@ public final class ProgramArguments {
   }
 
   private Dim3 dim(String text, String option) {
-    if (!text.matches("[1-9]\\d{0,8}(,[1-9]\\d{0,8}){0,2}")) {
-      throw refused("%s %s: it takes one to three numbers, 16,16".formatted(option, text), null);
+    try {
+      return Extents.parse(option, text);
+    } catch (IllegalArgumentException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
     }
-    var parts = text.split(",", -1);
-    return new Dim3(
-        Integer.parseInt(parts[0]),
-        parts.length > 1 ? Integer.parseInt(parts[1]) : 1,
-        parts.length > 2 ? Integer.parseInt(parts[2]) : 1);
   }
 
   private ParameterException refused(String sentence, @Nullable Throwable cause) {

@@ -1,19 +1,16 @@
 package dev.athanor.cli.debug;
 
+import static dev.athanor.cli.debug.Answers.answer;
+import static dev.athanor.cli.debug.Answers.perform;
 import static java.util.Objects.requireNonNullElse;
 import static java.util.concurrent.CompletableFuture.completedFuture;
-import static java.util.concurrent.CompletableFuture.failedFuture;
 
+import dev.athanor.engine.debug.DebugSession;
 import dev.athanor.engine.debug.Outcome;
 import dev.athanor.engine.debug.WarpId;
-import dev.athanor.engine.ptx.Modifier.Space;
-import java.util.Base64;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.Function;
-import java.util.function.Supplier;
-import java.util.stream.Stream;
+import java.util.function.BiFunction;
 import org.eclipse.lsp4j.debug.Capabilities;
 import org.eclipse.lsp4j.debug.ConfigurationDoneArguments;
 import org.eclipse.lsp4j.debug.ContinueArguments;
@@ -23,7 +20,6 @@ import org.eclipse.lsp4j.debug.DisassembleResponse;
 import org.eclipse.lsp4j.debug.DisconnectArguments;
 import org.eclipse.lsp4j.debug.EvaluateArguments;
 import org.eclipse.lsp4j.debug.EvaluateResponse;
-import org.eclipse.lsp4j.debug.ExceptionBreakMode;
 import org.eclipse.lsp4j.debug.ExceptionInfoArguments;
 import org.eclipse.lsp4j.debug.ExceptionInfoResponse;
 import org.eclipse.lsp4j.debug.InitializeRequestArguments;
@@ -39,7 +35,6 @@ import org.eclipse.lsp4j.debug.SetBreakpointsResponse;
 import org.eclipse.lsp4j.debug.SetExceptionBreakpointsArguments;
 import org.eclipse.lsp4j.debug.SetExceptionBreakpointsResponse;
 import org.eclipse.lsp4j.debug.SourceBreakpoint;
-import org.eclipse.lsp4j.debug.StackFrame;
 import org.eclipse.lsp4j.debug.StackTraceArguments;
 import org.eclipse.lsp4j.debug.StackTraceResponse;
 import org.eclipse.lsp4j.debug.StepBackArguments;
@@ -54,10 +49,6 @@ import org.eclipse.lsp4j.debug.VariablesResponse;
 import org.eclipse.lsp4j.debug.services.IDebugProtocolClient;
 import org.eclipse.lsp4j.debug.services.IDebugProtocolServer;
 import org.eclipse.lsp4j.jsonrpc.MessageConsumer;
-import org.eclipse.lsp4j.jsonrpc.ResponseErrorException;
-import org.eclipse.lsp4j.jsonrpc.messages.ResponseError;
-import org.eclipse.lsp4j.jsonrpc.messages.ResponseErrorCode;
-import org.eclipse.lsp4j.jsonrpc.messages.ResponseMessage;
 import org.eclipse.lsp4j.jsonrpc.services.JsonRequest;
 import org.jspecify.annotations.Nullable;
 
@@ -73,12 +64,12 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   /** Goes back to that finding. */
   static final String FINDING = "athanor/finding";
 
-  private static final String OTHER_COMMAND = ":other";
+  /** Goes to the other access, in the debug console. */
+  static final String OTHER_COMMAND = ":other";
+
   private static final String FINDING_COMMAND = ":finding";
 
-  /** Commands that begin when their requests have been answered. */
-  private final ConcurrentLinkedQueue<Runnable> commands = new ConcurrentLinkedQueue<>();
-
+  private final RunControl control = new RunControl();
   private @Nullable IDebugProtocolClient client;
   private @Nullable LaunchedSession launched;
   private boolean started;
@@ -91,14 +82,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   /** Begins commands after the responses to their requests, as clients expect. */
   MessageConsumer inOrder(MessageConsumer next) {
-    return message -> {
-      next.consume(message);
-      if (message instanceof ResponseMessage) {
-        for (var command = commands.poll(); command != null; command = commands.poll()) {
-          command.run();
-        }
-      }
-    };
+    return control.inOrder(next);
   }
 
   @Override
@@ -126,7 +110,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       var request = new LaunchRequest(arguments);
       var fresh = new LaunchedSession(client(), request, firstLine);
       launched = fresh;
-      commands.add(() -> {
+      control.afterResponse(() -> {
         request.warnings().forEach(fresh::note);
         client().initialized();
       });
@@ -147,7 +131,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       var fresh = launched();
       if (!started) {
         started = true;
-        command(fresh::start);
+        control.begin(fresh, fresh::start);
       }
     });
   }
@@ -183,112 +167,51 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   @Override
   public CompletableFuture<StackTraceResponse> stackTrace(StackTraceArguments arguments) {
-    return answer(() -> {
-      var frames = view().frames(launched().warp(arguments.getThreadId()));
-      var response = new StackTraceResponse();
-      int start = requireNonNullElse(arguments.getStartFrame(), 0);
-      int levels = requireNonNullElse(arguments.getLevels(), 0);
-      response.setStackFrames(
-          Stream.of(frames)
-              .skip(start)
-              .limit(levels == 0 ? frames.length : levels)
-              .peek(frame -> frame.setLine(frame.getLine() - 1 + launched().firstLine()))
-              .toArray(StackFrame[]::new));
-      response.setTotalFrames(frames.length);
-      return response;
-    });
+    return answer(() -> inspection().stackTrace(arguments));
   }
 
   @Override
   public CompletableFuture<ScopesResponse> scopes(ScopesArguments arguments) {
-    return answer(() -> {
-      var response = new ScopesResponse();
-      response.setScopes(view().scopes(arguments.getFrameId()));
-      return response;
-    });
+    return answer(() -> inspection().scopes(arguments.getFrameId()));
   }
 
   @Override
   public CompletableFuture<VariablesResponse> variables(VariablesArguments arguments) {
-    return answer(() -> {
-      var response = new VariablesResponse();
-      response.setVariables(
-          view()
-              .variables(
-                  arguments.getVariablesReference(), arguments.getStart(), arguments.getCount()));
-      return response;
-    });
+    return answer(() -> inspection().variables(arguments));
+  }
+
+  @Override
+  public CompletableFuture<ReadMemoryResponse> readMemory(ReadMemoryArguments arguments) {
+    return answer(() -> inspection().readMemory(arguments));
+  }
+
+  @Override
+  public CompletableFuture<DisassembleResponse> disassemble(DisassembleArguments arguments) {
+    return answer(() -> inspection().disassemble(arguments));
+  }
+
+  @Override
+  public CompletableFuture<ExceptionInfoResponse> exceptionInfo(ExceptionInfoArguments arguments) {
+    return answer(() -> inspection().exceptionInfo());
   }
 
   @Override
   public CompletableFuture<EvaluateResponse> evaluate(EvaluateArguments arguments) {
     return answer(() -> {
       var text = arguments.getExpression().strip();
+      var session = launched();
       var response = new EvaluateResponse();
       switch (text) {
         case OTHER_COMMAND -> {
-          command(launched()::toOther);
+          control.begin(session, session::toOther);
           response.setResult("Going to the other access …");
         }
         case FINDING_COMMAND -> {
-          command(launched()::toFinding);
+          control.begin(session, session::toFinding);
           response.setResult("Going to the finding …");
         }
-        default -> response = view().evaluate(text, arguments.getFrameId());
+        default -> response = session.view().evaluate(text, arguments.getFrameId());
       }
-      return response;
-    });
-  }
-
-  @Override
-  public CompletableFuture<ReadMemoryResponse> readMemory(ReadMemoryArguments arguments) {
-    return answer(() -> {
-      var at =
-          MemoryReference.parse(
-              arguments.getMemoryReference(), requireNonNullElse(arguments.getOffset(), 0));
-      var state = view().state();
-      var focus = state.stop().warp();
-      var bytes =
-          state.read(
-              new WarpId(
-                  focus.launch(), at.space() == Space.SHARED ? at.block() : focus.block(), 0),
-              at.space(),
-              at.address(),
-              arguments.getCount());
-      var response = new ReadMemoryResponse();
-      response.setAddress("0x%x".formatted(at.address()));
-      response.setData(Base64.getEncoder().encodeToString(bytes));
-      response.setUnreadableBytes(arguments.getCount() - bytes.length);
-      return response;
-    });
-  }
-
-  @Override
-  public CompletableFuture<DisassembleResponse> disassemble(DisassembleArguments arguments) {
-    return answer(() -> {
-      var state = view().state();
-      var response = new DisassembleResponse();
-      response.setInstructions(
-          Disassembly.of(state.instructions(state.stop().warp()), arguments, launched().files()));
-      return response;
-    });
-  }
-
-  @Override
-  public CompletableFuture<ExceptionInfoResponse> exceptionInfo(ExceptionInfoArguments arguments) {
-    return answer(() -> {
-      var report = view().state().stop().finding();
-      if (report == null) {
-        throw new IllegalArgumentException("this stop is not at a finding");
-      }
-      var response = new ExceptionInfoResponse();
-      response.setExceptionId(report.kind().name());
-      response.setDescription(
-          report
-              + (report.other() == null
-                  ? ""
-                  : "\n%s in the debug console goes to the other access".formatted(OTHER_COMMAND)));
-      response.setBreakMode(ExceptionBreakMode.ALWAYS);
       return response;
     });
   }
@@ -296,8 +219,9 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @Override
   public CompletableFuture<ContinueResponse> continue_(ContinueArguments arguments) {
     return answer(() -> {
-      view();
-      command(() -> launched().session().resume());
+      var session = launched();
+      session.view();
+      control.begin(session, () -> session.session().resume());
       var response = new ContinueResponse();
       response.setAllThreadsContinued(true);
       return response;
@@ -306,57 +230,57 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
   @Override
   public CompletableFuture<Void> next(NextArguments arguments) {
-    return step(arguments.getThreadId(), arguments.getGranularity());
+    return move(
+        arguments.getThreadId(),
+        isInstruction(arguments.getGranularity())
+            ? DebugSession::stepInstruction
+            : DebugSession::stepOver);
   }
 
   @Override
   public CompletableFuture<Void> stepIn(StepInArguments arguments) {
-    return step(arguments.getThreadId(), arguments.getGranularity());
-  }
-
-  private CompletableFuture<Void> step(int thread, @Nullable SteppingGranularity granularity) {
     return move(
-        thread,
-        warp ->
-            granularity == SteppingGranularity.INSTRUCTION
-                ? launched().session().stepInstruction(warp)
-                : launched().session().stepLine(warp));
+        arguments.getThreadId(),
+        isInstruction(arguments.getGranularity())
+            ? DebugSession::stepInstruction
+            : DebugSession::stepInto);
   }
 
   @Override
   public CompletableFuture<Void> stepOut(StepOutArguments arguments) {
-    return move(arguments.getThreadId(), _ -> launched().session().resume());
+    return move(arguments.getThreadId(), DebugSession::stepOut);
   }
 
   @Override
   public CompletableFuture<Void> stepBack(StepBackArguments arguments) {
     return move(
         arguments.getThreadId(),
-        warp ->
-            arguments.getGranularity() == SteppingGranularity.INSTRUCTION
-                ? launched().session().stepBackInstruction(warp)
-                : launched().session().stepBackLine(warp));
+        isInstruction(arguments.getGranularity())
+            ? DebugSession::stepBackInstruction
+            : DebugSession::stepBackLine);
   }
 
   @Override
   public CompletableFuture<Void> reverseContinue(ReverseContinueArguments arguments) {
-    return move(arguments.getThreadId(), _ -> launched().session().reverse());
+    return move(arguments.getThreadId(), (session, _) -> session.reverse());
   }
 
   private CompletableFuture<Void> move(
-      int thread, Function<WarpId, CompletableFuture<Outcome>> how) {
+      int thread, BiFunction<DebugSession, WarpId, CompletableFuture<Outcome>> how) {
     return perform(() -> {
-      view();
-      var warp = launched().warp(thread);
-      command(() -> how.apply(warp));
+      control.move(launched(), thread, how);
     });
+  }
+
+  private static boolean isInstruction(@Nullable SteppingGranularity granularity) {
+    return granularity == SteppingGranularity.INSTRUCTION;
   }
 
   /** Goes to the other access of the last finding. */
   @JsonRequest(OTHER_ACCESS)
   public CompletableFuture<Void> otherAccess(Map<String, Object> arguments) {
     return perform(() -> {
-      command(launched()::toOther);
+      control.begin(launched(), launched()::toOther);
     });
   }
 
@@ -364,7 +288,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @JsonRequest(FINDING)
   public CompletableFuture<Void> finding(Map<String, Object> arguments) {
     return perform(() -> {
-      command(launched()::toFinding);
+      control.begin(launched(), launched()::toFinding);
     });
   }
 
@@ -378,7 +302,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   @Override
   public CompletableFuture<Void> terminate(TerminateArguments arguments) {
     return perform(() -> {
-      commands.add(() -> {
+      control.afterResponse(() -> {
         close();
         client().terminated(new TerminatedEventArguments());
       });
@@ -401,14 +325,8 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
     }
   }
 
-  /** Begins a command after the current response. */
-  private void command(Supplier<CompletableFuture<Outcome>> work) {
-    var session = launched();
-    commands.add(() -> session.begin(work));
-  }
-
-  private StateView view() {
-    return launched().view();
+  private Inspection inspection() {
+    return new Inspection(launched());
   }
 
   private IDebugProtocolClient client() {
@@ -425,26 +343,5 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
       throw new IllegalArgumentException("a launch request must come first");
     }
     return known;
-  }
-
-  /** Performs a request that has no answer. */
-  private static CompletableFuture<Void> perform(Runnable work) {
-    return answer(
-            () -> {
-              work.run();
-              return true;
-            })
-        .thenAccept(_ -> {});
-  }
-
-  /** Answers a request; bad requests get a sentence. */
-  private static <T> CompletableFuture<T> answer(Supplier<T> work) {
-    try {
-      return completedFuture(work.get());
-    } catch (IllegalArgumentException | IllegalStateException e) {
-      return failedFuture(
-          new ResponseErrorException(
-              new ResponseError(ResponseErrorCode.RequestFailed, e.getMessage(), null)));
-    }
   }
 }

@@ -1,9 +1,9 @@
 package dev.athanor.cli.debug;
 
-import dev.athanor.engine.debug.StoppedState.LaneValues;
 import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /** The text of lanes and of their values. */
 final class LaneText {
@@ -30,18 +30,22 @@ final class LaneText {
     return (Integer.bitCount(mask) == 1 ? "lane " : "lanes ") + String.join(", ", ranges);
   }
 
-  /** Returns the values of some lanes: one if they are equal, else a list. */
-  static String values(LaneValues register, int mask) {
+  /**
+   * Returns the values of some lanes: one if they are equal, else a list.
+   *
+   * @param register returns the text of a lane
+   */
+  static String values(IntFunction<String> register, int mask) {
     var texts = each(register, mask);
     return texts.stream().distinct().count() == 1
         ? texts.getFirst() + (texts.size() == 1 ? "" : " in " + lanes(mask))
         : String.join(", ", texts);
   }
 
-  private static List<String> each(LaneValues register, int mask) {
+  private static List<String> each(IntFunction<String> register, int mask) {
     var texts = new ArrayList<String>();
     for (int left = mask; left != 0; left &= left - 1) {
-      texts.add(register.text(Integer.numberOfTrailingZeros(left)));
+      texts.add(register.apply(Integer.numberOfTrailingZeros(left)));
     }
     return texts;
   }

@@ -9,27 +9,52 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The arguments of a launch request. Apart from those of the debugger, they have the names and
  * forms of the options of {@code athanor profile} for an op, and of {@code athanor emulate} for a
- * PTX file.
+ * PTX file; a kernel in Java has options of its own.
  */
 final class LaunchRequest {
 
-  private static final String OP = "op";
-  private static final String PROGRAM = "program";
   private static final String STOP_ON_ENTRY = "stopOnEntry";
   private static final String SOURCE_PATH = "sourcePath";
 
-  /** Options that an op and a PTX file have. */
+  /** Options of all origins. */
   private static final Set<String> COMMON =
-      Set.of("kernel", "target", "schedule", "timing", "seed", "sanitize", "ignore");
+      Set.of("target", "schedule", "timing", "seed", "sanitize", "ignore");
 
-  private static final Set<String> OF_OP = Set.of("shape", "dtype", "attr");
-  private static final Set<String> OF_PROGRAM =
-      Set.of("args", "grid", "block", "cluster", "shared", "cooperative");
+  /**
+   * Where a debuggee comes from.
+   *
+   * @param argument that names it in the request
+   * @param options its other arguments
+   * @param reader makes it from the request as a command line
+   */
+  private record DebuggeeOrigin(
+      String argument, String text, Set<String> options, Function<List<String>, Debuggee> reader) {
+    DebuggeeOrigin {
+      options = Set.copyOf(options);
+    }
+  }
+
+  private static final List<DebuggeeOrigin> ORIGINS =
+      List.of(
+          new DebuggeeOrigin(
+              "op", "an op", Set.of("kernel", "shape", "dtype", "attr"), OpDebuggee::of),
+          new DebuggeeOrigin(
+              "program",
+              "a PTX file",
+              Set.of("kernel", "args", "grid", "block", "cluster", "shared", "cooperative"),
+              ProgramDebuggee::of),
+          new DebuggeeOrigin(
+              "class",
+              "a kernel in Java",
+              Set.of("classPath", "method", "args", "grid", "block", "shared", "unchecked"),
+              JavaDebuggee::of));
 
   private final Map<String, Object> given;
   private final List<Path> sourcePath;
@@ -48,19 +73,24 @@ final class LaunchRequest {
     return debuggee;
   }
 
-  /** The kinds of debuggees: each has an argument of its own in the request. */
   private Debuggee debuggee() {
-    boolean isOp = given.containsKey(OP);
-    boolean isProgram = given.containsKey(PROGRAM);
-    if (isOp == isProgram) {
+    var origins = ORIGINS.stream().filter(each -> given.containsKey(each.argument)).toList();
+    if (origins.isEmpty()) {
       throw new IllegalArgumentException(
-          isOp
-              ? "`op` and `program` are both given; a session debugs one of them"
-              : "`op` or `program` is missing; give the name of an op or the path of a PTX file");
+          "`op`, `program` or `class` is missing; give the name of an op, the path of a PTX file or the name of a Java class");
     }
-    return isOp
-        ? OpDebuggee.of(words(text(OP), OF_OP, OF_PROGRAM))
-        : ProgramDebuggee.of(words(text(PROGRAM), OF_PROGRAM, OF_OP));
+    if (origins.size() > 1) {
+      throw new IllegalArgumentException(
+          "%s are given; a session debugs one of them".formatted(names(origins)));
+    }
+    var origin = origins.getFirst();
+    return origin.reader.apply(words(origin));
+  }
+
+  private static String names(List<DebuggeeOrigin> origins) {
+    return origins.stream()
+        .map(each -> "`" + each.argument + "`")
+        .collect(Collectors.joining(" and "));
   }
 
   boolean stopsOnEntry() {
@@ -82,43 +112,45 @@ final class LaunchRequest {
     return folders.isEmpty() ? List.of(Path.of("")) : folders;
   }
 
-  /** Returns sentences on arguments that are probably misspelled. */
+  /** Returns sentences on what the debuggee lacks and on arguments that are probably misspelled. */
   List<String> warnings() {
-    var known = new ArrayList<>(List.of(OP, PROGRAM, STOP_ON_ENTRY, SOURCE_PATH));
+    var known = new ArrayList<>(List.of(STOP_ON_ENTRY, SOURCE_PATH));
     known.addAll(COMMON);
-    known.addAll(OF_OP);
-    known.addAll(OF_PROGRAM);
-    return given.keySet().stream()
+    for (var origin : ORIGINS) {
+      known.add(origin.argument);
+      known.addAll(origin.options);
+    }
+    var sentences = new ArrayList<>(debuggee.warnings());
+    given.keySet().stream()
         .filter(name -> !known.contains(name) && !name.equals("type") && !name.equals("name"))
         .map(name -> "`%s` is not used; %s".formatted(name, BadUse.hint(name, known, "")))
         .filter(sentence -> sentence.endsWith("?"))
-        .toList();
+        .forEach(sentences::add);
+    return sentences;
   }
 
   /** Returns the request as a command line. */
-  private List<String> words(String what, Set<String> own, Set<String> others) {
+  private List<String> words(DebuggeeOrigin origin) {
     var words = new ArrayList<String>();
-    words.add(what);
+    words.add(text(origin.argument));
     for (var name : given.keySet()) {
-      if (others.contains(name)) {
-        throw new IllegalArgumentException(
-            "`%s` is not an argument of %s"
-                .formatted(
-                    name,
-                    own.equals(OF_OP)
-                        ? "an op; it is one of `program`"
-                        : "a PTX file; it is one of `op`"));
-      }
-      if (!own.contains(name) && !COMMON.contains(name)) {
+      if (!origin.options.contains(name) && !COMMON.contains(name)) {
+        var others = ORIGINS.stream().filter(each -> each.options.contains(name)).toList();
+        if (!others.isEmpty()) {
+          throw new IllegalArgumentException(
+              "`%s` is not an argument of %s; it is one of %s"
+                  .formatted(name, origin.text, names(others)));
+        }
         continue;
       }
       switch (name) {
-        case "sanitize", "cooperative" -> {
+        case "sanitize", "cooperative", "unchecked" -> {
           if (flag(name)) {
             words.add("--" + name);
           }
         }
         case "args" -> list(name).forEach(each -> words.addAll(List.of("--arg", each)));
+        case "classPath" -> list(name).forEach(each -> words.addAll(List.of("--classPath", each)));
         case "shape", "dtype", "attr" ->
             pairs(name)
                 .forEach((key, value) -> words.addAll(List.of("--" + name, key + "=" + value)));

@@ -106,9 +106,6 @@ final class LaunchedSession implements AutoCloseable {
     try {
       var text = wanted.getCondition();
       var condition = text == null || text.isBlank() ? null : Condition.parse(text);
-      if (condition != null) {
-        session.check(condition);
-      }
       if (file == null) {
         throw new IllegalArgumentException("no instruction of the kernel is from this file");
       }
@@ -119,6 +116,7 @@ final class LaunchedSession implements AutoCloseable {
                   new IllegalArgumentException(
                       "no instruction of the kernel is from this line or a later one"));
       var breakpoint = new Breakpoint(file, line, condition);
+      session.check(breakpoint);
       set.add(breakpoint);
       answer.setId(number(breakpoint));
       answer.setLine(line - 1 + firstLine);

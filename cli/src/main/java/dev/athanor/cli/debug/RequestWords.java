@@ -43,6 +43,6 @@ final class RequestWords {
             ? "%s %s: it takes a whole number".formatted(option.longestName(), e.getValue())
             : String.valueOf(e.getMessage());
     return new IllegalArgumentException(
-        text.replaceAll("--arg\\b", "`args`").replaceAll("--([a-z]+)", "`$1`"), e);
+        text.replaceAll("--arg\\b", "`args`").replaceAll("--([a-zA-Z]+)", "`$1`"), e);
   }
 }

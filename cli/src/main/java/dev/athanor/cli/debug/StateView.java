@@ -1,5 +1,7 @@
 package dev.athanor.cli.debug;
 
+import static dev.athanor.cli.debug.VariableContainers.variable;
+
 import dev.athanor.engine.debug.Elements;
 import dev.athanor.engine.debug.StoppedState;
 import dev.athanor.engine.debug.StoppedState.Fragment;
@@ -11,8 +13,10 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -29,29 +33,21 @@ import org.jspecify.annotations.Nullable;
  */
 final class StateView {
 
-  /** Maximum number of children that are returned at once. */
-  private static final long MOST_CHILDREN = 10_000;
-
   /** Elements in the summary of an array. */
   private static final int SUMMARY = 8;
-
-  /** Returns the variables {@code start} to {@code start + count - 1} of a container. */
-  @FunctionalInterface
-  private interface Children {
-    List<Variable> get(long start, long count);
-  }
 
   /**
    * A frame.
    *
    * @param fragment null = the other access of a finding
+   * @param source null = the kernel has no source-level frames
    */
-  private record Frame(WarpId warp, @Nullable Fragment fragment) {}
+  private record Frame(WarpId warp, @Nullable Fragment fragment, @Nullable SourceFrame source) {}
 
   private final StoppedState state;
   private final SourceFiles files;
   private final List<Frame> frames = new ArrayList<>();
-  private final List<Children> containers = new ArrayList<>();
+  private final VariableContainers containers = new VariableContainers();
 
   StateView(StoppedState state, SourceFiles files) {
     this.state = state;
@@ -72,20 +68,22 @@ final class StateView {
   StackFrame[] frames(WarpId warp) {
     var all = new ArrayList<StackFrame>();
     for (var fragment : state.fragments(warp)) {
-      var name =
-          "%s · %s%s"
-              .formatted(
-                  text(fragment.instruction()),
-                  LaneText.lanes(fragment.lanes()),
-                  fragment.waits() ? " · waiting" : "");
-      all.add(
-          frame(
-              new Frame(warp, fragment), name, fragment.instruction().source(), fragment.number()));
+      var lanes = LaneText.lanes(fragment.lanes()) + (fragment.waits() ? " · waiting" : "");
+      var call = fragment.frame().orElse(null);
+      if (call == null) {
+        var place = new Frame(warp, fragment, null);
+        var instruction = fragment.instruction();
+        all.add(frame(place, "%s · %s".formatted(text(instruction), lanes), instruction.source()));
+      }
+      for (; call != null; call = call.caller()) {
+        var place = new Frame(warp, fragment, call);
+        all.add(frame(place, "%s · %s".formatted(call.method(), lanes), call.source()));
+      }
     }
     var finding = state.stop().finding();
     if (finding != null && finding.other() != null && warp.equals(state.stop().warp())) {
       all.add(
-          frame(new Frame(warp, null), otherName(finding.other()), finding.other().source(), -1));
+          frame(new Frame(warp, null, null), otherName(finding.other()), finding.other().source()));
     }
     return all.toArray(StackFrame[]::new);
   }
@@ -100,7 +98,7 @@ final class StateView {
         .formatted(other.instruction(), other.block(), other.warp(), other.lane());
   }
 
-  private StackFrame frame(Frame frame, String name, Source source, int number) {
+  private StackFrame frame(Frame frame, String name, Source source) {
     frames.add(frame);
     var shown = new StackFrame();
     shown.setId(frames.size());
@@ -110,8 +108,8 @@ final class StateView {
     }
     shown.setLine(source.line());
     shown.setColumn(source.column());
-    if (number >= 0) {
-      shown.setInstructionPointerReference(Disassembly.address(number));
+    if (frame.fragment != null) {
+      shown.setInstructionPointerReference(Disassembly.address(frame.fragment.number()));
     }
     return shown;
   }
@@ -138,46 +136,32 @@ final class StateView {
     var warp = frame.warp;
     int lanes = fragment.lanes();
     var scopes = new ArrayList<Scope>();
-    add(scopes, "Lanes", all(() -> registers(state.registers(warp), lanes, warp)));
-    add(scopes, "By lane", all(() -> byLane(warp, lanes)));
-    add(
-        scopes,
-        "Special registers",
-        all(() -> registers(state.specialRegisters(warp), lanes, warp)));
-    add(scopes, "Parameters", all(() -> arrays(state.parameters(warp), warp)));
-    add(scopes, "Buffers", all(() -> arrays(state.buffers(warp), warp)));
-    add(scopes, "Shared memory", all(() -> arrays(state.shared(warp), warp)));
+    if (frame.source != null) {
+      var variables = new JavaVariables(state, containers, warp, lanes);
+      var source = frame.source;
+      add(scopes, "Variables", () -> variables.all(source));
+      add(scopes, "Variables by lane", () -> variables.byLane(source));
+    }
+    add(scopes, "Lanes", () -> registers(state.registers(warp), lanes, warp));
+    add(scopes, "By lane", () -> byLane(warp, lanes));
+    add(scopes, "Special registers", () -> registers(state.specialRegisters(warp), lanes, warp));
+    add(scopes, "Parameters", () -> arrays(state.parameters(warp), warp));
+    add(scopes, "Buffers", () -> arrays(state.buffers(warp), warp));
+    add(scopes, "Shared memory", () -> arrays(state.shared(warp), warp));
     return scopes.toArray(Scope[]::new);
   }
 
-  private void add(List<Scope> scopes, String name, Children children) {
+  private void add(List<Scope> scopes, String name, Supplier<List<Variable>> children) {
     var scope = new Scope();
     scope.setName(name);
-    scope.setVariablesReference(container(children));
+    scope.setVariablesReference(containers.add(children));
     scope.setExpensive(false);
     scopes.add(scope);
   }
 
-  private int container(Children children) {
-    containers.add(children);
-    return containers.size();
-  }
-
-  private static Children all(Supplier<List<Variable>> variables) {
-    return (start, count) -> variables.get().stream().skip(start).limit(count).toList();
-  }
-
   /** Returns the variables of a scope or of a variable. */
   Variable[] variables(int reference, @Nullable Integer start, @Nullable Integer count) {
-    if (reference < 1 || reference > containers.size()) {
-      throw new IllegalArgumentException(
-          "there are no variables %d at this stop".formatted(reference));
-    }
-    long most = count == null || count <= 0 ? MOST_CHILDREN : Math.min(count, MOST_CHILDREN);
-    return containers
-        .get(reference - 1)
-        .get(start == null ? 0 : start, most)
-        .toArray(Variable[]::new);
+    return containers.get(reference, start, count);
   }
 
   private List<Variable> registers(List<LaneValues> registers, int lanes, WarpId warp) {
@@ -185,12 +169,12 @@ final class StateView {
   }
 
   private Variable register(LaneValues register, int lanes, WarpId warp) {
-    var variable = variable(register.name(), LaneText.values(register, lanes));
+    var variable = variable(register.name(), LaneText.values(register::text, lanes));
     variable.setType(register.type().word());
     variable.setEvaluateName(register.name());
     variable.setIndexedVariables(register.bits().size());
     variable.setVariablesReference(
-        container((start, count) ->
+        containers.add((start, count) ->
             LongStream.range(start, Math.min(start + count, register.bits().size()))
                 .mapToObj(
                     lane -> variable("[%d]".formatted(lane), text(register, (int) lane, warp)))
@@ -213,11 +197,10 @@ final class StateView {
           var variable =
               variable("lane " + lane, "thread %s".formatted(state.threadIndex(warp, lane)));
           variable.setVariablesReference(
-              container(
-                  all(() ->
-                      state.registers(warp).stream()
-                          .map(each -> variable(each.name(), text(each, lane, warp)))
-                          .toList())));
+              containers.add(() ->
+                  state.registers(warp).stream()
+                      .map(each -> variable(each.name(), text(each, lane, warp)))
+                      .toList()));
           return variable;
         })
         .toList();
@@ -253,7 +236,7 @@ final class StateView {
       variable.setMemoryReference(MemoryReference.of(array, warp).toString());
     }
     variable.setVariablesReference(
-        container((start, count) ->
+        containers.add((start, count) ->
             LongStream.range(start, Math.min(start + count, array.count()))
                 .mapToObj(index -> variable("[%d]".formatted(index), array.text(index)))
                 .toList()));
@@ -271,41 +254,25 @@ final class StateView {
         .orElseGet(() -> parameter.text(0));
   }
 
-  private static Variable variable(String name, String value) {
-    var variable = new Variable();
-    variable.setName(name);
-    variable.setValue(value);
-    return variable;
-  }
-
   /**
-   * Evaluates the name of a register, parameter, buffer or shared array, optionally with an index:
-   * a lane or an element.
+   * Evaluates the name of a variable, register, parameter, buffer or shared array, optionally with
+   * an index: a lane or an element.
    *
    * @throws IllegalArgumentException if there is none
    */
   EvaluateResponse evaluate(String expression, @Nullable Integer id) {
     var warp = warp(id);
-    var fragment = id == null ? null : find(id).fragment;
-    var first = state.fragments(warp).getFirst();
-    int lanes = fragment == null ? first.lanes() : fragment.lanes();
+    var place = id == null ? null : find(id);
+    var fragment =
+        place == null || place.fragment == null ? state.fragments(warp).getFirst() : place.fragment;
+    var source = place == null ? fragment.frame() : Optional.ofNullable(place.source);
     var parts = expression.strip().split("\\[", 2);
     var name = parts[0].strip();
     var variable =
-        state
-            .register(warp, name)
-            .or(() -> state.register(warp, "%" + name))
-            .map(register -> register(register, lanes, warp))
-            .orElseGet(() ->
-                Stream.of(state.buffers(warp), state.shared(warp), state.parameters(warp))
-                    .flatMap(List::stream)
-                    .filter(each -> each.name().equals(name))
-                    .findFirst()
-                    .map(each -> array(each, warp))
-                    .orElseThrow(() ->
-                        new IllegalArgumentException(
-                            "\"%s\" is no register, parameter, buffer or shared array of %s"
-                                .formatted(name, state.kernel(warp).name()))));
+        source
+            .flatMap(each -> each.find(name))
+            .map(new JavaVariables(state, containers, warp, fragment.lanes())::sideBySide)
+            .orElseGet(() -> find(name, warp, fragment.lanes()));
     if (parts.length == 2) {
       variable = element(variable, expression, parts[1]);
     }
@@ -316,6 +283,24 @@ final class StateView {
     response.setIndexedVariables(variable.getIndexedVariables());
     response.setMemoryReference(variable.getMemoryReference());
     return response;
+  }
+
+  /** Returns the register or memory of a name. */
+  private Variable find(String name, WarpId warp, int lanes) {
+    return state
+        .register(warp, name)
+        .or(() -> state.register(warp, "%" + name))
+        .map(register -> register(register, lanes, warp))
+        .orElseGet(() ->
+            Stream.of(state.buffers(warp), state.shared(warp), state.parameters(warp))
+                .flatMap(List::stream)
+                .filter(each -> each.name().equals(name))
+                .findFirst()
+                .map(each -> array(each, warp))
+                .orElseThrow(() ->
+                    new IllegalArgumentException(
+                        "\"%s\" is no variable, register, parameter, buffer or shared array of %s"
+                            .formatted(name, state.kernel(warp).name()))));
   }
 
   private Variable element(Variable of, String expression, String index) {

@@ -28,6 +28,7 @@ import java.util.jar.JarOutputStream;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
+import org.apiguardian.api.API;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -89,7 +90,7 @@ class NewCommandTest {
 
   private static Path compile(Path sources, Path target, List<Path> classPath) throws IOException {
     var libraries =
-        Stream.of(Op.class, GpuKernel.class, GpuTest.class, Test.class, NullMarked.class)
+        Stream.of(Op.class, GpuKernel.class, GpuTest.class, Test.class, API.class, NullMarked.class)
             .map(type -> type.getProtectionDomain().getCodeSource().getLocation().getPath());
     var path =
         Stream.concat(classPath.stream().map(Path::toString), libraries)

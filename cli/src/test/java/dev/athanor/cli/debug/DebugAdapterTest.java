@@ -358,7 +358,7 @@ class DebugAdapterTest {
     assertThat(failure(() -> client.variables(99, null, null)))
         .isEqualTo("there are no variables 99 at this stop");
     assertThat(failure(() -> client.evaluate("foo", null)))
-        .isEqualTo("\"foo\" is no register, parameter, buffer or shared array of saxpy");
+        .isEqualTo("\"foo\" is no variable, register, parameter, buffer or shared array of saxpy");
     assertThat(failure(() -> client.evaluate("x[99]", null)))
         .isEqualTo("\"x[99]\" has no such element; an index is a number from 0 to 39");
     assertThat(failure(() -> client.memory("here", 0, 4)))
@@ -375,8 +375,8 @@ class DebugAdapterTest {
       delimiter = '|',
       textBlock =
           """
-          {} | `op` or `program` is missing; give the name of an op or the path of a PTX file
-          {op=softmax, program=x.ptx} | `op` and `program` are both given; a session debugs one of them
+          {} | `op`, `program` or `class` is missing; give the name of an op, the path of a PTX file or the name of a Java class
+          {op=softmax, program=x.ptx} | `op` and `program` are given; a session debugs one of them
           {op=softmaxx} | there is no op "softmaxx"; did you mean softmax?
           {op=softmax, grid=2} | `grid` is not an argument of an op; it is one of `program`
           {op=softmax, shape=64} | `shape` is 64; it takes an object, {"x": "4,64"}, or texts such as "x=4,64"

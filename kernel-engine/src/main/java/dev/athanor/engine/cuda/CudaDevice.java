@@ -32,6 +32,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Graph;
 import dev.athanor.engine.device.HostMemory;
+import dev.athanor.engine.device.KernelImage;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Module;
@@ -184,6 +185,11 @@ public final class CudaDevice implements Device {
   @Override
   public LoadedKernel load(Module module, String kernel) {
     return modules.load(module, kernel);
+  }
+
+  @Override
+  public LoadedKernel load(KernelImage image) {
+    return modules.load(image);
   }
 
   @Override

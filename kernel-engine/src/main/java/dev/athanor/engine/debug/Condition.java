@@ -9,8 +9,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A condition for a lane: comparisons of its indices and registers with numbers, all of which must
- * hold, as in {@code lane == 3 && block.x == 1 && %f2 > 0.5}.
+ * A condition for a lane: comparisons of its indices, registers and variables with numbers, all of
+ * which must hold, as in {@code lane == 3 && block.x == 1 && %f2 > 0.5}.
  */
 public record Condition(List<Comparison> comparisons) {
 
@@ -30,12 +30,12 @@ public record Condition(List<Comparison> comparisons) {
 
   private static final Pattern COMPARISON =
       Pattern.compile(
-          "\\s*([%$\\w.]+)\\s*(==|!=|<=|>=|<|>)\\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9.eE+-]+))\\s*");
+          "\\s*([%$\\w.]+)\\s*(==|!=|<=|>=|<|>)\\s*(true|false|-?(?:0[xX][0-9a-fA-F]+|[0-9.eE+-]+))\\s*");
 
   /**
    * A comparison.
    *
-   * @param name of an index or a register
+   * @param name of an index, a register or a variable of the source
    * @param number a {@link Long} or a {@link Double}
    */
   public record Comparison(String name, String operator, Number number) {
@@ -78,6 +78,9 @@ public record Condition(List<Comparison> comparisons) {
   }
 
   private static Number number(String digits, String text) {
+    if (digits.equals("true") || digits.equals("false")) {
+      return digits.equals("true") ? 1L : 0L;
+    }
     try {
       return Long.decode(
           digits.matches("-?0\\d+") ? String.valueOf(Long.parseLong(digits)) : digits);
@@ -92,14 +95,14 @@ public record Condition(List<Comparison> comparisons) {
 
   private static IllegalArgumentException wrong(String text) {
     return new IllegalArgumentException(
-        "\"%s\" is not a condition; write comparisons of lane, warp, block, thread or a register with a number, joined by &&, as in lane == 3 && %%r1 > 0"
+        "\"%s\" is not a condition; write comparisons of lane, warp, block, thread, a register or a variable with a number, joined by &&, as in lane == 3 && %%r1 > 0"
             .formatted(text));
   }
 
   /**
    * Returns whether the condition holds for a lane.
    *
-   * @param values returns the value of an index or register; null if there is none
+   * @param values returns the value of an index, register or variable; null if there is none
    */
   boolean holds(Function<String, @Nullable Number> values) {
     return comparisons.stream()

@@ -4,7 +4,11 @@ import dev.athanor.engine.debug.Outcome.Ended;
 import dev.athanor.engine.debug.Outcome.Stopped;
 import dev.athanor.engine.debug.Stop.Reason;
 import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
+import dev.athanor.engine.ptx.symbol.SourceVariable;
+import dev.athanor.engine.ptx.symbol.SourceVariable.InRegister;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
@@ -12,8 +16,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.ToIntFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -62,25 +69,65 @@ public final class DebugSession implements AutoCloseable {
   }
 
   /**
-   * Checks that the names of a condition exist.
+   * Checks that the names of a breakpoint's condition exist.
    *
    * @throws IllegalArgumentException if one does not
    */
-  public void check(Condition condition) {
+  public void check(Breakpoint breakpoint) {
+    var condition = breakpoint.condition();
+    if (condition == null) {
+      return;
+    }
+    var frames = framesAt(breakpoint);
     var registers =
         debuggee.instructions().stream()
             .flatMap(each -> Stream.concat(each.reads().stream(), each.writes().stream()))
             .map(Register::name)
             .toList();
     for (var comparison : condition.comparisons()) {
-      if (!Condition.INDICES.contains(comparison.name())
-          && !registers.contains(comparison.name())) {
+      if (Condition.INDICES.contains(comparison.name()) || registers.contains(comparison.name())) {
+        continue;
+      }
+      if (!frames.isEmpty()) {
+        checkVariable(comparison.name(), frames, breakpoint);
+      } else {
         throw new IllegalArgumentException(
             "the kernel has no register %s; conditions compare registers, %s"
                 .formatted(
                     comparison.name(),
                     String.join(", ", Condition.INDICES.stream().sorted().toList())));
       }
+    }
+  }
+
+  private List<SourceFrame> framesAt(Breakpoint breakpoint) {
+    var instructions = debuggee.instructions();
+    return IntStream.range(0, instructions.size())
+        .filter(number -> breakpoint.isAt(instructions.get(number).source()))
+        .mapToObj(number -> debuggee.symbols().frame(number))
+        .flatMap(Optional::stream)
+        .toList();
+  }
+
+  private static void checkVariable(String name, List<SourceFrame> frames, Breakpoint breakpoint) {
+    var place = "%s:%d".formatted(breakpoint.file(), breakpoint.line());
+    var found = frames.stream().flatMap(frame -> frame.find(name).stream()).findFirst();
+    if (found.isEmpty()) {
+      var names =
+          frames.stream()
+              .flatMap(frame -> frame.variables().stream())
+              .map(SourceVariable::name)
+              .distinct()
+              .collect(Collectors.joining(", "));
+      throw new IllegalArgumentException(
+          "no variable %s has a value at %s; %s"
+              .formatted(
+                  name, place, names.isEmpty() ? "none has" : "those that have are " + names));
+    }
+    if (!(found.get().location() instanceof InRegister)) {
+      throw new IllegalArgumentException(
+          "%s is a %s; conditions compare numbers, such as its components or its length"
+              .formatted(name, found.get().type()));
     }
   }
 
@@ -99,14 +146,59 @@ public final class DebugSession implements AutoCloseable {
     return fromStop(_ -> stopped().resume(new Goal.NextBreakpoint()));
   }
 
-  /** Continues to the next line that a warp reaches. Other warps run too. */
-  public CompletableFuture<Outcome> stepLine(WarpId warp) {
-    return fromStop(_ -> stopped().resume(new Goal.NextOfWarp(warp, true)));
+  /** Continues to the next line that a warp reaches, also in a call. Other warps run too. */
+  public CompletableFuture<Outcome> stepInto(WarpId warp) {
+    return step(warp, moment -> moment.arrives(warp.warp()));
+  }
+
+  /** Continues to the next line that a warp reaches outside of calls from the current frame. */
+  public CompletableFuture<Outcome> stepOver(WarpId warp) {
+    return fromStop(at -> {
+      var start = frame(warp, at);
+      return stopped()
+          .resume(
+              new Goal.NextOfWarp(
+                  warp,
+                  moment -> {
+                    var now = moment.frame();
+                    if (start == null || now == null || now.call() == start.call()) {
+                      return moment.arrives(warp.warp());
+                    }
+                    return !now.isWithin(start.call());
+                  }));
+    });
+  }
+
+  /** Continues until a warp returns from the current frame; from a kernel's, to a breakpoint. */
+  public CompletableFuture<Outcome> stepOut(WarpId warp) {
+    return fromStop(at -> {
+      var start = frame(warp, at);
+      return stopped()
+          .resume(
+              start == null || start.caller() == null
+                  ? new Goal.NextBreakpoint()
+                  : new Goal.NextOfWarp(
+                      warp,
+                      moment -> {
+                        var now = moment.frame();
+                        return now != null && !now.isWithin(start.call());
+                      }));
+    });
+  }
+
+  /** Returns the frame of a warp that has not exited; null = it is not known. */
+  private @Nullable SourceFrame frame(WarpId warp, Stop at) {
+    return new StoppedState(stopped(), at)
+        .fragments(warp).stream().findFirst().flatMap(StoppedState.Fragment::frame).orElse(null);
+  }
+
+  private CompletableFuture<Outcome> step(WarpId warp, Predicate<Moment> wanted) {
+    return fromStop(_ -> stopped().resume(new Goal.NextOfWarp(warp, wanted)));
   }
 
   /** Continues to the next instruction of a warp. Other warps run too. */
   public CompletableFuture<Outcome> stepInstruction(WarpId warp) {
-    return fromStop(_ -> stopped().resume(new Goal.NextOfWarp(warp, false)));
+    return step(warp, _ -> true);
   }
 
   /** Goes back to the last line that a warp has begun. */

@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -19,6 +20,16 @@ public interface Debuggee {
 
   /** Returns the instructions of all kernels; their lines can have breakpoints. */
   List<Instruction> instructions();
+
+  /** Returns the source-level frames of the kernel; none if launches are of several kernels. */
+  default SymbolTable symbols() {
+    return SymbolTable.NONE;
+  }
+
+  /** Returns sentences on what the user cannot see, for a debugger to show once. */
+  default List<String> warnings() {
+    return List.of();
+  }
 
   /** Returns the options of the device. */
   EmulatorOptions options();

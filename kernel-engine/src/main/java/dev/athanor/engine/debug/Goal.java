@@ -3,6 +3,7 @@ package dev.athanor.engine.debug;
 import dev.athanor.engine.debug.Stop.Reason;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -44,14 +45,14 @@ abstract class Goal {
   /** Stops where a warp goes on, or another one if it has exited. */
   static final class NextOfWarp extends Goal {
     private final WarpId warp;
-    private final boolean lines;
+    private final Predicate<Moment> wanted;
 
     /**
-     * @param lines whether to stop at the next line instead of the next instruction
+     * @param wanted whether to stop where the warp goes on
      */
-    NextOfWarp(WarpId warp, boolean lines) {
+    NextOfWarp(WarpId warp, Predicate<Moment> wanted) {
       this.warp = warp;
-      this.lines = lines;
+      this.wanted = wanted;
     }
 
     @Override
@@ -63,7 +64,7 @@ abstract class Goal {
       if (!hit.isEmpty()) {
         return new Hit(Reason.BREAKPOINT, warp.warp(), hit);
       }
-      return lines && !moment.arrives(warp.warp()) ? null : new Hit(Reason.STEP, warp.warp());
+      return wanted.test(moment) ? new Hit(Reason.STEP, warp.warp()) : null;
     }
   }
 

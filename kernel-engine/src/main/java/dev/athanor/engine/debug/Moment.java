@@ -3,7 +3,9 @@ package dev.athanor.engine.debug;
 import dev.athanor.engine.device.Report.Place;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A step: warps of a block are about to execute an instruction together.
@@ -33,6 +35,11 @@ record Moment(long step, Run run, Probe probe, int number) {
     return probe.observed().number() == warp.launch()
         && probe.block() == warp.block()
         && includes(warp.warp());
+  }
+
+  /** Returns the source-level frame of the instruction; null = none. */
+  @Nullable SourceFrame frame() {
+    return probe.frame(number).orElse(null);
   }
 
   /** Returns the lanes of a warp that execute the instruction. */

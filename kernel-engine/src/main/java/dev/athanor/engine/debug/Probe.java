@@ -11,10 +11,15 @@ import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
+import dev.athanor.engine.ptx.symbol.SourceVariable.InRegister;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Tells a run what the blocks of one rank do. */
@@ -31,6 +36,9 @@ final class Probe implements Observer {
 
   /** Whether each warp begins a line with its current instruction. */
   private final boolean[] arrived;
+
+  /** The frame of each instruction, those of the emulator's own instructions included. */
+  private final List<Optional<SourceFrame>> frames = new ArrayList<>();
 
   private @Nullable BlockState state;
   private long block;
@@ -49,6 +57,16 @@ final class Probe implements Observer {
     this.previous = new int[geometry.warps()];
     this.arrived = new boolean[geometry.warps()];
     observed.kernel().registers().forEach(register -> registers.put(register.name(), register));
+    int written = 0;
+    for (int number = 0; number < observed.instructions().size(); number++) {
+      frames.add(run.symbols().frame(written));
+      written += observed.added().contains(number) ? 0 : 1;
+    }
+  }
+
+  /** Returns the source-level frame of an instruction. */
+  Optional<SourceFrame> frame(int number) {
+    return frames.get(number);
   }
 
   BlockState state() {
@@ -129,12 +147,30 @@ final class Probe implements Observer {
   }
 
   private boolean isNewLine(int before, int now) {
-    if (before == NOWHERE || now <= before) {
+    if (before == NOWHERE) {
       return true;
     }
-    var from = observed.instructions().get(before).source();
-    var to = observed.instructions().get(now).source();
-    return from.line() != to.line() || !from.file().equals(to.file());
+    var from = frame(before);
+    var to = frame(now);
+    if (from.isPresent() && to.isPresent() && from.get().isCalledFrom(to.get())) {
+      return false; // a call has returned to the line that it was made from
+    }
+    return isSameLine(before, now) ? now <= before && isFirstOfLine(now) : true;
+  }
+
+  /** Returns whether two instructions are of one line of one call. */
+  private boolean isSameLine(int a, int b) {
+    var from = observed.instructions().get(a).source();
+    var to = observed.instructions().get(b).source();
+    return from.line() == to.line()
+        && from.file().equals(to.file())
+        && frame(a).map(SourceFrame::call).equals(frame(b).map(SourceFrame::call));
+  }
+
+  /** Returns whether a jump to an instruction begins its line again; in PTX, each jump does. */
+  private boolean isFirstOfLine(int number) {
+    return frame(number).isEmpty()
+        || IntStream.range(0, number).noneMatch(each -> isSameLine(each, number));
   }
 
   boolean arrives(int warp) {
@@ -154,24 +190,30 @@ final class Probe implements Observer {
     var here = byInstruction.get(number);
     return here.isEmpty()
         ? here
-        : here.stream().filter(point -> holds(point.condition(), warp, lanes)).toList();
+        : here.stream().filter(point -> holds(point.condition(), number, warp, lanes)).toList();
   }
 
-  private boolean holds(@Nullable Condition condition, int warp, int lanes) {
+  private boolean holds(@Nullable Condition condition, int number, int warp, int lanes) {
     if (condition == null) {
       return true;
     }
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = Warps.firstThread(warp, left);
-      if (condition.holds(name -> value(name, thread))) {
+      if (condition.holds(name -> value(name, number, thread))) {
         return true;
       }
     }
     return false;
   }
 
-  /** Returns an index or a register of a thread; null = there is none of this name. */
-  private @Nullable Number value(String name, int thread) {
+  /** Returns a variable, index or register of a thread; null = there is none of this name. */
+  private @Nullable Number value(String name, int number, int thread) {
+    var variable = frame(number).flatMap(frame -> frame.find(name));
+    if (variable.isPresent()) {
+      return variable.get().location() instanceof InRegister(var register)
+          ? number(register, thread)
+          : null;
+    }
     var inBlock = index(thread, observed.block().x(), observed.block().y());
     var inGrid = index(block, observed.grid().x(), observed.grid().y());
     return switch (name) {
@@ -187,12 +229,14 @@ final class Probe implements Observer {
       case "block.z" -> (long) inGrid.z();
       default -> {
         var register = registers.get(name);
-        yield register == null
-            ? null
-            : Condition.number(
-                register.registerClass(), state().registers().of(register).bits(thread));
+        yield register == null ? null : number(register, thread);
       }
     };
+  }
+
+  private Number number(Register register, int thread) {
+    return Condition.number(
+        register.registerClass(), state().registers().of(register).bits(thread));
   }
 
   /** Returns the index of a block in its grid, or of a thread in its block. */

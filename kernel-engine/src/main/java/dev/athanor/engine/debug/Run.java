@@ -8,6 +8,7 @@ import dev.athanor.engine.debug.Stop.Reason;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -32,6 +33,7 @@ final class Run {
     }
   }
 
+  private final SymbolTable symbols;
   private final Supplier<List<Breakpoint>> breakpoints;
   private final CompletableFuture<Ended> ended = new CompletableFuture<>();
   private final LinkedBlockingQueue<Goal> goals = new LinkedBlockingQueue<>();
@@ -54,6 +56,7 @@ final class Run {
    * @param output receives what kernels print
    */
   Run(Debuggee debuggee, Supplier<List<Breakpoint>> breakpoints, Consumer<String> output) {
+    this.symbols = debuggee.symbols();
     this.breakpoints = breakpoints;
     var options =
         debuggee
@@ -120,6 +123,10 @@ final class Run {
       Thread.currentThread().interrupt();
       throw new Cancelled();
     }
+  }
+
+  SymbolTable symbols() {
+    return symbols;
   }
 
   List<Breakpoint> breakpoints() {

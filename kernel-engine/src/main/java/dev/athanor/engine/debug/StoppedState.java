@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -18,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.LongFunction;
 import java.util.stream.IntStream;
 
 /** The registers and memories of stopped launches. */
@@ -29,8 +31,10 @@ public final class StoppedState {
    * @param number of the instruction in the kernel
    * @param lanes lane 0 in the lowest bit
    * @param waits whether they wait for other threads or for an event
+   * @param frame the source-level frame of the instruction
    */
-  public record Fragment(int number, Instruction instruction, int lanes, boolean waits) {}
+  public record Fragment(
+      int number, Instruction instruction, int lanes, boolean waits, Optional<SourceFrame> frame) {}
 
   /**
    * The values of a register in the lanes of a warp.
@@ -42,9 +46,14 @@ public final class StoppedState {
 
     /** Returns the text of a lane's value. */
     public String text(int lane) {
+      return text(lane, value -> Elements.text(type, value));
+    }
+
+    /** Returns the text of a lane's value; of its bits, if it has a value. */
+    public String text(int lane, LongFunction<String> format) {
       return ((lanes >>> lane) & 1) == 0
           ? "exited"
-          : isUnwritten(lane) ? "not written" : Elements.text(type, bits.get(lane));
+          : isUnwritten(lane) ? "not written" : format.apply(bits.get(lane));
     }
 
     /** Returns whether the register still has the value with which a block begins. */
@@ -71,9 +80,14 @@ public final class StoppedState {
       return bytes.byteSize() / element.bytes();
     }
 
+    /** Returns the bits of an element, zero-extended. */
+    public long bits(long index) {
+      return Elements.bits(bytes, index * element.bytes(), element);
+    }
+
     /** Returns the text of an element. */
     public String text(long index) {
-      return Elements.text(element, Elements.bits(bytes, index * element.bytes(), element));
+      return Elements.text(element, bits(index));
     }
   }
 
@@ -111,7 +125,8 @@ public final class StoppedState {
                 each.number(),
                 block.observed().instructions().get(each.number()),
                 each.lanes(),
-                each.waits()))
+                each.waits(),
+                block.frame(each.number())))
         .toList();
   }
 
@@ -166,7 +181,8 @@ public final class StoppedState {
         : Optional.of(values(warp, register));
   }
 
-  private LaneValues values(WarpId warp, Register register) {
+  /** Returns the values of a register of the kernel. */
+  public LaneValues values(WarpId warp, Register register) {
     return values(
         warp,
         register.name(),
@@ -224,6 +240,34 @@ public final class StoppedState {
 
   private static MemoryArray array(String name, Allocation buffer, Type element) {
     return new MemoryArray(name, Space.GLOBAL, buffer.address(), element, buffer.segment());
+  }
+
+  /**
+   * Returns the memory of an array.
+   *
+   * @param address of the first element; an offset outside of global memory
+   * @return empty if it is not within one buffer or shared memory
+   */
+  public Optional<MemoryArray> array(
+      WarpId warp, String name, Space space, Type element, long address, long length) {
+    var state = block(warp).state();
+    MemorySegment memory;
+    long offset = address;
+    if (space == Space.SHARED) {
+      memory = state.shared().segment();
+    } else {
+      var buffer = state.buffers().find(address, 1);
+      if (buffer == null) {
+        return Optional.empty();
+      }
+      memory = buffer.segment();
+      offset -= buffer.address();
+    }
+    long bytes = length * element.bytes();
+    return offset < 0 || bytes < 0 || offset + bytes > memory.byteSize()
+        ? Optional.empty()
+        : Optional.of(
+            new MemoryArray(name, space, address, element, memory.asSlice(offset, bytes)));
   }
 
   /** Returns the shared arrays of a warp's block, dynamic ones up to the end of shared memory. */

@@ -70,6 +70,17 @@ public interface Device extends AutoCloseable {
    */
   LoadedKernel load(Module module, String kernel);
 
+  /**
+   * Loads a kernel in machine code.
+   *
+   * @throws DeviceException.LoadFailed if the machine code is for another device or damaged
+   * @throws UnsupportedOperationException if the device runs PTX only, as the emulator does
+   */
+  default LoadedKernel load(KernelImage image) {
+    throw new UnsupportedOperationException(
+        "%s runs PTX; machine code runs on GPUs".formatted(capability().name()));
+  }
+
   /** Returns the current memory usage. */
   MemoryUsage memory();
 

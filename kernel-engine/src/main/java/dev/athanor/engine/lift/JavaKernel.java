@@ -9,6 +9,7 @@ import dev.athanor.engine.lift.optimize.WrittenArrays;
 import dev.athanor.engine.lift.refusal.Declaration;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -25,11 +26,17 @@ public final class JavaKernel {
   private final Method method;
   private final String name;
   private final List<Integer> blockShape;
+  private final boolean debugged;
   private volatile Optional<CompiledKernel> checked = Optional.empty();
   private volatile Optional<CompiledKernel> unchecked = Optional.empty();
 
   JavaKernel(Method method) {
+    this(method, false);
+  }
+
+  private JavaKernel(Method method, boolean debugged) {
     this.method = method;
+    this.debugged = debugged;
     var annotation = method.getAnnotation(GpuKernel.class);
     if (annotation == null) {
       throw new IllegalArgumentException(
@@ -54,6 +61,14 @@ public final class JavaKernel {
     var shape = new ArrayList<>(Arrays.stream(extents).boxed().toList());
     shape.addAll(Collections.nCopies(3 - extents.length, 1));
     return List.copyOf(shape);
+  }
+
+  /**
+   * Returns the kernel for debuggers: it is not optimized, each variable of Java has a register of
+   * its own, and {@link #symbols} are known.
+   */
+  public JavaKernel debugged() {
+    return new JavaKernel(method, true);
   }
 
   /** Returns the method. */
@@ -102,6 +117,16 @@ public final class JavaKernel {
   }
 
   /**
+   * Lifts the method and returns its Java frames; there are none unless it is {@link #debugged}.
+   *
+   * @param withChecks whether array indices and integer divisors are checked
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
+   */
+  public SymbolTable symbols(boolean withChecks) {
+    return compile(withChecks).symbols();
+  }
+
+  /**
    * Prepares launches on a device. Array indices and integer divisors are checked on the emulator,
    * and not on GPUs; see {@link DeviceKernel#checked}.
    */
@@ -134,14 +159,22 @@ public final class JavaKernel {
     if (known.isPresent()) {
       return known.get();
     }
-    var graph = Lifter.lift(method, name, blockShape, withChecks);
-    Optimizer.optimize(graph);
+    var graph = Lifter.lift(method, name, blockShape, withChecks, debugged);
+    if (debugged) {
+      Optimizer.prepareForDebugging(graph);
+    } else {
+      Optimizer.optimize(graph);
+    }
     DivergentBarriers.check(graph);
     var written = WrittenArrays.of(graph).names();
     var emitted = KernelEmitter.emit(graph);
     var compiled =
         new CompiledKernel(
-            Module.of(emitted.kernel()), graph.arguments(), written, emitted.sites());
+            Module.of(emitted.kernel()),
+            graph.arguments(),
+            written,
+            emitted.sites(),
+            emitted.symbols());
     if (withChecks) {
       checked = Optional.of(compiled);
     } else {

@@ -178,15 +178,19 @@ class DebugSessionTest {
     assertThatThrownBy(() -> Condition.parse(text))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(
-            "\"%s\" is not a condition; write comparisons of lane, warp, block, thread or a register with a number, joined by &&, as in lane == 3 && %%r1 > 0"
+            "\"%s\" is not a condition; write comparisons of lane, warp, block, thread, a register or a variable with a number, joined by &&, as in lane == 3 && %%r1 > 0"
                 .formatted(text));
+  }
+
+  private static Breakpoint at(String condition) {
+    return new Breakpoint(FILE, SUM, Condition.parse(condition));
   }
 
   @Test
   void aConditionNeedsRegistersOfTheKernel() {
     var session = loop(PLAIN, 1, 32);
-    session.check(Condition.parse("thread.x == 0x10 && %sum != -1"));
-    assertThatThrownBy(() -> session.check(Condition.parse("%other == 1")))
+    session.check(at("thread.x == 0x10 && %sum != -1"));
+    assertThatThrownBy(() -> session.check(at("%other == 1")))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith("the kernel has no register %other; conditions compare registers,");
   }
@@ -211,7 +215,7 @@ class DebugSessionTest {
     var forward = new ArrayList<String>();
     forward.add(snapshot(session, first));
     for (int i = 0; i < 7; i++) {
-      assertThat(stop(session.stepLine(first)).warp()).isEqualTo(first);
+      assertThat(stop(session.stepInto(first)).warp()).isEqualTo(first);
       forward.add(snapshot(session, first));
     }
     assertThat(forward).doesNotHaveDuplicates();

@@ -227,13 +227,18 @@ class SampleKernelsTest {
     var expected = copy(run.arguments);
     PlainJava.run(run.kernel.method(), run.grid, run.kernel.blockSize().orElseThrow(), 0, expected);
     for (boolean checked : new boolean[] {true, false}) {
-      var actual = copy(run.arguments);
-      try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
-        run.kernel.on(device).checked(checked).launch(run.grid, actual);
-      }
-      for (int i = 0; i < expected.length; i++) {
-        assertSame(run, i, actual[i], expected[i]);
-      }
+      compute(run, run.kernel, checked, expected);
+      compute(run, run.kernel.debugged(), checked, expected);
+    }
+  }
+
+  private static void compute(Run run, JavaKernel kernel, boolean checked, Object[] expected) {
+    var actual = copy(run.arguments);
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
+      kernel.on(device).checked(checked).launch(run.grid, actual);
+    }
+    for (int i = 0; i < expected.length; i++) {
+      assertSame(run, i, actual[i], expected[i]);
     }
   }
 

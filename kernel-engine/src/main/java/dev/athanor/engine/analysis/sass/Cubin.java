@@ -25,9 +25,6 @@ public record Cubin(int sm, List<CodeSection> kernels) {
   /** Shared memory that the system reserves in each block from sm_90 on. */
   private static final int RESERVED_SHARED = 1024;
 
-  /** Format of an attribute of {@code .nv.info} that is followed by its value. */
-  private static final int SIZED_VALUE = 4;
-
   private static final int FRAME_SIZE = 0x11;
   private static final int REGISTER_COUNT = 0x2f;
 
@@ -64,7 +61,7 @@ public record Cubin(int sm, List<CodeSection> kernels) {
    */
   public static Cubin read(byte[] file) {
     var elf = new Elf(file);
-    int sm = elf.abiVersion() < ABI_OF_CUDA_13 ? elf.flags() & 0xff : (elf.flags() >> 8) & 0xff;
+    int sm = sm(elf);
     if (sm < OLDEST) {
       throw new CubinException(
           "The cubin is for sm_%d; code of sm_%d and later can be decoded.".formatted(sm, OLDEST));
@@ -98,6 +95,11 @@ public record Cubin(int sm, List<CodeSection> kernels) {
     return new Cubin(sm, kernels);
   }
 
+  /** Returns the target, compute capability times ten. */
+  static int sm(Elf elf) {
+    return elf.abiVersion() < ABI_OF_CUDA_13 ? elf.flags() & 0xff : (elf.flags() >> 8) & 0xff;
+  }
+
   private static List<SassInstruction> code(String kernel, ByteBuffer code, int sm) {
     if (code.limit() % SassInstruction.BYTES != 0) {
       throw Elf.damaged(
@@ -118,7 +120,8 @@ public record Cubin(int sm, List<CodeSection> kernels) {
     return instructions;
   }
 
-  private static int sharedBytes(Elf elf, String kernel, int sm) {
+  /** Returns the static shared memory of a block. */
+  static int sharedBytes(Elf elf, String kernel, int sm) {
     long bytes = elf.section(".nv.shared." + kernel).map(Elf.Section::size).orElse(0L);
     return Math.clamp(sm >= 90 ? bytes - RESERVED_SHARED : bytes, 0, Integer.MAX_VALUE);
   }
@@ -126,19 +129,10 @@ public record Cubin(int sm, List<CodeSection> kernels) {
   /** Returns the values of an attribute of {@code .nv.info}, by symbol. */
   private static Map<Integer, Integer> attributes(Elf elf, int wanted) {
     var values = new HashMap<Integer, Integer>();
-    var info = elf.section(".nv.info").map(elf::contents).orElse(ByteBuffer.allocate(0));
-    while (info.remaining() >= Integer.BYTES) {
-      int format = info.get();
-      int attribute = info.get();
-      int size = info.getShort() & 0xffff;
-      if (format == SIZED_VALUE) {
-        if (size > info.remaining()) {
-          throw Elf.damaged("an attribute of .nv.info ends after its section");
-        }
-        if (attribute == wanted && size == 2 * Integer.BYTES) {
-          values.put(info.getInt(info.position()), info.getInt(info.position() + Integer.BYTES));
-        }
-        info.position(info.position() + size);
+    for (var attribute : NvInfo.read(elf, ".nv.info")) {
+      var value = attribute.value();
+      if (attribute.number() == wanted && value.limit() == 2 * Integer.BYTES) {
+        values.put(value.getInt(0), value.getInt(Integer.BYTES));
       }
     }
     return values;

@@ -53,6 +53,11 @@ public final class CubinCache {
     return HexFormat.of().formatHex(hash.digest());
   }
 
+  /** Returns the SHA-256 of machine code. */
+  static String digest(byte[] cubin) {
+    return HexFormat.of().formatHex(sha256().digest(cubin));
+  }
+
   /** Returns the code cached under a key; empty if there is none or it cannot be read. */
   Optional<byte[]> get(String key) {
     byte[] file;

@@ -6,6 +6,7 @@ import dev.athanor.engine.cuda.context.Context;
 import dev.athanor.engine.cuda.context.DeferredFrees;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.KernelImage;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.ptx.Kernel;
@@ -109,7 +110,8 @@ public final class Modules {
               unloadUnreachable();
               var cached = fromDisk(name, text);
               origin.set(cached == null ? Origin.COMPILED : Origin.DISK);
-              return register(cached == null ? compile(name, text) : cached, module);
+              return register(
+                  cached == null ? compile(name, text) : cached, !module.variables().isEmpty());
             });
     var function =
         found.function(
@@ -120,8 +122,30 @@ public final class Modules {
     return new CudaKernel(kernel, origin.get(), function);
   }
 
-  private LoadedModule register(Jit.Loaded now, Module module) {
-    var created = new LoadedModule(context, now.module(), now.log(), !module.variables().isEmpty());
+  /**
+   * Loads a kernel in machine code. Its module is never evicted, since it may have variables.
+   *
+   * @throws DeviceException.LoadFailed if it is for another target or damaged
+   */
+  public CudaKernel load(KernelImage image) {
+    var name = image.kernel().name();
+    context.enter();
+    var origin = new AtomicReference<>(Origin.HIT);
+    var found =
+        modules.get(
+            CubinCache.digest(image.cubin()),
+            _ -> {
+              unloadUnreachable();
+              origin.set(Origin.DISK);
+              return register(jit.load(name, image.cubin()), true);
+            });
+    var function =
+        found.function(name, capability.sharedBytesPerBlockOptIn(), Integer.MAX_VALUE, _ -> {});
+    return new CudaKernel(image.kernel(), origin.get(), function);
+  }
+
+  private LoadedModule register(Jit.Loaded now, boolean hasVariables) {
+    var created = new LoadedModule(context, now.module(), now.log(), hasVariables);
     loaded.add(new ModuleReference(created, unreachable));
     return created;
   }

@@ -326,9 +326,11 @@ final class CallTranslator {
     }
     to.callers().add(key);
     var source = to.source();
+    var position = to.position();
     var result =
         new MethodTranslator(to, new MethodCode(model.get(), method.get())).translate(arguments);
     to.setSource(source);
+    to.setPosition(position);
     to.callers().removeLast();
     if (result.value() != null) {
       frame.push(result.value());

@@ -38,6 +38,7 @@ import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.lang.constant.ClassDesc;
 import java.util.Locale;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** Translates the instructions that do not end a block. */
 final class InstructionTranslator {
@@ -45,10 +46,12 @@ final class InstructionTranslator {
   private final MethodCode code;
   private final CallTranslator calls;
   private final FieldTranslator fields;
+  private final @Nullable CallSymbols symbols;
 
-  InstructionTranslator(Translation to, MethodCode code) {
+  InstructionTranslator(Translation to, MethodCode code, @Nullable CallSymbols symbols) {
     this.to = to;
     this.code = code;
+    this.symbols = symbols;
     calls = new CallTranslator(to, code);
     fields = new FieldTranslator(to, code);
   }
@@ -60,7 +63,7 @@ final class InstructionTranslator {
       case LoadInstruction load -> frame.push(local(load.slot(), at, frame));
       case StoreInstruction store -> store(store.slot(), at, frame);
       case IncrementInstruction add ->
-          frame.setLocal(
+          assign(
               add.slot(),
               new Scalar(
                   to.add(
@@ -68,7 +71,9 @@ final class InstructionTranslator {
                       ValueType.INT,
                       null,
                       number(local(add.slot(), at, frame)),
-                      Value.constant(add.constant()))));
+                      Value.constant(add.constant()))),
+              at,
+              frame);
       case OperatorInstruction operator -> frame.push(new Scalar(operate(operator, frame)));
       case ConvertInstruction convert -> frame.push(new Scalar(convert(convert, frame)));
       case ArrayLoadInstruction _ -> load(frame);
@@ -167,7 +172,14 @@ final class InstructionTranslator {
               array.length(),
               code.variable(slot, at).orElse(array.name()));
     }
+    assign(slot, value, at, frame);
+  }
+
+  private void assign(int slot, JavaValue value, int at, Frame frame) {
     frame.setLocal(slot, value);
+    if (symbols != null) {
+      symbols.assigned(slot, at, frame);
+    }
   }
 
   private ArrayRef array(JavaValue value) {

@@ -14,6 +14,7 @@ import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
 import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
@@ -32,9 +33,11 @@ public final class Lifter {
    * @param name name of the kernel
    * @param blockShape three extents; empty if the launch determines them
    * @param checked whether array indices and divisors are checked
+   * @param debugged whether lines and variables are marked for a debugger
    * @throws LiftException if the method cannot be a kernel
    */
-  public static Graph lift(Method method, String name, List<Integer> blockShape, boolean checked) {
+  public static Graph lift(
+      Method method, String name, List<Integer> blockShape, boolean checked, boolean debugged) {
     var classes = new ClassFiles(method.getDeclaringClass().getClassLoader());
     var owner = method.getDeclaringClass().getName().replace('.', '/');
     var type = classes.find(owner);
@@ -55,9 +58,13 @@ public final class Lifter {
     var line = code.lines().getFirst().source();
     var arguments = arguments(method, names);
     var graph = new Graph(name, arguments, blockShape, new Block());
-    var translation = new Translation(classes, graph, checked);
+    var translation = new Translation(classes, graph, checked, debugged);
     translation.setSource(line);
     translation.callers().add(owner + "." + method.getName() + descriptor);
+    if (debugged) {
+      var title = InstructionTranslator.simple(owner) + "." + method.getName();
+      translation.setPrologue(new SourceFrame(title, 0, line, List.of(), null));
+    }
     var values = arguments.stream().map(argument -> value(translation, argument)).toList();
     var result = new MethodTranslator(translation, code).translate(values);
     if (result.block() != null) {

@@ -12,6 +12,7 @@ import java.lang.classfile.MethodModel;
 import java.lang.classfile.attribute.StackMapFrameInfo;
 import java.lang.classfile.attribute.StackMapFrameInfo.SimpleVerificationTypeInfo;
 import java.lang.classfile.instruction.BranchInstruction;
+import java.lang.classfile.instruction.FieldInstruction;
 import java.lang.classfile.instruction.InvokeDynamicInstruction;
 import java.lang.classfile.instruction.LabelTarget;
 import java.lang.classfile.instruction.LineNumber;
@@ -24,9 +25,11 @@ import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
 import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
+import java.lang.constant.ClassDesc;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -42,14 +45,14 @@ final class MethodCode {
   /** An instruction with its line. */
   record Line(Instruction instruction, Source source) {}
 
-  /** A local variable's name, from one instruction to another. */
-  private record Name(int slot, int from, int to, String name) {}
+  /** A local variable's name and type, from one instruction to another. */
+  record Local(int slot, int from, int to, String name, ClassDesc type) {}
 
   private final MethodModel method;
   private final String owner;
   private final List<Line> lines = new ArrayList<>();
   private final Map<Label, Integer> positions = new HashMap<>();
-  private final List<Name> names = new ArrayList<>();
+  private final List<Local> locals = new ArrayList<>();
   private List<Integer> order = List.of();
   private final Map<Integer, BitSet> live = new HashMap<>();
   private final TreeMap<Integer, List<Integer>> blocks = new TreeMap<>();
@@ -77,12 +80,13 @@ final class MethodCode {
       }
     }
     for (var variable : variables) {
-      names.add(
-          new Name(
+      locals.add(
+          new Local(
               variable.slot(),
               positions.getOrDefault(variable.startScope(), 0),
               positions.getOrDefault(variable.endScope(), lines.size()),
-              variable.name().stringValue()));
+              variable.name().stringValue(),
+              variable.typeSymbol()));
     }
     code.findAttribute(Attributes.stackMapTable())
         .ifPresent(table -> table.entries().forEach(this::readLive));
@@ -264,9 +268,33 @@ final class MethodCode {
 
   /** Returns the name of a local variable at an instruction. */
   Optional<String> variable(int slot, int at) {
-    return names.stream()
-        .filter(n -> n.slot == slot && n.from <= at + 1 && at < n.to)
-        .map(Name::name)
+    return assigned(slot, at).map(Local::name);
+  }
+
+  /** Returns the local variable that an instruction stores to, or that has a value there. */
+  Optional<Local> assigned(int slot, int at) {
+    return locals.stream()
+        .filter(local -> local.slot == slot && local.from <= at + 1 && at < local.to)
         .findFirst();
+  }
+
+  /** Returns the local variables that have values before an instruction, by their slots. */
+  List<Local> visible(int at) {
+    return locals.stream()
+        .filter(local -> local.from <= at && at < local.to)
+        .sorted(Comparator.comparingInt(Local::slot))
+        .toList();
+  }
+
+  /** Returns whether it is probably an accessor or a constructor that a record has implicitly. */
+  boolean isImplicitInRecord() {
+    boolean isOneLine = lines.stream().map(Line::source).distinct().count() == 1;
+    boolean reads = lines.stream().anyMatch(line -> line.instruction instanceof FieldInstruction);
+    return isOneLine && reads && (name().equals("<init>") || lines.size() == 3);
+  }
+
+  /** Returns whether the class file has the names of the local variables. */
+  boolean namesVariables() {
+    return !locals.isEmpty() || maxLocals() == 0;
   }
 }

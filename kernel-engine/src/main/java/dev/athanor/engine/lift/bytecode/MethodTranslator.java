@@ -10,6 +10,7 @@ import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.lang.classfile.TypeKind;
 import java.lang.classfile.instruction.BranchInstruction;
 import java.lang.classfile.instruction.LookupSwitchInstruction;
@@ -50,10 +51,19 @@ final class MethodTranslator {
   private final Map<Integer, Frame> begun = new HashMap<>();
   private final List<Arrival> returns = new ArrayList<>();
 
+  /** Null if the method has no frame of its own in debuggers. */
+  private final @Nullable CallSymbols symbols;
+
+  /** The position of the last return, and its frame for a debugger. */
+  private int lastReturn = -1;
+
+  private @Nullable SourceFrame lastFrame;
+
   MethodTranslator(Translation to, MethodCode code) {
     this.to = to;
     this.code = code;
-    instructions = new InstructionTranslator(to, code);
+    symbols = CallSymbols.of(to, code);
+    instructions = new InstructionTranslator(to, code, symbols);
   }
 
   /** Translates the method at the end of the current block. */
@@ -76,16 +86,22 @@ final class MethodTranslator {
   private void translateBlock(int leader) {
     var frame = begin(leader);
     int end = code.endOf(leader);
+    if (symbols != null && leader == 0) {
+      symbols.enter(frame);
+    }
     for (int at = leader; at < end; at++) {
       var line = code.lines().get(at);
       to.setSource(line.source());
+      if (symbols != null) {
+        symbols.at(at, frame);
+      }
       switch (line.instruction()) {
         case BranchInstruction branch -> branch(branch, at, frame);
         case TableSwitchInstruction choice ->
             choose(choice.cases(), code.position(choice.defaultTarget()), frame);
         case LookupSwitchInstruction choice ->
             choose(choice.cases(), code.position(choice.defaultTarget()), frame);
-        case ReturnInstruction result -> leave(result, frame);
+        case ReturnInstruction result -> leave(result, at, frame);
         default -> {
           if (!instructions.translate(line.instruction(), at, frame)) {
             return;
@@ -255,7 +271,11 @@ final class MethodTranslator {
     jump(otherwise, frame);
   }
 
-  private void leave(ReturnInstruction instruction, Frame frame) {
+  private void leave(ReturnInstruction instruction, int at, Frame frame) {
+    if (at > lastReturn) {
+      lastReturn = at;
+      lastFrame = to.position();
+    }
     var edge = new Edge(new Block());
     to.block().setEnd(new Terminator.Jump(edge));
     var result = new Frame(0);
@@ -280,6 +300,7 @@ final class MethodTranslator {
       connect(each, block, RETURN, merged);
     }
     to.setBlock(block);
+    to.setPosition(lastFrame);
     return new Result(block, merged.stack().isEmpty() ? null : merged.pop());
   }
 }

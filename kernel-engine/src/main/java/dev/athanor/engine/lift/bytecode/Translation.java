@@ -15,9 +15,11 @@ import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.simplify.Simplifier;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -28,14 +30,22 @@ final class Translation {
   private final boolean checked;
   private final Set<Value> placed = new HashSet<>();
   private final List<String> callers = new ArrayList<>();
+  private final boolean debugged;
+  private @Nullable SourceFrame position;
+  private boolean isPrologue;
   private int calls;
+  private int variables;
   private Block block;
   private Source source = Source.UNKNOWN;
 
-  Translation(ClassFiles classes, Graph graph, boolean checked) {
+  /**
+   * @param debugged whether lines and variables are marked for a debugger
+   */
+  Translation(ClassFiles classes, Graph graph, boolean checked, boolean debugged) {
     this.classes = classes;
     this.graph = graph;
     this.checked = checked;
+    this.debugged = debugged;
     block = graph.entry();
   }
 
@@ -63,6 +73,49 @@ final class Translation {
 
   void setBlock(Block next) {
     block = next;
+    mark();
+  }
+
+  boolean isDebugged() {
+    return debugged;
+  }
+
+  /** Returns the number of a new call, from 1. */
+  int nextCall() {
+    return ++calls;
+  }
+
+  /** Returns the number of a new register of a variable. */
+  int nextVariable() {
+    return variables++;
+  }
+
+  /** Returns the frame of the following instructions; null if the kernel is not debugged. */
+  @Nullable SourceFrame position() {
+    return position;
+  }
+
+  /** Sets the frame of the instructions that load the kernel's arguments, which have no line. */
+  void setPrologue(SourceFrame kernel) {
+    position = kernel;
+    isPrologue = true;
+    mark();
+  }
+
+  /** Sets the frame of the following instructions. */
+  void setPosition(@Nullable SourceFrame next) {
+    if (isPrologue || !Objects.equals(position, next)) {
+      position = next;
+      isPrologue = false;
+      mark();
+    }
+  }
+
+  private void mark() {
+    if (position != null) {
+      var line = isPrologue ? Source.UNKNOWN : position.source();
+      block.add(new Value(Op.POSITION, ValueType.VOID, List.of(), position, line));
+    }
   }
 
   Source source() {

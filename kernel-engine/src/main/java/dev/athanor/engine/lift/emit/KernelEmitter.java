@@ -13,6 +13,7 @@ import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -44,8 +45,9 @@ public final class KernelEmitter {
    * A kernel and what its launches need to know.
    *
    * @param sites the places that a fault record refers to
+   * @param symbols for debuggers; without frames unless the kernel is debugged
    */
-  public record Emitted(Kernel kernel, List<Site> sites) {}
+  public record Emitted(Kernel kernel, List<Site> sites, SymbolTable symbols) {}
 
   private KernelEmitter(Graph graph, Set<Edge> copiedEarly) {
     this.graph = graph;
@@ -132,10 +134,12 @@ public final class KernelEmitter {
       }
       end(block, i + 1 < blocks.size() ? blocks.get(i + 1) : null);
     }
+    out.endFrames();
     var sites = faults.finish();
     return new Emitted(
         new Kernel(graph.name(), parameters(), shared(), List.of(), bounds(), out.statements()),
-        sites);
+        sites,
+        new SymbolTable(out.frames(), graph.methodsWithoutVariables()));
   }
 
   private String label(Block block) {

@@ -8,26 +8,49 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The body of a kernel being written, and its virtual registers. */
 final class RegisterFile implements Instructions {
   private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
   private final List<Statement> statements = new ArrayList<>();
+  private final List<Optional<SourceFrame>> frames = new ArrayList<>();
   private Source source = Source.UNKNOWN;
+  private Optional<SourceFrame> frame = Optional.empty();
 
   List<Statement> statements() {
     return statements;
   }
 
-  /** Sets the line of the statements that follow. */
+  /** Returns the frame of each instruction. */
+  List<Optional<SourceFrame>> frames() {
+    return frames;
+  }
+
+  /** Sets the line of the statements that follow, unless they have a frame. */
   void setSource(Source line) {
+    if (frame.isEmpty()) {
+      source = line;
+    }
+  }
+
+  /** Sets the frame of the statements that follow, and their line. */
+  void setFrame(SourceFrame at, Source line) {
+    frame = Optional.of(at);
     source = line;
+  }
+
+  /** Ends the last frame: the statements that follow are of no line of the source. */
+  void endFrames() {
+    frame = Optional.empty();
+    source = Source.UNKNOWN;
   }
 
   @Override
@@ -58,5 +81,6 @@ final class RegisterFile implements Instructions {
 
   private void add(String opcode, @Nullable Guard guard, Operand... operands) {
     statements.add(InstructionTable.instruction(opcode, List.of(operands), guard, source));
+    frames.add(frame);
   }
 }

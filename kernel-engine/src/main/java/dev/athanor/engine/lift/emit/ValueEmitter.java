@@ -15,6 +15,7 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Operand.Symbol;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.util.Locale;
 import java.util.Set;
 
@@ -74,6 +75,8 @@ final class ValueEmitter {
       case LOAD -> load(value);
       case STORE -> store(value);
       case CALL -> call(value);
+      case POSITION -> out.setFrame(value.attribute(SourceFrame.class), value.source());
+      case ASSIGN -> operands.move(value.attribute(Register.class), value.input(0));
       case CONSTANT, PHI, CHECK ->
           throw new IllegalStateException("%s is not emitted here".formatted(value));
       default -> arithmetic(value);

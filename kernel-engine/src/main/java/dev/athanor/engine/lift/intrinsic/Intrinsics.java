@@ -32,6 +32,11 @@ public final class Intrinsics {
 
   private Intrinsics() {}
 
+  /** Returns whether a class, by its internal name, implements intrinsics in Java. */
+  public static boolean isImplementation(String owner) {
+    return owner.matches("dev/athanor/engine/lift/(library/.*|Gpu|BlockReductions|WarpReductions)");
+  }
+
   /** Returns the meaning of a static method; null if it has none of its own. */
   public static @Nullable Meaning find(String owner, String name, String descriptor) {
     var simple = lookedUp(owner);

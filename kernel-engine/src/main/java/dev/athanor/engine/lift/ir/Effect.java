@@ -15,9 +15,11 @@ public enum Effect {
   /** Exchanges values between threads: stays where it is, and is removed if unused. */
   CONVERGENT,
   /** Writes memory or synchronizes: stays where it is. */
-  WRITE;
+  WRITE,
+  /** Tells a debugger about the program: stays where it is. */
+  DEBUG;
 
   public boolean isRemovable() {
-    return this != CHECK && this != WRITE;
+    return this != CHECK && this != WRITE && this != DEBUG;
   }
 }

@@ -26,6 +26,7 @@ public final class Graph {
   private final List<Integer> blockShape;
   private final Block entry;
   private final List<SharedVariable> shared = new ArrayList<>();
+  private final List<String> methodsWithoutVariables = new ArrayList<>();
 
   /**
    * @param blockShape three extents; empty if the launch determines them
@@ -56,6 +57,11 @@ public final class Graph {
   /** Returns the shared arrays; the front end adds to them. */
   public List<SharedVariable> shared() {
     return shared;
+  }
+
+  /** Returns the methods whose class files do not name their variables, if it is debugged. */
+  public List<String> methodsWithoutVariables() {
+    return methodsWithoutVariables;
   }
 
   /**

@@ -60,7 +60,15 @@ public enum Op {
   /** Reports a fault unless input 0 is in [0, input 1); the attribute is a {@link Site}. */
   CHECK,
   /** An instruction sequence; the attribute is an {@link Intrinsic}. */
-  CALL;
+  CALL,
+
+  /**
+   * For debuggers: the following instructions belong to the attribute, a {@code SourceFrame}, and
+   * have the line of this one.
+   */
+  POSITION,
+  /** For debuggers: copies a value to a variable; the attribute is its {@code Register}. */
+  ASSIGN;
 
   /** Returns whether operands may be swapped. */
   public boolean isCommutative() {

@@ -115,6 +115,7 @@ public final class Value {
   public Effect effect() {
     return switch (op) {
       case STORE -> Effect.WRITE;
+      case POSITION, ASSIGN -> Effect.DEBUG;
       case CHECK -> Effect.CHECK;
       case LOAD -> attribute(Access.class).readOnly() ? Effect.READ_ONLY : Effect.READ;
       case CALL -> attribute(Intrinsic.class).effect();

@@ -62,7 +62,7 @@ public final class HoistInvariants implements Pass {
     return switch (value.effect()) {
       case NONE -> value.type() != ValueType.BOOL;
       case READ_ONLY, CHECK -> runs;
-      case READ, CONVERGENT, WRITE -> false;
+      case READ, CONVERGENT, WRITE, DEBUG -> false;
     };
   }
 

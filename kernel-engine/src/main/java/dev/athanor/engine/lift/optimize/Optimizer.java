@@ -17,7 +17,15 @@ public final class Optimizer {
   private static final int MOST_LOOPS = 50;
   private static final Pass UNROLL = new UnrollLoops();
 
+  private static final List<Pass> FOR_DEBUGGING =
+      List.of(new RemoveTrivialParameters(), new MergeBlocks(), new RemoveDeadCode());
+
   private Optimizer() {}
+
+  /** Tidies a kernel in place; each line and each variable of its source stays. */
+  public static void prepareForDebugging(Graph graph) {
+    cleanUp(graph, FOR_DEBUGGING);
+  }
 
   /** Optimizes a kernel in place. */
   public static void optimize(Graph graph) {
@@ -34,10 +42,14 @@ public final class Optimizer {
   }
 
   private static void cleanUp(Graph graph) {
+    cleanUp(graph, CLEANUP);
+  }
+
+  private static void cleanUp(Graph graph, List<Pass> passes) {
     boolean changed = true;
     for (int round = 0; changed && round < MOST_ROUNDS; round++) {
       changed = false;
-      for (var pass : CLEANUP) {
+      for (var pass : passes) {
         changed |= pass.run(graph);
       }
     }

@@ -46,7 +46,10 @@ record Comparison(Device device) {
         return Optional.of(new Difference("only Java fails", fault.getMessage()));
       }
     }
-    var difference = compare(lifted, kernel, seed, expected, inJava, true);
+    var failure = inJava;
+    var difference =
+        compare(lifted, kernel, seed, expected, inJava, true)
+            .or(() -> compare(lifted.debugged(), kernel, seed, expected, failure, true));
     return difference.isPresent() || inJava != null
         ? difference
         : compare(lifted, kernel, seed, expected, null, false);

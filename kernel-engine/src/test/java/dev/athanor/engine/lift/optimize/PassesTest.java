@@ -22,7 +22,7 @@ class PassesTest {
             .filter(m -> m.getName().equals(name))
             .findFirst()
             .orElseThrow();
-    return Lifter.lift(method, name, List.of(), checked);
+    return Lifter.lift(method, name, List.of(), checked, false);
   }
 
   /** Lifts a method, and runs passes in order. */

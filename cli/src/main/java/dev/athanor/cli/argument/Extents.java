@@ -1,0 +1,27 @@
+package dev.athanor.cli.argument;
+
+import dev.athanor.engine.device.Dim3;
+
+/** The extents of a grid, block or cluster, written {@code 16,16}. */
+public final class Extents {
+
+  private Extents() {}
+
+  /**
+   * Reads one to three extents.
+   *
+   * @param option named in the sentence if they cannot be read
+   * @throws IllegalArgumentException if they cannot be read
+   */
+  public static Dim3 parse(String option, String text) {
+    if (!text.matches("[1-9]\\d{0,8}(,[1-9]\\d{0,8}){0,2}")) {
+      throw new IllegalArgumentException(
+          "%s %s: it takes one to three numbers, 16,16".formatted(option, text));
+    }
+    var parts = text.split(",", -1);
+    return new Dim3(
+        Integer.parseInt(parts[0]),
+        parts.length > 1 ? Integer.parseInt(parts[1]) : 1,
+        parts.length > 2 ? Integer.parseInt(parts[2]) : 1);
+  }
+}
