@@ -1,19 +1,18 @@
 package dev.athanor.engine.lift;
 
 /**
- * Reductions over a warp, written as kernel code: lifted like any helper of a kernel. A tree of
- * shuffles leaves the result in lane 0, which passes it to all. Lanes that the last warp of a block
- * lacks are not asked.
+ * Reductions over a warp, written as kernel code: lifted like any helper of a kernel. Full warps
+ * exchange values in pairs, at distances 16, 8, 4, 2 and 1; since the operators are commutative,
+ * all lanes compute the same bits. In blocks with an incomplete warp a tree of the same shape
+ * leaves the result in lane 0, which passes it to all; lanes that the last warp lacks are not
+ * asked.
  */
 final class WarpReductions {
   private static final int LANES = 32;
 
   private WarpReductions() {}
 
-  /**
-   * Returns whether every warp has all lanes, which is a constant for blocks of declared size.
-   * Lanes without a lane above them then compute something that never reaches lane 0.
-   */
+  /** Returns whether every warp has all lanes, which is a constant for blocks of declared size. */
   private static boolean hasFullWarps() {
     return BlockReductions.threads() % LANES == 0;
   }
@@ -29,14 +28,14 @@ final class WarpReductions {
     int sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
       if (hasFullWarps()) {
-        sum += Gpu.shuffleDown(sum, distance);
+        sum += Gpu.shuffleXor(sum, distance);
         continue;
       }
       int above = above(distance);
       int other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? 0 : other;
     }
-    return Gpu.shuffle(sum, 0);
+    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
   }
 
   static int max(int value) {
@@ -45,9 +44,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
     }
-    return Gpu.shuffle(max, 0);
+    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
   }
 
   static int min(int value) {
@@ -56,23 +55,23 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
     }
-    return Gpu.shuffle(min, 0);
+    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
   }
 
   static long sum(long value) {
     long sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
       if (hasFullWarps()) {
-        sum += Gpu.shuffleDown(sum, distance);
+        sum += Gpu.shuffleXor(sum, distance);
         continue;
       }
       int above = above(distance);
       long other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? 0 : other;
     }
-    return Gpu.shuffle(sum, 0);
+    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
   }
 
   static long max(long value) {
@@ -81,9 +80,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
     }
-    return Gpu.shuffle(max, 0);
+    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
   }
 
   static long min(long value) {
@@ -92,23 +91,23 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
     }
-    return Gpu.shuffle(min, 0);
+    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
   }
 
   static float sum(float value) {
     float sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
       if (hasFullWarps()) {
-        sum += Gpu.shuffleDown(sum, distance);
+        sum += Gpu.shuffleXor(sum, distance);
         continue;
       }
       int above = above(distance);
       float other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? -0f : other;
     }
-    return Gpu.shuffle(sum, 0);
+    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
   }
 
   static float max(float value) {
@@ -117,9 +116,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
     }
-    return Gpu.shuffle(max, 0);
+    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
   }
 
   static float min(float value) {
@@ -128,23 +127,23 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
     }
-    return Gpu.shuffle(min, 0);
+    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
   }
 
   static double sum(double value) {
     double sum = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
       if (hasFullWarps()) {
-        sum += Gpu.shuffleDown(sum, distance);
+        sum += Gpu.shuffleXor(sum, distance);
         continue;
       }
       int above = above(distance);
       double other = Gpu.shuffle(sum, above);
       sum += above == Gpu.laneId() ? -0d : other;
     }
-    return Gpu.shuffle(sum, 0);
+    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
   }
 
   static double max(double value) {
@@ -153,9 +152,9 @@ final class WarpReductions {
       max =
           Math.max(
               max,
-              hasFullWarps() ? Gpu.shuffleDown(max, distance) : Gpu.shuffle(max, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
     }
-    return Gpu.shuffle(max, 0);
+    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
   }
 
   static double min(double value) {
@@ -164,8 +163,8 @@ final class WarpReductions {
       min =
           Math.min(
               min,
-              hasFullWarps() ? Gpu.shuffleDown(min, distance) : Gpu.shuffle(min, above(distance)));
+              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
     }
-    return Gpu.shuffle(min, 0);
+    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
   }
 }

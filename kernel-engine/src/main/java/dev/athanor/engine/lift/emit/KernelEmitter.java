@@ -220,6 +220,6 @@ public final class KernelEmitter {
   }
 
   private LaunchBounds bounds() {
-    return new LaunchBounds(List.of(), graph.blockShape(), graph.blockShape().isEmpty() ? 0 : 1, 0);
+    return new LaunchBounds(List.of(), graph.blockShape(), 0, 0);
   }
 }

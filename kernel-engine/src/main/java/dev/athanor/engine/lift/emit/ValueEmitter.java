@@ -105,6 +105,10 @@ final class ValueEmitter {
       out.emit("not.pred", d, operand(value, 0));
       return;
     }
+    if (value.is(Op.DIV) && type.isFloating() && value.input(0).isConstant(one(type))) {
+      out.emit("rcp.rn." + type.ptx().word(), d, operand(value, 1)); // rounds as the division does
+      return;
+    }
     switch (value.op()) {
       case MIN, MAX -> extremum(value, d);
       case SHL, SHR, USHR -> shift(value, d);
@@ -116,6 +120,10 @@ final class ValueEmitter {
         out.emit(opcode(value.op(), type), all);
       }
     }
+  }
+
+  private static Object one(ValueType type) {
+    return type == ValueType.FLOAT ? (Object) 1f : (Object) 1d;
   }
 
   private static String opcode(Op op, ValueType type) {

@@ -33,7 +33,8 @@ public final class Optimizer {
     for (int loops = 0; loops < MOST_LOOPS && UNROLL.run(graph); loops++) {
       cleanUp(graph);
     }
-    for (var pass : List.of(new ReadOnlyLoads(), new FoldOffsets(), new RotateLoops())) {
+    for (var pass :
+        List.of(new UnrollPartially(), new ReadOnlyLoads(), new FoldOffsets(), new RotateLoops())) {
       pass.run(graph);
       cleanUp(graph);
     }

@@ -89,6 +89,45 @@ class PassesTest {
         .containsExactlyInAnyOrder(4L, 8L);
   }
 
+  static void neighbors(int[] a, int row, int i) {
+    a[row + (i + 1) * 4] = a[(row - 3) + (i * 4)] + a[row + i * 4];
+  }
+
+  @Test
+  void literalsWithinSumsAndProductsBecomeOffsets() {
+    var graph = after("neighbors", new FoldOffsets(), new NumberValues(), new RemoveDeadCode());
+    assertThat(count(graph, Op.ADDRESS)).isOne();
+    assertThat(
+            graph
+                .instructions()
+                .filter(v -> v.is(Op.LOAD) || v.is(Op.STORE))
+                .map(v -> v.attribute(Access.class).offset()))
+        .containsExactlyInAnyOrder(16L, -12L, 0L);
+  }
+
+  static void total(int[] a, int n) {
+    for (int i = 0; i < n; i++) {
+      a[0] += a[i];
+    }
+  }
+
+  static void totalInSteps(int[] a, int n, int step) {
+    for (int i = 0; i < n; i += step) {
+      a[0] += a[i];
+    }
+  }
+
+  private static Graph unrolled(String name) {
+    return after(name, new RemoveTrivialParameters(), new UnrollPartially());
+  }
+
+  @Test
+  void loopsWithLiteralStepsMakeFourIterationsAtATime() {
+    assertThat(count(unrolled("total"), Op.LOAD)).isEqualTo(2 * 5);
+    assertThat(count(unrolled("totalInSteps"), Op.LOAD)).isEqualTo(2);
+    assertThat(count(unrolled("counted"), Op.STORE)).isOne(); // no loads
+  }
+
   @Test
   void equalChecksAreMadeOnce() {
     var graph = lift("twice", true);

@@ -40,7 +40,8 @@ class MnemonicsTest {
           // the syntax of calls, which differs from all others, and .calltargets
           "ptx.text.BodyParser", Set.of("call"),
           "ptx.Statement", Set.of("call"),
-          // the name of a Java method
+          // the names of Java methods
+          "lift.DivergentBarriers", Set.of("barrier"),
           "lift.bytecode.CallTranslator", Set.of("set"),
           // modifiers of the same name
           "ptx.meaning.Collectives", Set.of("abs"),

@@ -1,0 +1,116 @@
+package dev.athanor.engine.lift;
+
+import static dev.athanor.engine.lift.Gpu.threadIdxX;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.lift.host.PlainJava;
+import java.util.Objects;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * Loops of which four iterations are made at a time make exactly the iterations of plain Java, for
+ * all remainders, and where the counter comes near the ends of its type.
+ */
+class UnrolledLoopsTest {
+  private static final int BOUNDS = 12;
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void below(int[] data, long[] out, int from, int to) {
+    int end = to + threadIdxX();
+    long state = 1;
+    for (int i = from; i < end; i += 3) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void upTo(int[] data, long[] out, int from, int to) {
+    int end = to + threadIdxX();
+    long state = 1;
+    for (int i = from; end >= i; i++) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void above(int[] data, long[] out, int from, int to) {
+    int end = to + threadIdxX();
+    long state = 1;
+    for (int i = from; i > end; i -= 2) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void downTo(int[] data, long[] out, int from, int to) {
+    int end = to + threadIdxX();
+    long state = 1;
+    for (int i = from; i >= end; i--) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  /** A counter of 64 bits, stores, and a condition in the loop. */
+  @GpuKernel(blockSize = BOUNDS)
+  static void odd(int[] data, long[] out, int from, int to) {
+    long end = (long) to + threadIdxX();
+    for (long i = from; i <= end; i += 5) {
+      if ((i & 1) == 1) {
+        out[threadIdxX()] = out[threadIdxX()] * 31 + data[(int) i & 7];
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "below, 0, 0",
+    "below, 0, -6",
+    "below, 5, 20",
+    "below, -2147483648, -2147483648",
+    "below, -2147483640, -2147483648",
+    "below, 2147483600, 2147483633",
+    "below, 2147483640, -2147483648",
+    "upTo, 0, -6",
+    "upTo, 5, 20",
+    "upTo, -2147483648, -2147483648",
+    "upTo, -2147483647, -2147483648",
+    "upTo, 2147483600, 2147483635",
+    "above, 0, -6",
+    "above, 30, -11",
+    "above, -2147483590, -2147483646",
+    "above, 2147483647, 2147483620",
+    "above, 2147483640, 2147483636",
+    "downTo, 3, -6",
+    "downTo, 30, 0",
+    "downTo, -2147483600, -2147483647",
+    "downTo, 2147483647, 2147483630",
+    "downTo, 2147483640, 2147483636",
+    "odd, 0, 40",
+    "odd, -2147483648, -2147483648",
+    "odd, 2147483600, 2147483630",
+  })
+  void makeTheIterationsOfPlainJava(String name, int from, int to) {
+    var kernel = Kernels.of(UnrolledLoopsTest.class, name);
+    int[] data = {1, -2, 3, -5, 7, -11, 13, -17};
+    var expected = new long[BOUNDS];
+    var one = new Dim3(1, 1, 1);
+    PlainJava.run(kernel.method(), one, new Dim3(BOUNDS, 1, 1), 0, data, expected, from, to);
+    for (boolean checked : new boolean[] {true, false}) {
+      var actual = new long[BOUNDS];
+      try (var device = new EmulatedDevice()) {
+        kernel.on(device).checked(checked).launch(one, data, actual, from, to);
+      }
+      assertThat(actual).as("checked: %s", checked).isEqualTo(expected);
+    }
+    long loads =
+        Objects.toString(kernel.module(false)).lines().filter(l -> l.contains("ld.global")).count();
+    assertThat(loads).as("four copies and the rest").isGreaterThanOrEqualTo(5);
+  }
+}
