@@ -597,51 +597,6 @@ class TensorsTest extends RestTest {
     await().until(() -> device.openBuffers() == buffers - 1);
   }
 
-  @Test
-  void quotasHoldBeforeTheBodyIsRead() {
-    given().queryParam("scope", "none").delete("/tensors").then().statusCode(204);
-    long taken =
-        given()
-            .get("/tensors?limit=1000")
-            .then()
-            .extract()
-            .jsonPath()
-            .getList("tensors.bytes")
-            .stream()
-            .mapToLong(bytes -> ((Number) bytes).longValue())
-            .sum();
-    int count = given().get("/tensors?limit=1000").then().extract().<Integer>path("tensors.size()");
-    long quota = 64 << 20;
-    var big = new byte[30 << 20];
-    for (int i = 0; i < 2; i++) {
-      octets(big, big.length).then().statusCode(201);
-    }
-    taken += 2L * big.length;
-    problem(
-            octets(new byte[5 << 20], 5 << 20),
-            429,
-            "quota-exceeded",
-            null,
-            "Quota exceeded by a tensor of 5242880 bytes: %d of %d bytes and %d of 50 tensors are in use. Delete tensors or let their leases end."
-                .formatted(taken, quota, count + 2))
-        .header("Retry-After", "10");
-    given().queryParam("scope", "big").delete("/tensors").then().statusCode(204);
-    for (int i = count; i < 50; i++) {
-      scoped("many");
-    }
-    json("{\"dtype\": \"u8\", \"shape\": [1], \"data\": [1]}")
-        .post("/tensors")
-        .then()
-        .statusCode(429);
-    given().queryParam("scope", "many").delete("/tensors").then().statusCode(204);
-    given()
-        .get("/actuator/prometheus")
-        .then()
-        .body(
-            org.hamcrest.Matchers.containsString(
-                "athanor_tensors{device=\"fake:0\"} " + (double) count));
-  }
-
   private io.restassured.response.Response octets(byte[] body, long extent) {
     return given()
         .contentType("application/octet-stream")
