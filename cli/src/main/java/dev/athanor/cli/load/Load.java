@@ -4,6 +4,7 @@ import dev.athanor.client.AthanorException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -12,6 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiConsumer;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /** Sends a scenario's requests and measures what comes of them. */
 public final class Load {
@@ -57,7 +59,9 @@ public final class Load {
       throws InterruptedException {
     var counted = new ArrayList<Timed>();
     try (var running = new Running(ready, level)) {
-      running.window(course.warmup());
+      if (course.warmup().isPositive()) {
+        running.window(course.warmup());
+      }
       if (course.fixed().isPresent()) {
         counted.add(running.window(course.fixed().get()));
       } else {
@@ -104,19 +108,25 @@ public final class Load {
     }
   }
 
-  /** Requests that go on until they are told to end. */
+  /**
+   * The clients. They start with the first window, so that no request precedes it, and send at
+   * least one request each, however short the windows are.
+   */
   private final class Running implements AutoCloseable {
     private final Scenario.Ready ready;
     private final Level level;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private final Semaphore free = new Semaphore(MOST_OPEN);
     private final AtomicLong sent = new AtomicLong();
-    private volatile Window current = new Window();
+    private volatile @Nullable Window current;
     private volatile boolean over;
 
     Running(Scenario.Ready ready, Level level) {
       this.ready = ready;
       this.level = level;
+    }
+
+    private void start() {
       switch (level) {
         case Level.Clients(int count) -> {
           for (int slot = 0; slot < count; slot++) {
@@ -132,14 +142,22 @@ public final class Load {
 
     Timed window(Duration length) throws InterruptedException {
       var window = new Window();
-      long start = System.nanoTime();
+      boolean isFirst = current == null;
       current = window;
+      long start = System.nanoTime();
+      if (isFirst) {
+        start();
+      }
       Thread.sleep(length);
       return new Timed(window, (System.nanoTime() - start) / 1e9);
     }
 
+    private Window currentWindow() {
+      return Objects.requireNonNull(current);
+    }
+
     private void closed(int slot) {
-      while (!over) {
+      do {
         long pause = one(slot, System.nanoTime());
         if (course.patient() && pause > 0) {
           long end = System.nanoTime() + pause;
@@ -147,7 +165,7 @@ public final class Load {
             LockSupport.parkNanos(Math.min(end - System.nanoTime(), 100_000_000));
           }
         }
-      }
+      } while (!over);
     }
 
     private void open(Level.Rate rate) {
@@ -182,7 +200,7 @@ public final class Load {
       try {
         var answer = ready.send(slot, sample);
         long latency = System.nanoTime() - intended;
-        var window = current;
+        var window = currentWindow();
         window.add(latency, answer.phases());
         if (sample) {
           window.checked(answer.right().getAsBoolean());
@@ -200,7 +218,7 @@ public final class Load {
     }
 
     private long refused(Refused e) {
-      current.refused(e.code());
+      currentWindow().refused(e.code());
       var pause = e.retryAfter();
       return (pause.compareTo(LONGEST_RETRY) < 0 ? pause : LONGEST_RETRY).toNanos();
     }

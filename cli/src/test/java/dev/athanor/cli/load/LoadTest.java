@@ -160,7 +160,7 @@ class LoadTest {
       wrong[63] ^= 1;
       send(exchange, 200, wrong);
     });
-    var seen = load(once(0.2, false), new Level.Clients(1));
+    var seen = load(once(0.1, false), new Level.Clients(1));
     assertThat(seen.right()).isFalse();
     assertThat(seen.wrong()).isEqualTo(seen.checked()).isGreaterThan(1);
     assertThat(seen.requests()).isPositive();
@@ -169,7 +169,7 @@ class LoadTest {
   @Test
   void wrongBytesInMessagesAreFoundToo() throws InterruptedException {
     serve((exchange, stored) -> send(exchange, 200, stored));
-    var seen = load("get-grpc 64B", once(0.2, false), new Level.Clients(1));
+    var seen = load("get-grpc 64B", once(0.1, false), new Level.Clients(1));
     // what is left behind is read by REST, which is right here
     assertThat(seen.wrong()).isEqualTo(seen.checked() - 1).isPositive();
     assertThat(seen.requests()).isPositive();
@@ -191,7 +191,8 @@ class LoadTest {
         refusal(
             ErrorInfo.newBuilder().setReason("draining").setDomain("athanor").build(),
             RetryInfo.newBuilder().setRetryDelay(delay).build());
-    var seen = load("get-grpc 64B", once(0.3, true), new Level.Clients(1));
+    // the window is over before the response arrives, and still counts it
+    var seen = load("get-grpc 64B", once(0, true), new Level.Clients(1));
     assertThat(seen.errors()).isEqualTo(Map.of("draining", 1L));
     assertThat(seen.right()).isFalse();
     // one by gRPC, the other looks at what is left
@@ -199,10 +200,18 @@ class LoadTest {
   }
 
   @Test
+  void eachClientSendsARequestInTheShortestWindow() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    var seen = load(once(0, false), new Level.Clients(3));
+    assertThat(seen.requests()).isGreaterThanOrEqualTo(3);
+    assertThat(seen.right()).isTrue();
+  }
+
+  @Test
   void failuresOfGrpcItselfAreNoAnswers() throws InterruptedException {
     serve((exchange, stored) -> send(exchange, 200, stored));
     grpcFails = refusal();
-    var seen = load("get-grpc 64B", once(0.2, false), new Level.Clients(1));
+    var seen = load("get-grpc 64B", once(0.1, false), new Level.Clients(1));
     assertThat(seen.errors()).containsOnlyKeys("no-answer");
   }
 
@@ -246,7 +255,7 @@ class LoadTest {
         send(exchange, 200, stored);
       }
     });
-    var seen = load(once(0.3, true), new Level.Clients(1));
+    var seen = load(once(0, true), new Level.Clients(1));
     // the other is the look at what is left
     assertThat(gets).hasValue(2);
     assertThat(seen.requests()).isZero();
@@ -286,7 +295,7 @@ class LoadTest {
     var seen = load(course, new Level.Clients(1));
     assertThat(seen.stable()).isTrue();
     assertThat(seen.windows()).isBetween(4, 30);
-    assertThat(seen.seconds()).isBetween(0.29, 3.0);
+    assertThat(seen.seconds()).isGreaterThan(0.29);
   }
 
   @Test
