@@ -1,5 +1,9 @@
+import dev.athanor.engine.lift.AsyncCopy;
 import dev.athanor.engine.lift.Gpu;
 import dev.athanor.engine.lift.GpuKernel;
+import dev.athanor.engine.lift.intrinsic.AsyncCopyLowerings;
+import dev.athanor.engine.lift.intrinsic.Lowered;
+import dev.athanor.engine.lift.ir.Effect;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -1173,6 +1177,61 @@ class Refused {
     int sum() {
       return x + y;
     }
+  }
+
+  // --- methods with a lowering
+
+  record Flag(boolean set) {}
+
+  @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
+  static void copyAll(int[] to, int[] from) {}
+
+  @Lowered(by = AsyncCopyLowerings.class, method = "commit")
+  static void raise(Flag flag) {}
+
+  @Lowered(by = AsyncCopyLowerings.class, method = "commit")
+  static Flag raised() {
+    return new Flag(true);
+  }
+
+  @Lowered(by = AsyncCopyLowerings.class, method = "missing")
+  static void missing() {}
+
+  @GpuKernel
+  static void loweredArray(int[] a) {
+    copyAll(a, a); // refused: Refused.copyAll is lowered and has the parameter 1 of type int[]; use int, long, float, double, boolean, records of the first four, and arrays that an @Index int follows (in loweredArray)
+  }
+
+  @GpuKernel
+  static void loweredRecord(int[] a) {
+    raise(new Flag(a[0] > 0)); // refused: Refused.raise is lowered and has the parameter 1 of type Refused$Flag; use int, long, float, double, boolean, records of the first four, and arrays that an @Index int follows (in loweredRecord)
+  }
+
+  @GpuKernel
+  static void loweredResult(int[] a) {
+    a[0] = raised().set() ? 1 : 0; // refused: Refused.raised is lowered and has the result of type Refused$Flag; use int, long, float, double, boolean, records of the first four, and arrays that an @Index int follows (in loweredResult)
+  }
+
+  @GpuKernel
+  static void missingLowering(int[] a) {
+    missing(); // refused: the lowering of Refused.missing cannot be used: no such method: dev.athanor.engine.lift.intrinsic.AsyncCopyLowerings.missing(Instructions,Operand,List)void/invokeStatic; make it public and static, with parameters (Instructions, Operand, List) (in missingLowering)
+  }
+
+  @GpuKernel
+  static void copyToParameter(int[] a, int[] b) {
+    AsyncCopy.copy(a, 0, b, 0); // refused: the lowering of AsyncCopyLowerings.copy rejects its arguments: an array is a parameter of the kernel, not a shared one; call it with the arguments that it needs (in copyToParameter)
+  }
+
+  @GpuKernel
+  static void copyFromShared(int[] a) {
+    int[] shared = Gpu.sharedInts(8);
+    AsyncCopy.copy(shared, 0, shared, 4); // refused: the lowering of AsyncCopyLowerings.copy rejects its arguments: the source is a shared array, not a parameter; call it with the arguments that it needs (in copyFromShared)
+    a[0] = shared[0];
+  }
+
+  @GpuKernel
+  static void pendingVariable(int[] a) {
+    AsyncCopy.await(a[0]); // refused: the lowering of AsyncCopyLowerings.await rejects its arguments: the number of pending groups is no constant from 0 on; call it with the arguments that it needs (in pendingVariable)
   }
 
   record Row(int[] values, int length) {}

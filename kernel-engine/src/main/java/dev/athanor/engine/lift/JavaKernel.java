@@ -89,7 +89,8 @@ public final class JavaKernel {
   }
 
   /**
-   * Lifts the method.
+   * Lifts the method. Arguments of array and segment parameters must start at multiples of 16
+   * bytes, as buffers do.
    *
    * @param withChecks whether array indices and integer divisors are checked
    * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel

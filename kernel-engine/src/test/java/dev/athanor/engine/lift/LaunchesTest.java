@@ -130,6 +130,21 @@ class LaunchesTest {
   }
 
   @Test
+  void plainJavaRejectsSegmentsOfOneThread() {
+    try (var arena = Arena.ofConfined()) {
+      var confined = arena.allocate(24);
+      assertThatIllegalArgumentException()
+          .isThrownBy(() ->
+              Kernels.of(LaunchesTest::segment)
+                  .inJava()
+                  .block(Dim3.of(1))
+                  .launch(1, confined, confined, 3L))
+          .withMessage(
+              "cannot launch segment: the segment for parameter in is confined to one thread; allocate it with Arena.ofShared() or Arena.ofAuto()");
+    }
+  }
+
+  @Test
   void dynamicSharedMemoryHasTheLengthOfTheLaunch() {
     int[] x = {1, 2, 3, 4};
     Kernels.of(LaunchesTest::dynamic).on(DEVICE).block(Dim3.of(4)).dynamicShared(16).launch(1, x);

@@ -24,7 +24,7 @@ class ProgrammingModelTest {
             .toList();
     var expected =
         Arrays.stream(Refusal.values())
-            .map(each -> "| %s | %s |".formatted(each.what("…", "…"), each.remedy()))
+            .map(each -> "| %s | %s |".formatted(each.what("…", "…", "…"), each.remedy()))
             .toList();
     assertThat(rows).containsExactlyElementsOf(expected);
   }

@@ -8,6 +8,7 @@ import static dev.athanor.engine.lift.Gpu.blockIdxY;
 import static dev.athanor.engine.lift.Gpu.gridDimX;
 import static dev.athanor.engine.lift.Gpu.sharedFloats;
 import static dev.athanor.engine.lift.Gpu.sharedInts;
+import static dev.athanor.engine.lift.Gpu.sharedShorts;
 import static dev.athanor.engine.lift.Gpu.threadIdxX;
 import static dev.athanor.engine.lift.Gpu.threadIdxY;
 
@@ -343,6 +344,76 @@ final class SampleKernels {
       doubles[4 * n + i] = Math.tanh(d);
       doubles[5 * n + i] =
           Math.floor(d) + Math.ceil(d * 3) + Math.rint(d * 5) + Math.clamp(d, -1, 1);
+    }
+  }
+
+  /**
+   * A product of half-precision matrices on tensor cores. A block of four warps multiplies 32 rows
+   * of A with 32 columns of B; tiles are copied while the previous ones are multiplied.
+   */
+  @GpuKernel(blockSize = 128)
+  static void tensorProduct(short[] a, short[] b, float[] c, int n, int depth) {
+    short[] as = sharedShorts(2 * 32 * PITCH);
+    short[] bs = sharedShorts(2 * 32 * PITCH);
+    int row = blockIdxY() * 32;
+    int column = blockIdxX() * 32;
+    int warpRow = Gpu.warpId() / 2 * 16;
+    int warpColumn = Gpu.warpId() % 2 * 16;
+    var left = WarpMatrix.zero();
+    var right = WarpMatrix.zero();
+    copyTiles(as, bs, 0, a, b, row, column, n, depth, 0);
+    for (int k = 0; k < depth; k += 32) {
+      int stage = k / 32 % 2 * 32 * PITCH;
+      if (k + 32 < depth) {
+        copyTiles(as, bs, 32 * PITCH - stage, a, b, row, column, n, depth, k + 32);
+      } else {
+        AsyncCopy.commit();
+      }
+      AsyncCopy.await(1);
+      barrier();
+      for (int i = 0; i < 32; i += 16) {
+        var tile = WarpMatrix.loadA(as, stage + warpRow * PITCH + i, PITCH);
+        int upper = stage + i * PITCH + warpColumn;
+        left = WarpMatrix.multiplyHalf(tile, WarpMatrix.loadB(bs, upper, PITCH), left);
+        right = WarpMatrix.multiplyHalf(tile, WarpMatrix.loadB(bs, upper + 8, PITCH), right);
+      }
+      barrier();
+    }
+    int start = (row + warpRow) * n + column + warpColumn;
+    WarpMatrix.store(left, c, start, n);
+    WarpMatrix.store(right, c, start + 8, n);
+  }
+
+  private static final int PITCH = 40;
+
+  /** Starts the copies of 32x32 tiles of A and B: each thread copies 8 elements of both. */
+  private static void copyTiles(
+      short[] as,
+      short[] bs,
+      int stage,
+      short[] a,
+      short[] b,
+      int row,
+      int column,
+      int n,
+      int depth,
+      int k) {
+    int y = threadIdxX() / 4;
+    int x = threadIdxX() % 4 * 8;
+    AsyncCopy.copy(as, stage + y * PITCH + x, a, (row + y) * depth + k + x);
+    AsyncCopy.copy(bs, stage + y * PITCH + x, b, (k + y) * n + column + x);
+    AsyncCopy.commit();
+  }
+
+  /** Luminance of pixels of four bytes, which are loaded together. */
+  @GpuKernel(blockSize = 128)
+  static void luminance(byte[] rgba, float[] y, int n) {
+    for (int i = threadIdxX() + blockIdxX() * blockDimX(); i < n; i += gridDimX() * blockDimX()) {
+      int red = rgba[4 * i] & 0xFF;
+      int green = rgba[4 * i + 1] & 0xFF;
+      int blue = rgba[4 * i + 2] & 0xFF;
+      float opacity = (rgba[4 * i + 3] & 0xFF) / 255f;
+      y[i] = (0.2126f * red + 0.7152f * green + 0.0722f * blue) * opacity;
     }
   }
 }

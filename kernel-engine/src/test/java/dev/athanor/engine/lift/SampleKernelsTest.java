@@ -185,6 +185,22 @@ class SampleKernelsTest {
               new long[SPECIAL.length],
               SPECIAL.length),
           new Run(
+              Kernels.of(SampleKernels::tensorProduct),
+              Dim3.of(2, 3),
+              1e-5,
+              halves(96 * 160),
+              halves(160 * 64),
+              new float[96 * 64],
+              64,
+              160),
+          new Run(
+              Kernels.of(SampleKernels::luminance),
+              Dim3.of(2),
+              0,
+              bytes(4 * 500),
+              new float[500],
+              500),
+          new Run(
               Kernels.of(SampleKernels::functions),
               Dim3.of(2),
               1e-6,
@@ -192,6 +208,14 @@ class SampleKernelsTest {
               new float[700],
               new double[600],
               100));
+
+  private static short[] halves(int n) {
+    var all = new short[n];
+    for (int i = 0; i < n; i++) {
+      all[i] = Float.floatToFloat16((float) RANDOM.nextGaussian());
+    }
+    return all;
+  }
 
   private static byte[] bytes(int n) {
     var all = new byte[n];

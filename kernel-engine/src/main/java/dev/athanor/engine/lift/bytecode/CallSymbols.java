@@ -66,7 +66,7 @@ final class CallSymbols {
   }
 
   private String method() {
-    return InstructionTranslator.simple(code.owner()) + "." + code.name();
+    return ClassFiles.simpleName(code.owner()) + "." + code.name();
   }
 
   /** Marks the instructions that follow as those of a line. */

@@ -10,11 +10,9 @@ import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.intrinsic.Atomics;
 import dev.athanor.engine.lift.intrinsic.Intrinsics;
-import dev.athanor.engine.lift.intrinsic.LoweredMethods;
 import dev.athanor.engine.lift.intrinsic.Meaning;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Element;
-import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
 import dev.athanor.engine.lift.ir.SharedVariable;
@@ -49,10 +47,12 @@ final class CallTranslator {
 
   private final Translation to;
   private final MethodCode code;
+  private final LoweredCalls lowered;
 
   CallTranslator(Translation to, MethodCode code) {
     this.to = to;
     this.code = code;
+    lowered = new LoweredCalls(to);
   }
 
   private LiftException refuse(Refusal refusal, Object... names) {
@@ -62,7 +62,7 @@ final class CallTranslator {
   /** A called method. */
   private record Callee(String owner, String name, MethodTypeDesc type) {
     String text() {
-      return InstructionTranslator.simple(owner) + "." + name;
+      return ClassFiles.simpleName(owner) + "." + name;
     }
 
     ClassDesc result() {
@@ -122,49 +122,33 @@ final class CallTranslator {
       return true;
     }
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
-    if (meaning == null) {
-      meaning =
-          LoweredMethods.find(
-              to.classes().method(callee.owner, callee.name, callee.type.descriptorString()),
-              name -> load(name),
-              reason -> refuse(Refusal.BAD_LOWERING, callee.text(), reason));
-    }
     switch (meaning) {
       case null -> {
+        var intrinsic = lowered.find(callee.owner, callee.text(), callee.type, code.name());
+        if (intrinsic.isPresent()) {
+          lowered.call(intrinsic.get(), callee.type, arguments, frame);
+          return true;
+        }
         var owner = to.classes().declaring(callee.owner, callee.name, callee.type);
         return inline(new Callee(owner, callee.name, callee.type), arguments, frame);
       }
       case Meaning.OfOp(var op) ->
-          push(frame, to.add(op, type(callee.result()), null, numbers(arguments)));
+          push(frame, to.add(op, Translation.type(callee.result()), null, numbers(arguments)));
       case Meaning.OfRegister(var register) -> push(frame, to.special(register));
       case Meaning.OfShared(var element) -> frame.push(shared(element, constantLength(arguments)));
       case Meaning.OfDynamicShared(var element) -> frame.push(dynamicShared(element));
       case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
       case Meaning.OfBits bits ->
-          push(frame, to.add(Op.BITCAST, type(callee.result()), null, numbers(arguments)));
+          push(
+              frame,
+              to.add(Op.BITCAST, Translation.type(callee.result()), null, numbers(arguments)));
       case Meaning.OfInstructions(var intrinsic) ->
-          instructions(callee, intrinsic, arguments, frame);
+          lowered.call(intrinsic, callee.type, arguments, frame);
       case Meaning.OfLibrary library -> {
         return library(callee, library, arguments, narrowed, frame);
       }
     }
     return true;
-  }
-
-  private void instructions(
-      Callee callee, Intrinsic intrinsic, List<JavaValue> arguments, Frame frame) {
-    var inputs = new ArrayList<Value>();
-    for (int i = 0; i < arguments.size(); i++) {
-      var number = number(arguments.get(i));
-      boolean condition = callee.type.parameterType(i).descriptorString().equals("Z");
-      inputs.add(condition ? to.toCondition(number) : number);
-    }
-    boolean condition = callee.result().descriptorString().equals("Z");
-    var type = condition ? ValueType.BOOL : type(callee.result());
-    var result = to.add(Op.CALL, type, intrinsic, inputs.toArray(Value[]::new));
-    if (type != ValueType.VOID) {
-      push(frame, condition ? to.toInt(result) : result);
-    }
   }
 
   /** Calls a method of the library in place of one of the JDK. */
@@ -312,7 +296,7 @@ final class CallTranslator {
     }
     var model = to.classes().find(callee.owner);
     if (model.isEmpty()) {
-      throw refuse(Refusal.NO_CLASS_FILE, InstructionTranslator.simple(callee.owner));
+      throw refuse(Refusal.NO_CLASS_FILE, ClassFiles.simpleName(callee.owner));
     }
     var method = to.classes().method(callee.owner, callee.name, callee.type.descriptorString());
     if (method.isEmpty() || callee.owner.startsWith("java/")) {
@@ -348,7 +332,7 @@ final class CallTranslator {
         : refuse(
             Refusal.UNKNOWN_FUNCTION,
             callee.text(),
-            InstructionTranslator.simple(callee.owner) + "." + String.join(", ", known));
+            ClassFiles.simpleName(callee.owner) + "." + String.join(", ", known));
   }
 
   private static boolean isUnboxing(Callee callee) {
@@ -362,14 +346,6 @@ final class CallTranslator {
         .isPresent();
   }
 
-  private Class<?> load(String internalName) {
-    try {
-      return to.classes().load(internalName);
-    } catch (ClassNotFoundException e) {
-      throw refuse(Refusal.NO_CLASS_FILE, InstructionTranslator.simple(internalName));
-    }
-  }
-
   private static void push(Frame frame, @Nullable Value value) {
     if (value != null) {
       frame.push(new Scalar(value));
@@ -378,16 +354,5 @@ final class CallTranslator {
 
   private static Value[] numbers(List<JavaValue> values) {
     return values.stream().map(Translation::number).toArray(Value[]::new);
-  }
-
-  /** Returns the type of a number of a Java type. */
-  static ValueType type(ClassDesc type) {
-    return switch (type.descriptorString()) {
-      case "J" -> ValueType.LONG;
-      case "F" -> ValueType.FLOAT;
-      case "D" -> ValueType.DOUBLE;
-      case "V" -> ValueType.VOID;
-      default -> ValueType.INT;
-    };
   }
 }

@@ -21,6 +21,11 @@ final class ClassFiles {
     this.loader = loader;
   }
 
+  /** Returns the simple name of a class. */
+  static String simpleName(String internalName) {
+    return internalName.substring(internalName.lastIndexOf('/') + 1).replace('$', '.');
+  }
+
   /** Returns a class by its internal name, such as {@code java/lang/Math}. */
   Optional<ClassModel> find(String internalName) {
     return models.computeIfAbsent(internalName, this::read);

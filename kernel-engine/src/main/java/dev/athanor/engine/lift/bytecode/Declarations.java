@@ -43,7 +43,7 @@ final class Declarations {
     var file =
         type.findAttribute(Attributes.sourceFile())
             .map(attribute -> attribute.sourceFile().stringValue())
-            .orElseGet(() -> InstructionTranslator.simple(type.thisClass().asInternalName()));
+            .orElseGet(() -> ClassFiles.simpleName(type.thisClass().asInternalName()));
     int line =
         model
             .code()

@@ -33,9 +33,7 @@ final class FieldTranslator {
 
   void translate(FieldInstruction field, Frame frame) {
     var name =
-        InstructionTranslator.simple(field.owner().asInternalName())
-            + "."
-            + field.name().stringValue();
+        ClassFiles.simpleName(field.owner().asInternalName()) + "." + field.name().stringValue();
     switch (field.opcode()) {
       case GETSTATIC -> frame.push(constant(field, name));
       case GETFIELD -> {
@@ -61,7 +59,7 @@ final class FieldTranslator {
   /** Starts the creation of a record. */
   void create(NewObjectInstruction instruction, Frame frame) {
     var type = instruction.className().asInternalName();
-    var name = InstructionTranslator.simple(type);
+    var name = ClassFiles.simpleName(type);
     if (name.matches(".*\\.\\d+")) {
       throw refuse(Refusal.LAMBDA);
     }

@@ -131,11 +131,6 @@ final class InstructionTranslator {
     };
   }
 
-  /** Returns the simple name of a class. */
-  static String simple(String internalName) {
-    return internalName.substring(internalName.lastIndexOf('/') + 1).replace('$', '.');
-  }
-
   private JavaValue constant(ConstantInstruction constant) {
     return new Scalar(
         switch (constant.constantValue()) {

@@ -41,6 +41,15 @@ sealed interface JavaValue {
   /** A record, by its components. */
   record RecordRef(String type, List<String> names, List<JavaValue> components)
       implements JavaValue {
+    /** Creates a record of components in any order; those of equal records are in one order. */
+    static RecordRef of(String type, List<String> names, List<JavaValue> components) {
+      var fields = new TreeMap<String, JavaValue>();
+      for (int i = 0; i < names.size(); i++) {
+        fields.put(names.get(i), components.get(i));
+      }
+      return new RecordRef(type, List.copyOf(fields.keySet()), List.copyOf(fields.values()));
+    }
+
     JavaValue component(String name) {
       return components.get(names.indexOf(name));
     }

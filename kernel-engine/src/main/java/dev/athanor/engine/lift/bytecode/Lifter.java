@@ -46,7 +46,7 @@ public final class Lifter {
           Refusal.NO_CLASS_FILE,
           fileOf(method.getDeclaringClass()),
           method.getName(),
-          InstructionTranslator.simple(owner));
+          ClassFiles.simpleName(owner));
     }
     var descriptor =
         MethodType.methodType(method.getReturnType(), method.getParameterTypes())
@@ -62,7 +62,7 @@ public final class Lifter {
     translation.setSource(line);
     translation.callers().add(owner + "." + method.getName() + descriptor);
     if (debugged) {
-      var title = InstructionTranslator.simple(owner) + "." + method.getName();
+      var title = ClassFiles.simpleName(owner) + "." + method.getName();
       translation.setPrologue(new SourceFrame(title, 0, line, List.of(), null));
     }
     var values = arguments.stream().map(argument -> value(translation, argument)).toList();

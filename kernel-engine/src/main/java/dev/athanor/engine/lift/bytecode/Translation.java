@@ -6,6 +6,7 @@ import dev.athanor.engine.lift.ir.Access.Space;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Graph;
+import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
 import dev.athanor.engine.lift.ir.SharedVariable;
@@ -16,10 +17,14 @@ import dev.athanor.engine.lift.simplify.Simplifier;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
+import java.lang.constant.ClassDesc;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +36,7 @@ final class Translation {
   private final Set<Value> placed = new HashSet<>();
   private final List<String> callers = new ArrayList<>();
   private final boolean debugged;
+  private final Map<String, Optional<Intrinsic>> loweredMethods = new HashMap<>();
   private @Nullable SourceFrame position;
   private boolean isPrologue;
   private int calls;
@@ -55,6 +61,11 @@ final class Translation {
 
   Graph graph() {
     return graph;
+  }
+
+  /** Returns the lowerings of the methods called so far; empty for methods without one. */
+  Map<String, Optional<Intrinsic>> loweredMethods() {
+    return loweredMethods;
   }
 
   /** Returns the methods being inlined, outermost first. */
@@ -247,5 +258,16 @@ final class Translation {
 
   static Value number(JavaValue value) {
     return ((Scalar) value).value();
+  }
+
+  /** Returns the type of a number of a Java type. */
+  static ValueType type(ClassDesc type) {
+    return switch (type.descriptorString()) {
+      case "J" -> ValueType.LONG;
+      case "F" -> ValueType.FLOAT;
+      case "D" -> ValueType.DOUBLE;
+      case "V" -> ValueType.VOID;
+      default -> ValueType.INT;
+    };
   }
 }

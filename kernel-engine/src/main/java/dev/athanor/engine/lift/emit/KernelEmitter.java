@@ -52,7 +52,7 @@ public final class KernelEmitter {
   private KernelEmitter(Graph graph, Set<Edge> copiedEarly) {
     this.graph = graph;
     this.copiedEarly = copiedEarly;
-    values = new ValueEmitter(out, operands, uses(graph));
+    values = new ValueEmitter(graph.name(), out, operands, uses(graph));
   }
 
   /** Returns the kernel. Edges of the graph are split. */

@@ -8,12 +8,15 @@ import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** The registers and literals of values. */
 final class Operands {
   private final RegisterFile out;
   private final Map<Value, Register> registers = new HashMap<>();
+  private final Map<Value, List<Register>> parts = new HashMap<>();
 
   Operands(RegisterFile out) {
     this.out = out;
@@ -22,6 +25,19 @@ final class Operands {
   /** Returns the register of a value that is no literal. */
   Register register(Value value) {
     return registers.computeIfAbsent(value, v -> out.register(v.type().ptx()));
+  }
+
+  /** Returns new registers for the results of a value, one for each type. */
+  List<Register> registers(Value value, List<ValueType> types) {
+    var found = types.stream().map(type -> out.register(type.ptx())).toList();
+    parts.put(value, found);
+    return found;
+  }
+
+  /** Lets a {@link Op#PART} have the register of the result that it stands for. */
+  void definePart(Value part) {
+    var all = Objects.requireNonNull(parts.get(part.input(0)));
+    registers.put(part, all.get(part.attribute(Integer.class)));
   }
 
   /** Returns the operand of a value: a literal or its register. */

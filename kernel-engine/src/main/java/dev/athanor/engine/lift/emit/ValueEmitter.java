@@ -8,6 +8,8 @@ import dev.athanor.engine.lift.ir.Relation;
 import dev.athanor.engine.lift.ir.SharedVariable;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
+import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.Refusal;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Address;
 import dev.athanor.engine.ptx.Operand.Immediate;
@@ -16,20 +18,27 @@ import dev.athanor.engine.ptx.Operand.Symbol;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** Emits the instructions of one value. */
 final class ValueEmitter {
+  private final String kernel;
   private final RegisterFile out;
   private final Operands operands;
   private final Set<Value> used;
   private final Conversions conversions;
 
   /**
+   * @param kernel its name, for messages
    * @param used the values that are inputs of others
    */
-  ValueEmitter(RegisterFile out, Operands operands, Set<Value> used) {
+  ValueEmitter(String kernel, RegisterFile out, Operands operands, Set<Value> used) {
+    this.kernel = kernel;
     this.out = out;
     this.operands = operands;
     this.used = used;
@@ -75,6 +84,7 @@ final class ValueEmitter {
       case LOAD -> load(value);
       case STORE -> store(value);
       case CALL -> call(value);
+      case PART -> operands.definePart(value);
       case POSITION -> out.setFrame(value.attribute(SourceFrame.class), value.source());
       case ASSIGN -> operands.move(value.attribute(Register.class), value.input(0));
       case CONSTANT, PHI, CHECK ->
@@ -88,14 +98,42 @@ final class ValueEmitter {
   }
 
   private void call(Value value) {
+    var intrinsic = value.attribute(Intrinsic.class);
+    try {
+      intrinsic.lowering().emit(out, result(value, intrinsic.signature()), arguments(value));
+    } catch (IllegalArgumentException e) {
+      throw new LiftException(
+          Refusal.LOWERING_FAILED,
+          value.source(),
+          kernel,
+          intrinsic.name(),
+          String.valueOf(e.getMessage()));
+    }
+  }
+
+  private Operand result(Value value, Intrinsic.Signature signature) {
+    if (!signature.results().isEmpty()) {
+      return Operand.Vector.of(operands.registers(value, signature.results()));
+    }
     boolean discarded = value.type() == ValueType.VOID || !used.contains(value);
-    value
-        .attribute(Intrinsic.class)
-        .lowering()
-        .emit(
-            out,
-            discarded ? new Operand.Sink() : operands.register(value),
-            value.inputs().stream().map(operands::argument).toList());
+    return discarded ? new Operand.Sink() : operands.register(value);
+  }
+
+  private List<Operand> arguments(Value value) {
+    var vectors = value.attribute(Intrinsic.class).signature().vectors();
+    if (vectors.isEmpty()) {
+      return value.inputs().stream().map(operands::argument).toList();
+    }
+    var inputs = value.inputs().iterator();
+    var found = new ArrayList<Operand>();
+    for (int length : vectors) {
+      found.add(
+          length == 0
+              ? operands.argument(inputs.next())
+              : Operand.Vector.of(
+                  Stream.generate(inputs::next).limit(length).map(operands::inRegister).toList()));
+    }
+    return found;
   }
 
   private void arithmetic(Value value) {
@@ -253,20 +291,31 @@ final class ValueEmitter {
   private void load(Value value) {
     var access = value.attribute(Access.class);
     var memory = access.element().memory();
-    var opcode = "ld" + space(access) + (access.readOnly() ? ".nc" : "") + "." + memory.word();
+    var opcode =
+        "ld%s%s%s.%s"
+            .formatted(
+                space(access),
+                access.readOnly() ? ".nc" : "",
+                access.count() == 1 ? "" : ".v" + access.count(),
+                memory.word());
     var address = address(value.input(0), access);
-    var d = operands.register(value);
-    if (memory.bits() < 32) {
-      var narrow = out.result(memory, opcode, address);
-      out.emit(
-          memory.kind() == Type.Kind.SIGNED
-              ? "cvt.s32.s" + memory.bits()
-              : "cvt.u32.u" + memory.bits(),
-          d,
-          narrow);
-    } else {
-      out.emit(opcode, d, address);
+    var results = results(value, access);
+    boolean isNarrow = memory.bits() < 32;
+    var loaded = isNarrow ? results.stream().map(_ -> out.register(memory)).toList() : results;
+    out.emit(opcode, loaded.size() == 1 ? loaded.getFirst() : Operand.Vector.of(loaded), address);
+    if (isNarrow) {
+      var sign = memory.kind() == Type.Kind.SIGNED ? "s" : "u";
+      var widen = "cvt.%s32.%s%d".formatted(sign, sign, memory.bits());
+      for (int i = 0; i < results.size(); i++) {
+        out.emit(widen, results.get(i), loaded.get(i));
+      }
     }
+  }
+
+  private List<Register> results(Value load, Access access) {
+    return access.count() == 1
+        ? List.of(operands.register(load))
+        : operands.registers(load, Collections.nCopies(access.count(), access.element().value()));
   }
 
   private void store(Value value) {

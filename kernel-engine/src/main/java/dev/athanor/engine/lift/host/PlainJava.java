@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.host;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report.Index;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -19,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PlainJava {
   private static final int MOST_THREADS = 1024;
+
+  /** Stands for the threads of a kernel. */
+  private static final Thread OTHER_THREAD = Thread.ofVirtual().unstarted(() -> {});
 
   private PlainJava() {}
 
@@ -98,6 +102,11 @@ public final class PlainJava {
                         : argument.getClass().getSimpleName() + " " + argument,
                     parameter.getName(),
                     parameter.getType().getSimpleName()));
+      }
+      if (argument instanceof MemorySegment segment && !segment.isAccessibleBy(OTHER_THREAD)) {
+        throw new IllegalArgumentException(
+            "cannot launch %s: the segment for parameter %s is confined to one thread; allocate it with Arena.ofShared() or Arena.ofAuto()"
+                .formatted(name, parameter.getName()));
       }
     }
     try {

@@ -9,9 +9,12 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 
 /** Atomic read-modify-write operations on an element of an array; relaxed. */
 public final class Atomics {
+  private static final Intrinsic.Signature WRITES_FIRST_INPUT =
+      new Intrinsic.Signature(List.of(), List.of(), Set.of(0));
 
   private Atomics() {}
 
@@ -25,9 +28,10 @@ public final class Atomics {
     var place = space.name().toLowerCase(Locale.ROOT);
     var opcode = ".%s.%s.%s".formatted(place, operation, type(operation, element));
     return new Intrinsic(
-        "atomic" + opcode,
-        Effect.WRITE,
-        (out, result, inputs) -> emit(opcode, operation, out, result, inputs));
+            "atomic" + opcode,
+            Effect.WRITE,
+            (out, result, inputs) -> emit(opcode, operation, out, result, inputs))
+        .with(WRITES_FIRST_INPUT);
   }
 
   private static String type(String operation, Element element) {

@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.intrinsic;
 
+import dev.athanor.engine.lift.ir.Effect;
 import java.lang.annotation.Documented;
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
@@ -17,8 +18,20 @@ import java.lang.annotation.Target;
  * }
  * }
  *
- * <p>Arguments and results are numbers: int, long, float, double, and boolean, which is a
- * predicate.
+ * <table>
+ * <caption>Operands of arguments and results</caption>
+ * <tr><th>type in Java</th><th>operand</th></tr>
+ * <tr><td>int, long, float, double</td><td>a register, or a literal int</td></tr>
+ * <tr><td>boolean</td><td>a predicate</td></tr>
+ * <tr><td>a record of int, long, float and double</td><td>a vector of registers, one for each
+ *     component</td></tr>
+ * <tr><td>an array and the int after it, which has {@link Index @Index}</td><td>a register with the
+ *     address of the element: 64 bits for a parameter of the kernel, 32 bits for a shared
+ *     array</td></tr>
+ * </table>
+ *
+ * <p>A lowering that cannot use its arguments throws an {@link IllegalArgumentException}; its
+ * message and the line of the call become a {@code LiftException}.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
@@ -32,8 +45,25 @@ public @interface Lowered {
   String method();
 
   /**
-   * Whether the instructions depend on their arguments only, so that equal calls may be merged and
-   * moved; otherwise each call stays where it is.
+   * What the instructions do beyond computing their result: {@link Effect#NONE} if they depend on
+   * their arguments only, so that equal calls may be merged and moved; {@link Effect#READ} if they
+   * read memory; {@link Effect#CONVERGENT} if the lanes of a warp execute them together; and {@link
+   * Effect#WRITE} if they write memory or synchronize.
    */
-  boolean pure() default true;
+  Effect effect() default Effect.NONE;
+
+  /**
+   * Marks the index of an element of the array that precedes it. In launches with checks, the index
+   * is checked as that of an access to this element.
+   */
+  @Documented
+  @Retention(RetentionPolicy.RUNTIME)
+  @Target(ElementType.PARAMETER)
+  @interface Index {}
+
+  /** Marks an array that the instructions do not write, although their effect is to write. */
+  @Documented
+  @Retention(RetentionPolicy.RUNTIME)
+  @Target(ElementType.PARAMETER)
+  @interface ReadOnly {}
 }

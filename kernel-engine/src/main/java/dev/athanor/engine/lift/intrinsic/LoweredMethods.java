@@ -4,7 +4,7 @@ import dev.athanor.engine.lift.ir.Effect;
 import dev.athanor.engine.lift.ir.Instructions;
 import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.ptx.Operand;
-import java.lang.classfile.Annotation;
+import java.lang.annotation.Annotation;
 import java.lang.classfile.AnnotationElement;
 import java.lang.classfile.AnnotationValue;
 import java.lang.classfile.Attributes;
@@ -15,59 +15,69 @@ import java.lang.invoke.MethodType;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
-/** Finds the lowering of a method that is annotated with {@link Lowered}. */
+/** Reads {@link Lowered} and the annotations of its parameters from class files. */
 public final class LoweredMethods {
-  private static final String ANNOTATION = Lowered.class.descriptorString();
+  private static final MethodType LOWERING =
+      MethodType.methodType(void.class, Instructions.class, Operand.class, List.class);
 
   private LoweredMethods() {}
 
   /**
-   * Returns the meaning of a method; null if it has no lowering.
+   * Returns the intrinsic of a method, without its signature; empty if it has no lowering.
    *
    * @param load loads a class by its internal name
    * @param refuse makes the exception if the lowering cannot be used, of the reason
    */
-  public static @Nullable Meaning find(
-      Optional<MethodModel> method,
+  public static Optional<Intrinsic> find(
+      MethodModel method,
       Function<String, Class<?>> load,
       Function<String, ? extends RuntimeException> refuse) {
-    return method.flatMap(m -> m.findAttribute(Attributes.runtimeVisibleAnnotations())).stream()
+    return method.findAttribute(Attributes.runtimeVisibleAnnotations()).stream()
         .flatMap(attribute -> attribute.annotations().stream())
-        .filter(annotation -> annotation.className().equalsString(ANNOTATION))
+        .filter(annotation -> isA(annotation, Lowered.class))
         .findFirst()
-        .map(annotation -> meaning(annotation, load, refuse))
-        .orElse(null);
+        .map(annotation -> intrinsic(annotation, load, refuse));
   }
 
-  private static Meaning meaning(
-      Annotation annotation,
+  /** Returns whether a parameter, by its number, has an annotation. */
+  public static boolean hasAnnotation(
+      MethodModel method, int parameter, Class<? extends Annotation> type) {
+    return method.findAttribute(Attributes.runtimeVisibleParameterAnnotations()).stream()
+        .map(attribute -> attribute.parameterAnnotations())
+        .filter(parameters -> parameter < parameters.size())
+        .flatMap(parameters -> parameters.get(parameter).stream())
+        .anyMatch(annotation -> isA(annotation, type));
+  }
+
+  private static boolean isA(
+      java.lang.classfile.Annotation annotation, Class<? extends Annotation> type) {
+    return annotation.className().equalsString(type.descriptorString());
+  }
+
+  private static Intrinsic intrinsic(
+      java.lang.classfile.Annotation annotation,
       Function<String, Class<?>> load,
       Function<String, ? extends RuntimeException> refuse) {
     String by = "";
     String name = "";
-    boolean pure = true;
+    var effect = Effect.NONE;
     for (AnnotationElement element : annotation.elements()) {
       switch (element.value()) {
         case AnnotationValue.OfClass type -> by = type.className().stringValue();
         case AnnotationValue.OfString text -> name = text.stringValue();
-        case AnnotationValue.OfBoolean flag -> pure = flag.booleanValue();
+        case AnnotationValue.OfEnum constant ->
+            effect = Effect.valueOf(constant.constantName().stringValue());
         default -> throw new IllegalStateException("unknown element of @Lowered: " + element);
       }
     }
     var type = load.apply(by.substring(1, by.length() - 1));
     try {
-      var handle =
-          MethodHandles.publicLookup()
-              .findStatic(
-                  type,
-                  name,
-                  MethodType.methodType(void.class, Instructions.class, Operand.class, List.class));
-      var lowering = MethodHandleProxies.asInterfaceInstance(Intrinsic.Lowering.class, handle);
-      return new Meaning.OfInstructions(
-          new Intrinsic(
-              type.getSimpleName() + "." + name, pure ? Effect.NONE : Effect.WRITE, lowering));
+      var handle = MethodHandles.publicLookup().findStatic(type, name, LOWERING);
+      return new Intrinsic(
+          type.getSimpleName() + "." + name,
+          effect,
+          MethodHandleProxies.asInterfaceInstance(Intrinsic.Lowering.class, handle));
     } catch (ReflectiveOperationException e) {
       throw refuse.apply(String.valueOf(e.getMessage()));
     }

@@ -61,6 +61,11 @@ public enum Op {
   CHECK,
   /** An instruction sequence; the attribute is an {@link Intrinsic}. */
   CALL,
+  /**
+   * One of several results of input 0, which is a {@link #CALL} or a {@link #LOAD} of type {@link
+   * ValueType#VOID}; the attribute is its index, an Integer.
+   */
+  PART,
 
   /**
    * For debuggers: the following instructions belong to the attribute, a {@code SourceFrame}, and

@@ -7,8 +7,11 @@ import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.BiConsumer;
 
 /** Joins blocks in a line, skips empty blocks, and decides branches on literals. */
 public final class MergeBlocks implements Pass {
@@ -44,45 +47,40 @@ public final class MergeBlocks implements Pass {
   private static boolean skipEmpty(Graph graph) {
     boolean changed = false;
     var predecessors = graph.predecessors();
-    for (var each : predecessors.entrySet()) {
-      var block = each.getKey();
+    var users = users(graph);
+    for (var block : List.copyOf(predecessors.keySet())) {
       if (block != graph.entry()
           && block.body().isEmpty()
           && block.end() instanceof Terminator.Jump(var to)
           && to.target() != block
-          && isPrivate(block, to, graph)) {
-        for (var edge : each.getValue()) {
-          redirect(edge, block, to);
-          changed = true;
-        }
-        if (changed) {
-          return true; // the predecessors are stale
-        }
+          && block.parameters().stream()
+              .allMatch(
+                  parameter -> Set.of(to).containsAll(users.getOrDefault(parameter, Set.of())))) {
+        var edges = predecessors.getOrDefault(block, List.of());
+        edges.forEach(edge -> redirect(edge, block, to));
+        var target = predecessors.getOrDefault(to.target(), List.of());
+        target.remove(to);
+        target.addAll(edges);
+        changed |= !edges.isEmpty();
+        edges.clear();
       }
     }
     return changed;
   }
 
-  /** Returns whether only the jump uses the parameters of a block. */
-  private static boolean isPrivate(Block block, Edge to, Graph graph) {
-    if (block.parameters().isEmpty()) {
-      return true;
-    }
-    for (var other : graph.blocks()) {
-      boolean uses =
-          other.body().stream()
-                  .anyMatch(v -> v.inputs().stream().anyMatch(block.parameters()::contains))
-              || other.edges().stream()
-                  .anyMatch(edge ->
-                      edge != to
-                          && edge.arguments().stream().anyMatch(block.parameters()::contains))
-              || (other.end() instanceof Terminator.Branch branch
-                  && block.parameters().contains(branch.condition()));
-      if (uses) {
-        return false;
+  /** Returns the instructions, edges and branches that use each value. */
+  private static Map<Value, Set<Object>> users(Graph graph) {
+    Map<Value, Set<Object>> users = new HashMap<>();
+    BiConsumer<Value, Object> add =
+        (value, user) -> users.computeIfAbsent(value, _ -> new HashSet<>()).add(user);
+    for (var block : graph.blocks()) {
+      block.body().forEach(user -> user.inputs().forEach(value -> add.accept(value, user)));
+      block.edges().forEach(user -> user.arguments().forEach(value -> add.accept(value, user)));
+      if (block.end() instanceof Terminator.Branch branch) {
+        add.accept(branch.condition(), branch);
       }
     }
-    return true;
+    return users;
   }
 
   private static void redirect(Edge edge, Block around, Edge to) {
@@ -97,15 +95,15 @@ public final class MergeBlocks implements Pass {
 
   /** Appends blocks to their only predecessor that only jumps to them. */
   private static boolean join(Graph graph) {
+    Map<Value, Value> values = new HashMap<>();
     boolean changed = false;
-    var predecessors = new HashMap<>(graph.predecessors());
+    var predecessors = graph.predecessors();
     for (var block : graph.blocks()) {
       while (block.end() instanceof Terminator.Jump(var to)
           && to.target() != block
           && to.target() != graph.entry()
           && predecessors.getOrDefault(to.target(), List.of()).size() == 1) {
         var next = to.target();
-        Map<Value, Value> values = new HashMap<>();
         for (int i = 0; i < next.parameters().size(); i++) {
           values.put(next.parameters().get(i), to.arguments().get(i));
         }
@@ -113,10 +111,10 @@ public final class MergeBlocks implements Pass {
         block.setEnd(next.end());
         next.body().clear();
         next.setEnd(new Terminator.Return());
-        graph.replace(values);
         changed = true;
       }
     }
+    graph.replace(values);
     return changed;
   }
 }

@@ -34,7 +34,12 @@ public final class Optimizer {
       cleanUp(graph);
     }
     for (var pass :
-        List.of(new UnrollPartially(), new ReadOnlyLoads(), new FoldOffsets(), new RotateLoops())) {
+        List.of(
+            new UnrollPartially(),
+            new ReadOnlyLoads(),
+            new FoldOffsets(),
+            new CombineLoads(),
+            new RotateLoops())) {
       pass.run(graph);
       cleanUp(graph);
     }

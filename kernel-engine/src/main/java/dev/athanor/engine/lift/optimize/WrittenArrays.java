@@ -1,51 +1,41 @@
 package dev.athanor.engine.lift.optimize;
 
-import dev.athanor.engine.lift.ir.Access;
-import dev.athanor.engine.lift.ir.Block;
-import dev.athanor.engine.lift.ir.Edge;
-import dev.athanor.engine.lift.ir.Effect;
 import dev.athanor.engine.lift.ir.Graph;
+import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
-import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 /** The parameters whose memory an address may point into, and the arrays that a kernel writes. */
 public final class WrittenArrays {
-  private final Map<Value, List<Value>> phis = new HashMap<>();
+  private final PhiInputs phis;
   private final Set<String> written = new TreeSet<>();
 
-  private WrittenArrays() {}
+  private WrittenArrays(PhiInputs phis) {
+    this.phis = phis;
+  }
 
   /** Analyzes a graph. */
   public static WrittenArrays of(Graph graph) {
-    var found = new WrittenArrays();
-    for (Map.Entry<Block, List<Edge>> each : graph.predecessors().entrySet()) {
-      var parameters = each.getKey().parameters();
-      for (int i = 0; i < parameters.size(); i++) {
-        int index = i;
-        found.phis.put(
-            parameters.get(i),
-            each.getValue().stream().map(edge -> edge.arguments().get(index)).toList());
-      }
-    }
+    var found = new WrittenArrays(new PhiInputs(graph));
     graph
         .instructions()
-        .filter(value -> value.effect() == Effect.WRITE && !value.inputs().isEmpty())
-        .filter(WrittenArrays::isGlobal)
-        .forEach(value -> found.written.addAll(found.roots(value.input(0))));
+        .flatMap(WrittenArrays::writtenAddresses)
+        .forEach(address -> found.written.addAll(found.roots(address)));
     return found;
   }
 
-  private static boolean isGlobal(Value value) {
-    return value.is(Op.STORE)
-        ? value.attribute(Access.class).space() == Access.Space.GLOBAL
-        : value.input(0).type() == ValueType.LONG;
+  private static Stream<Value> writtenAddresses(Value value) {
+    return switch (value.op()) {
+      case STORE -> Stream.of(value.input(0));
+      case CALL ->
+          value.attribute(Intrinsic.class).signature().written().stream().map(value::input);
+      default -> Stream.empty();
+    };
   }
 
   /** Returns the names of the parameters that the kernel writes. */
@@ -65,7 +55,7 @@ public final class WrittenArrays {
       if (value.is(Op.ARGUMENT)) {
         roots.add(value.attribute(String.class));
       }
-      phis.getOrDefault(value, List.of()).forEach(each -> collect(each, roots, seen));
+      phis.of(value).forEach(each -> collect(each, roots, seen));
       if (!value.is(Op.LOAD)) {
         value.inputs().forEach(each -> collect(each, roots, seen));
       }

@@ -100,7 +100,13 @@ public enum Refusal {
   SUBROUTINE("the class file is older than Java 7", "compile it with a current javac"),
   BAD_LOWERING(
       "the lowering of %s cannot be used: %s",
-      "make it public and static, with parameters (Instructions, Operand, List)");
+      "make it public and static, with parameters (Instructions, Operand, List)"),
+  LOWERED_TYPE(
+      "%s is lowered and has the %s of type %s",
+      "use int, long, float, double, boolean, records of the first four, and arrays that an @Index"
+          + " int follows"),
+  LOWERING_FAILED(
+      "the lowering of %s rejects its arguments: %s", "call it with the arguments that it needs");
 
   private final String what;
   private final String remedy;

@@ -105,6 +105,84 @@ class PassesTest {
         .containsExactlyInAnyOrder(16L, -12L, 0L);
   }
 
+  static void aligned(float[] x, float[] y, int i) {
+    y[i] = x[4 * i] + x[4 * i + 1] + x[4 * i + 2] + x[4 * i + 3];
+  }
+
+  static void shifted(float[] x, float[] y, int i) {
+    y[i] = x[4 * i + 1] + x[4 * i + 2] + x[4 * i + 3] + x[4 * i + 4];
+  }
+
+  static void pairs(float[] x, float[] y, int i) {
+    y[i] = x[i * 6] + x[i * 6 + 1] + x[i * 6 + 2] + x[i * 6 + 3];
+  }
+
+  static void odd(float[] x, float[] y, int i) {
+    y[i] = x[3 * i] + x[3 * i + 1] + x[3 * i + 2] + x[3 * i + 3];
+  }
+
+  static void gap(float[] x, float[] y, int i) {
+    y[i] = x[4 * i] + x[4 * i + 2];
+  }
+
+  static void stepped(float[] x, float[] y, int step, int n) {
+    for (int i = 4 * step; i < n; i += 8 * step) {
+      y[i] = x[i] + x[i + 1] + x[i + 2] + x[i + 3];
+    }
+  }
+
+  static void masked(float[] x, float[] y, int i, boolean high) {
+    int start = (i & ~3) + (high ? 8 : 4);
+    y[i] = x[start] + x[start + 1] + x[start + 2] + x[start + 3];
+  }
+
+  static void written(float[] x, int i) {
+    float first = x[2 * i];
+    x[0] = 1;
+    x[i] = first + x[2 * i + 1];
+  }
+
+  /** Returns the lengths of the loads after neighboring ones have been combined. */
+  private static List<Integer> combined(String name, boolean checked) {
+    var graph = lift(name, checked);
+    for (var pass :
+        List.of(
+            new RemoveTrivialParameters(),
+            new MergeBlocks(),
+            new NumberValues(),
+            new ConvertIfs(),
+            new ReadOnlyLoads(),
+            new FoldOffsets(),
+            new NumberValues(),
+            new CombineLoads(),
+            new RemoveDeadCode())) {
+      pass.run(graph);
+    }
+    return graph
+        .instructions()
+        .filter(v -> v.is(Op.LOAD))
+        .map(v -> v.attribute(Access.class).count())
+        .sorted()
+        .toList();
+  }
+
+  @Test
+  void alignedNeighborsAreLoadedTogether() {
+    assertThat(combined("aligned", false)).containsExactly(4);
+    assertThat(combined("shifted", false)).containsExactly(1, 1, 2);
+    assertThat(combined("pairs", false)).containsExactly(2, 2);
+    assertThat(combined("odd", false)).containsExactly(1, 1, 1, 1);
+    assertThat(combined("gap", false)).containsExactly(1, 1);
+    assertThat(combined("stepped", false)).containsExactly(4);
+    assertThat(combined("masked", false)).containsExactly(4);
+  }
+
+  @Test
+  void loadsThatStoresOrChecksPartAreNotCombined() {
+    assertThat(combined("written", false)).containsExactly(1, 1);
+    assertThat(combined("aligned", true)).containsExactly(1, 1, 1, 1);
+  }
+
   static void total(int[] a, int n) {
     for (int i = 0; i < n; i++) {
       a[0] += a[i];

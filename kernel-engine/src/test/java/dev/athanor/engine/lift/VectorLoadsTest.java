@@ -1,0 +1,129 @@
+package dev.athanor.engine.lift;
+
+import static dev.athanor.engine.lift.Gpu.threadIdxX;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Loads of neighboring elements become vector loads where their addresses are aligned. */
+class VectorLoadsTest {
+  private static final int THREADS = 32;
+
+  @GpuKernel(blockSize = THREADS)
+  static void narrow(byte[] bytes, short[] shorts, char[] chars, boolean[] flags, int[] out) {
+    int i = threadIdxX();
+    int sum = bytes[4 * i] + 3 * bytes[4 * i + 1] + 5 * bytes[4 * i + 2] + 7 * bytes[4 * i + 3];
+    sum += 11 * shorts[4 * i + 3] + 13 * shorts[4 * i + 2] + 17 * shorts[4 * i + 1] + shorts[4 * i];
+    sum += 19 * chars[2 * i] + 23 * chars[2 * i + 1];
+    out[i] = flags[2 * i] != flags[2 * i + 1] ? sum : -sum;
+  }
+
+  @GpuKernel(blockSize = THREADS)
+  static void wide(long[] longs, double[] doubles, double[] out) {
+    int i = threadIdxX();
+    out[i] = longs[2 * i] - 3 * longs[2 * i + 1] + doubles[i * 4 + 2] / doubles[i * 4 + 3];
+  }
+
+  @GpuKernel(blockSize = THREADS)
+  static void segment(MemorySegment floats, float[] out) {
+    long i = 4L * threadIdxX();
+    out[threadIdxX()] =
+        floats.getAtIndex(ValueLayout.JAVA_FLOAT, i)
+            + 2 * floats.getAtIndex(ValueLayout.JAVA_FLOAT, i + 1)
+            + 3 * floats.getAtIndex(ValueLayout.JAVA_FLOAT, i + 2)
+            + 4 * floats.getAtIndex(ValueLayout.JAVA_FLOAT, i + 3);
+  }
+
+  /** The last store changes what the next thread would have loaded before. */
+  @GpuKernel(blockSize = THREADS)
+  static void storesBetween(int[] a, int[] out) {
+    int i = threadIdxX();
+    int first = a[2 * i];
+    a[2 * i + 1] = -first;
+    out[i] = first + a[2 * i + 1];
+  }
+
+  private static long count(JavaKernel kernel, String pattern) {
+    return Pattern.compile(pattern).matcher(kernel.module(false).toString()).results().count();
+  }
+
+  private static void assertSame(JavaKernel kernel, int out, Object... arguments) {
+    kernel.inJava().launch(1, arguments);
+    var expected = copy(arguments[out]);
+    try (var device = new EmulatedDevice()) {
+      kernel.on(device).checked(false).launch(Dim3.of(1), arguments);
+    }
+    assertThat(arguments[out]).isEqualTo(expected);
+  }
+
+  private static Object copy(Object array) {
+    return switch (array) {
+      case int[] a -> a.clone();
+      case float[] a -> a.clone();
+      case double[] a -> a.clone();
+      default -> throw new IllegalArgumentException(array.getClass().getName());
+    };
+  }
+
+  @Test
+  void loadsNarrowElements() {
+    var bytes = new byte[4 * THREADS];
+    var shorts = new short[4 * THREADS];
+    var chars = new char[2 * THREADS];
+    var flags = new boolean[2 * THREADS];
+    for (int i = 0; i < 4 * THREADS; i++) {
+      bytes[i] = (byte) (i * 37);
+      shorts[i] = (short) (i * 12_345);
+      chars[i / 2] = (char) (i * 54_321);
+      flags[i / 2] = i % 3 == 0;
+    }
+    var kernel = Kernels.of(VectorLoadsTest::narrow);
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v4\\.s8 ")).isOne();
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v4\\.s16 ")).isOne();
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.u16 ")).isOne();
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.s8 ")).isOne();
+    assertSame(kernel, 4, bytes, shorts, chars, flags, new int[THREADS]);
+  }
+
+  @Test
+  void loadsWideElements() {
+    var longs = IntStream.range(0, 2 * THREADS).mapToLong(i -> i * 1_000_000_007L).toArray();
+    var doubles = IntStream.range(0, 4 * THREADS).mapToDouble(i -> i / 7.0).toArray();
+    var kernel = Kernels.of(VectorLoadsTest::wide);
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.s64 ")).isOne();
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.f64 ")).isOne();
+    assertSame(kernel, 2, longs, doubles, new double[THREADS]);
+  }
+
+  @Test
+  void loadsElementsOfSegments() {
+    var kernel = Kernels.of(VectorLoadsTest::segment);
+    assertThat(count(kernel, "ld\\.global\\.nc\\.v4\\.f32 ")).isOne();
+    try (var arena = Arena.ofShared()) {
+      // a slice that is not aligned on the host: its copy on the device is
+      var slice = arena.allocate(16 * THREADS + 4, 16).asSlice(4);
+      IntStream.range(0, 4 * THREADS)
+          .forEach(i -> slice.setAtIndex(ValueLayout.JAVA_FLOAT, i, i * 0.5f));
+      assertSame(kernel, 1, slice, new float[THREADS]);
+    }
+  }
+
+  @Test
+  void doesNotMoveALoadBeforeAStore() {
+    var kernel = Kernels.of(VectorLoadsTest::storesBetween);
+    assertThat(count(kernel, "\\.v[24]\\.")).isZero();
+    var a = IntStream.range(1, 2 * THREADS + 1).toArray();
+    var out = new int[THREADS];
+    try (var device = new EmulatedDevice()) {
+      kernel.on(device).launch(1, a, out);
+    }
+    assertThat(out).containsOnly(0);
+  }
+}
