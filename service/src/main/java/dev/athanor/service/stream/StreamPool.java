@@ -103,7 +103,10 @@ public final class StreamPool implements AutoCloseable {
   private final List<List<StreamWorker>> workers = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
-  /** Opens streams on all devices, which have the same numbers in {@code health}. */
+  /**
+   * Opens streams on all devices, which have the same numbers in {@code health}. They are ready when
+   * the constructor returns.
+   */
   public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
     this.health = health;
     locks = new ContentLocks(health, settings.queue());
@@ -114,6 +117,7 @@ public final class StreamPool implements AutoCloseable {
     }
     for (var worker : workers.stream().flatMap(List::stream).toList()) {
       var stream = devices.get(worker.device).openStream();
+      var _ = reportReady(worker);
       threads.add(
           Thread.ofPlatform()
               .daemon()
@@ -347,19 +351,26 @@ public final class StreamPool implements AutoCloseable {
    * forever.
    */
   private void workLoop(Stream stream, StreamWorker worker) {
-    int device = worker.device;
     try (stream) {
-      while (!health.isLost(device)) {
-        dispatch(new Event.StreamReady(device, worker.number));
+      do {
         work(stream, worker, worker.started.take());
-      }
-      dispatch(new Event.DeviceLost(device)); // another stream may have detected the loss
+      } while (reportReady(worker));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
     } catch (RuntimeException | Error e) {
       giveUp(worker, "stream %d failed: %s".formatted(worker.number, e));
       throw e;
     }
+  }
+
+  /** Reports that a stream is ready, or that its device is lost, and returns which. */
+  private boolean reportReady(StreamWorker worker) {
+    boolean lost = health.isLost(worker.device); // another stream may have detected the loss
+    dispatch(
+        lost
+            ? new Event.DeviceLost(worker.device)
+            : new Event.StreamReady(worker.device, worker.number));
+    return !lost;
   }
 
   private void work(Stream stream, StreamWorker worker, List<PendingJob> launch) {

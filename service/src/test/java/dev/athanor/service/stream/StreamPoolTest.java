@@ -184,6 +184,19 @@ class StreamPoolTest {
   }
 
   @Test
+  void startsAJobOnANewPoolAtOnce() {
+    for (int i = 0; i < 20; i++) {
+      pool.close();
+      pool = pool(Duration.ZERO);
+      var job = new Held("job");
+      var submitted = pool.start(job, RequestContext.OWN);
+      assertThat(pool.busy(0)).isEqualTo(1);
+      job.gate.countDown();
+      submitted.await();
+    }
+  }
+
+  @Test
   void whatWaitsTooLongIsNeverRun() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
