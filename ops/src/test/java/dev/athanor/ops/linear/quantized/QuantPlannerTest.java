@@ -247,7 +247,7 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.NF4, 1L << 20, 1L << 15)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [1048576, 32768], which takes 8589934592 threads; 2^31 - 1025 are the most");
+        "input \"x\" has shape [1048576, 32768], which takes 8589934592 threads; the maximum is 2^31 - 1025");
   }
 
   private static Map<String, TensorType> int4(TensorType packed, TensorType scales) {
