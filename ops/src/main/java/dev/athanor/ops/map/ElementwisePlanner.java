@@ -118,8 +118,7 @@ public record ElementwisePlanner(
   /** Returns the widest vector, in elements, to which every row of a part is aligned. */
   private int vector(Loops.Part part) {
     var inner = part.loops().inner();
-    // a single loop computes the remainder one by one; with several, the vector must divide the
-    // inner
+    // a single loop computes the remainder one by one; with several, the vector divides the inner
     long steps = part.first() | (part.loops().rank() == 1 ? 0 : inner.count());
     for (int o = 0; o < inputs.size(); o++) {
       steps |= inner.strides().get(o) == 1 ? part.starts().get(o) : 0;

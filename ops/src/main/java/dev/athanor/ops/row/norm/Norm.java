@@ -123,8 +123,7 @@ public enum Norm {
     }
     // Sums squares of differences from a number near the mean, so that nothing cancels. That number
     // is the mean of what is read first, which is all of a row that fits. The sum of the
-    // differences
-    // corrects its rounding error: a constant row becomes exact zeros, however large.
+    // differences corrects its rounding error: a constant row becomes exact zeros, however large.
     var begin = row.variable(0);
     values.forFirst((_, v) -> v.forEach(begin::add));
     var origin = row.sum(begin).over(real(row.atOnce()));

@@ -32,8 +32,7 @@ record RopeProblem(
 
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();
-    // pairs of the half style are two runs, each aligned like the half; interleaved pairs are one
-    // run
+    // pairs of the half style are two runs, each aligned like the half; others are one run
     int access =
         interleaved ? x.access(headDim | 2 * tables.half()) : x.access(headDim | tables.half());
     var function =
