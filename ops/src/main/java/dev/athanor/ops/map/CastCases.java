@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /**
- * Every dtype cast to every other: all bit patterns of the small ones, and of the others what lies
- * at the limits, at ties, and anywhere.
+ * Casts between all pairs of dtypes. Dtypes of one or two bytes are tested with all bit patterns,
+ * wider ones with numbers at the limits, ties, and random numbers.
  */
 final class CastCases {
 
@@ -55,7 +55,7 @@ final class CastCases {
     return cases;
   }
 
-  /** The usual conversion, and the others of each pair that they make a difference for. */
+  /** Returns the default conversion, and the others where they can change the result. */
   private List<Map<String, ?>> attributes(DType from, DType to) {
     var all = new ArrayList<Map<String, ?>>();
     all.add(Map.of("to", to.text()));
@@ -82,7 +82,7 @@ final class CastCases {
     return from.isFloat() ? reals(from, dtypes) : integers(from, dtypes);
   }
 
-  /** All bit patterns of a dtype of one byte or two. */
+  /** Returns all bit patterns of a dtype of one or two bytes. */
   static HostTensor everything(DType dtype) {
     int bytes = dtype.bytes();
     var tensor = HostTensor.zeros(TensorType.of(dtype, 1 << (8 * bytes)));
@@ -141,7 +141,7 @@ final class CastCases {
     var values = new ArrayList<Long>(List.of(0L, 1L, -1L));
     for (var to : dtypes) {
       if (to.isFloat()) {
-        // ties and their neighbours just beyond the integers that the type has all of
+        // ties and their neighbors, just beyond the range in which the type has every integer
         for (int bits = 1; bits < 10; bits++) {
           long tie = (long) Math.scalb(2 / to.epsilon(), bits) + (1L << (bits - 1));
           values.addAll(List.of(tie, tie + 1, tie - 1, -tie, -tie - 1));

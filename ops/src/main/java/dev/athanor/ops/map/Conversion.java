@@ -8,11 +8,11 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How a cast treats numbers that the target dtype lacks.
+ * The treatment of numbers that the target dtype of a cast cannot represent.
  *
- * @param fraction how a float becomes an integer
- * @param saturate whether numbers beyond the greatest one become the greatest one. Otherwise they
- *     become an infinity, or a NaN in e4m3, which has no infinity. Integers always saturate.
+ * @param fraction how a float is rounded to an integer
+ * @param saturate whether numbers beyond the greatest finite number become that number. Otherwise
+ *     they become an infinity, or a NaN in e4m3, which has no infinity. Integers always saturate.
  */
 public record Conversion(Fraction fraction, boolean saturate) {
 
@@ -34,7 +34,7 @@ public record Conversion(Fraction fraction, boolean saturate) {
       this.modifier = modifier;
     }
 
-    /** The rounding modifier of {@code cvt}. */
+    /** Returns the rounding modifier of {@code cvt}. */
     String modifier() {
       return modifier;
     }
@@ -76,10 +76,10 @@ public record Conversion(Fraction fraction, boolean saturate) {
   }
 
   /**
-   * Reads the attributes of a cast. Roundings that make no difference between two dtypes become
-   * truncation, so that equal kernels have equal names.
+   * Reads the attributes of a cast. Where the rounding makes no difference, it becomes truncation,
+   * so that equal kernels have equal names.
    *
-   * @throws OpException.InvalidAttribute when integers are asked not to saturate
+   * @throws OpException.InvalidAttribute if {@code saturate} is false for an integer dtype
    */
   static Conversion of(Attributes attributes, DType from, DType to) {
     var usual = usual(to);
@@ -103,7 +103,7 @@ public record Conversion(Fraction fraction, boolean saturate) {
         .orElseThrow();
   }
 
-  /** Returns the suffix of a kernel's name; empty for the usual conversion. */
+  /** Returns the suffix of a kernel's name; empty for the default conversion. */
   String suffix(DType to) {
     var rounding = fraction == Fraction.TRUNCATE ? "" : "_" + fraction.text.replace('-', '_');
     boolean usual = saturate == usual(to).saturate;

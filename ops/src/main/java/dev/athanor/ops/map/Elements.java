@@ -8,9 +8,9 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 
 /**
- * How elements of each dtype are computed with. A kernel loads an element as its {@link #type},
- * widens it to a register type that has all its numbers (f32, f64, s32, u32 or s64), and narrows
- * the result to the dtype that it stores, rounded once.
+ * Converts elements to and from the types of arithmetic. A kernel loads an element as its {@link
+ * #type}, widens it to a register type that represents it exactly (f32, f64, s32, u32 or s64), and
+ * narrows the result to the dtype that it stores, rounded once.
  */
 public final class Elements {
 
@@ -20,7 +20,7 @@ public final class Elements {
     this.k = k;
   }
 
-  /** The PTX type of an element in memory. */
+  /** Returns the PTX type of an element in memory. */
   public static Type type(DType dtype) {
     return switch (dtype) {
       case F64 -> Type.F64;
@@ -37,7 +37,7 @@ public final class Elements {
     };
   }
 
-  /** The number that a loaded element stands for, exactly. */
+  /** Converts a loaded element to a register type, exactly. */
   public Value widen(DType dtype, Value element) {
     return switch (dtype) {
       case F64, F32, F16, BF16 -> element.widen();
@@ -50,7 +50,7 @@ public final class Elements {
 
   /**
    * Converts a number to an element of a dtype as a cast without attributes does: floats round to
-   * nearest even, a NaN becomes 0 in an integer, and a bool is 1 for all but 0.
+   * nearest even, a NaN becomes integer 0, and a bool is 1 except for 0.
    */
   public Value narrow(DType dtype, Value number) {
     return narrow(dtype, number, Conversion.usual(dtype));
@@ -72,7 +72,7 @@ public final class Elements {
     };
   }
 
-  /** A number between the greatest finite numbers of a dtype where the conversion saturates. */
+  /** Clamps a number to the finite range of a dtype if the conversion saturates. */
   private static Value saturated(DType dtype, Value number, Conversion conversion) {
     if (!conversion.saturate() || !(number instanceof Real real)) {
       return number;
@@ -88,8 +88,9 @@ public final class Elements {
   }
 
   /**
-   * A number as f32 such that rounding that to a type of at most 22 digits is rounding the number:
-   * where f32 does not have the number it is cut, and its last bit set (round to odd).
+   * Converts a number to f32 by rounding to odd: if f32 cannot represent it, it is truncated and
+   * its last bit is set. A second rounding, to a type of at most 22 significant bits, then equals
+   * rounding once.
    */
   private Real toF32(Value number) {
     if (number.type() == Type.F32) {
@@ -110,7 +111,7 @@ public final class Elements {
 
   private Value toInteger(Type type, Value number, Conversion.Fraction fraction) {
     if (number instanceof Real real) {
-      // of f64, and to s64, the conversion of a NaN is not 0
+      // from f64, and to s64, cvt does not convert a NaN to 0
       var finite = real.constant(0).where(real.isNan(), real);
       var wide = type == Type.S64 || type == Type.U32 ? Type.S64 : Type.S32;
       var rounded =
@@ -142,23 +143,23 @@ public final class Elements {
     return k.integer(1).where(whole.ne(k.wide(0)), k.integer(0)).value();
   }
 
-  /** Digits of the fraction of a float of eight bits. */
+  /** Returns the number of fraction bits of an 8-bit float. */
   private static int fractionBits(DType dtype) {
     return dtype == DType.E4M3 ? 3 : 2;
   }
 
-  /** The exponent of the least normal number of a float of eight bits. */
+  /** Returns the exponent of the least normal number of an 8-bit float. */
   private static int leastExponent(DType dtype) {
     return dtype == DType.E4M3 ? -6 : -14;
   }
 
-  /** An e4m3 or e5m2, given by its bits (OCP 8-bit floating point specification 1.0). */
+  /** Decodes an e4m3 or e5m2 number (OCP 8-bit floating point specification 1.0). */
   private Real smallFloat(DType dtype, Int bits) {
     if (dtype == DType.E5M2) {
       return bits.shl(8).value().as(Type.B32).halves(Type.F16).getFirst().widen();
     }
-    // The exponent and the fraction stand in an f32 where its own do, and what differs is the bias:
-    // a power of two, with which subnormal numbers come right, too.
+    // Shift the exponent and the fraction to their positions in f32. Only the bias differs:
+    // multiply by a power of two, which is also correct for subnormal numbers.
     int shift = 23 - fractionBits(dtype);
     var magnitude = bits.and(0x7F);
     var sign = bits.and(0x80).shl(24);
@@ -172,14 +173,14 @@ public final class Elements {
     int shift = 23 - fractionBits(dtype);
     var bits = number.bits();
     var magnitude = bits.and(0x7FFF_FFFF);
-    // half of the last place, less where a tie must go down to an even number
+    // add half of the last place, or less where a tie must round down to even
     var rounded = magnitude.plus(magnitude.bits(shift, 1)).plus((1 << (shift - 1)) - 1);
     var normal = rounded.shr(shift).plus(-(126 + leastExponent(dtype)) << fractionBits(dtype));
-    // the last place of this number is the least subnormal number, so that adding it rounds
+    // the last place of this number is the least subnormal number, so adding it rounds
     float last = Math.scalb(1f, 23 + leastExponent(dtype) - fractionBits(dtype));
     var subnormal = number.abs().plus(last).bits().plus(-Float.floatToIntBits(last));
     var least = Math.scalb(1.0, leastExponent(dtype));
-    // behind the greatest number follows infinity in e5m2, NaN in e4m3
+    // the code after the greatest number is infinity in e5m2, NaN in e4m3
     int greatest = (dtype == DType.E4M3 ? 0x7E : 0x7B) + (saturate ? 0 : 1);
     var ordered = subnormal.where(number.abs().lt(least), normal).min(k.integer(greatest));
     var code = k.integer(0x7F).where(number.isNan(), ordered);

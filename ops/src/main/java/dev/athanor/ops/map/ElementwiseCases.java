@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Elements that exercise every dtype, attribute, vector and way to broadcast. */
+/** Test cases for every dtype, attribute, vector width and kind of broadcast. */
 final class ElementwiseCases {
 
   private static final int[] SIZES = {1, 7, 13, 100, 127, 1000, 4099};
@@ -25,7 +25,7 @@ final class ElementwiseCases {
   /** The shapes of two operands. */
   private record Pair(Shape x, Shape y) {}
 
-  /** Pairs that broadcast in every way: rows, columns, scalars, both, in the middle. */
+  /** Every kind of broadcast: rows, columns, scalars, both operands, inner dimensions. */
   private static final List<Pair> PAIRS =
       List.of(
           new Pair(Shape.of(5, 7), Shape.of(7)),
@@ -80,7 +80,7 @@ final class ElementwiseCases {
     return cases;
   }
 
-  /** What calls of the op say: each choice once, numbers as they come. */
+  /** Returns attributes of calls: each choice once, and one factor. */
   private List<Map<String, ?>> attributes() {
     var all = new ArrayList<Map<String, ?>>();
     for (var attribute : op.description().attributes()) {

@@ -27,29 +27,29 @@ import java.util.stream.LongStream;
 /**
  * An op that computes each element of its result from one element of each input.
  *
- * @param formula what it computes, as the attributes say
- * @param shapes how the inputs' shapes go together
- * @param flops floating-point operations an element
+ * @param formula returns the formula for the attributes of a call
+ * @param shapes the rule for the shapes of the inputs
+ * @param flops floating-point operations per element
  */
 record ElementwiseOp(
     OpDescription description, Function<Attributes, Formula> formula, Shapes shapes, int flops)
     implements Op {
 
-  /** The attribute of a number that multiplies; the formula has one operand more than inputs. */
+  /** The attribute of a factor; the formula then has one operand more than the op has inputs. */
   static final String FACTOR = "factor";
 
-  /** The attribute of the dtype of the result, where it is not that of the inputs. */
+  /** The attribute of the dtype of the result, for ops that change the dtype. */
   static final String TO = "to";
 
   private static final double ABOUT_ONE = 1 + 1.0 / 128;
 
-  /** How the shapes of inputs go together. */
+  /** A rule for the shapes of the inputs. */
   enum Shapes {
     /** All are equal. */
     EQUAL,
-    /** As numpy broadcasts. */
+    /** They broadcast as in NumPy. */
     BROADCAST,
-    /** The second has one dimension, the last of the first. */
+    /** The second has one dimension, equal to the last of the first. */
     ROW
   }
 
@@ -65,7 +65,10 @@ record ElementwiseOp(
     return equal ? Optional.of(new Rows(inputs.keySet())) : Optional.empty();
   }
 
-  /** An input of the output's shape is not broadcast, so its elements are read where y's are. */
+  /**
+   * An input with the output's shape is not broadcast, so each thread reads the elements that it
+   * writes.
+   */
   @Override
   public boolean worksInPlace() {
     return true;
@@ -88,7 +91,7 @@ record ElementwiseOp(
                 TO, "attribute \"%s\" is missing; it is the dtype to cast to".formatted(TO)));
   }
 
-  /** Whether a number among the attributes is the last operand. */
+  /** Returns whether the last operand is an attribute. */
   boolean hasFactor() {
     return description.attribute(FACTOR).isPresent();
   }
@@ -211,14 +214,14 @@ record ElementwiseOp(
         : Rounding.round(to, x.get(index), conversion);
   }
 
-  /** What is beyond the greatest number of a dtype is infinite there. */
+  /** Replaces numbers beyond the finite range of a dtype by infinities. */
   private static double finite(DType dtype, double value) {
     return Math.abs(value) >= dtype.overflow()
         ? Math.copySign(Double.POSITIVE_INFINITY, value)
         : value;
   }
 
-  /** The number of an operand that is repeated to an element of the result. */
+  /** Returns the broadcast operand's number for an element of the result. */
   private static double repeated(HostTensor operand, long element, Shape result) {
     var shape = operand.type().shape();
     long index = 0;
@@ -232,7 +235,7 @@ record ElementwiseOp(
     return operand.get(index);
   }
 
-  /** About one rounding of the exact value: f32 in between is right to much less than the rest. */
+  /** About one rounding of the exact value: the error of f32 arithmetic is much smaller. */
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {

@@ -18,16 +18,16 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The ops that are computed element by element. */
+/** The elementwise ops. */
 public final class ElementwiseOps {
 
-  /** What f32 computes with. */
+  /** The dtypes computed in f32. */
   private static final Set<DType> SINGLE = EnumSet.of(DType.F32, DType.F16, DType.BF16);
 
-  /** What f32 or f64 computes with. */
+  /** The dtypes computed in f32 or f64. */
   public static final Set<DType> FLOATS = EnumSet.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
-  /** All whose elements stand alone. */
+  /** All dtypes that are not stored in blocks. */
   public static final Set<DType> ELEMENTS =
       Arrays.stream(DType.values())
           .filter(dtype -> !dtype.isBlock())
@@ -43,7 +43,7 @@ public final class ElementwiseOps {
 
   private ElementwiseOps() {}
 
-  /** All of them. */
+  /** Returns all of them. */
   public static List<Op> all() {
     return List.of(
         activation("relu", "max(x, 0); NaN where x is NaN", Activation.RELU, 1),

@@ -17,15 +17,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How a result is computed element by element.
+ * Plans the launches that compute a result element by element.
  *
- * @param op for sentences
+ * @param op name of the op, for messages
  * @param loops over the result, with the strides of the inputs
  * @param inputs the names of the operands in memory
  * @param in the dtype of the operands
- * @param output of the name {@code y}
- * @param conversion how results become elements of the output
- * @param constants the argument for an operand that is a number, if there is one
+ * @param output type of the output {@code y}
+ * @param conversion the conversion of results to elements of the output
+ * @param constants the argument of the scalar operand, if there is one
  */
 public record ElementwisePlanner(
     String op,
@@ -37,7 +37,7 @@ public record ElementwisePlanner(
     Conversion conversion,
     List<Slot> constants) {
 
-  /** The most elements a launch computes, so that 32 bits number them. */
+  /** Maximum number of elements per launch, so that 32-bit indices suffice. */
   public static final long MOST = 1L << 30;
 
   public ElementwisePlanner {
@@ -50,9 +50,9 @@ public record ElementwisePlanner(
   }
 
   /**
-   * The plans.
+   * Returns the plans.
    *
-   * @param most the most elements a launch computes, a multiple of 16
+   * @param most maximum number of elements per launch, a multiple of 16
    */
   public List<LaunchPlan> plans(Plan.Cost cost, Capability capability, long most) {
     var candidates = new Candidates("%s of %s".formatted(op, in.text()), capability);
@@ -110,15 +110,15 @@ public record ElementwisePlanner(
     if (stride > Integer.MAX_VALUE) {
       throw new OpException.TooLarge(
           inputs.getFirst(),
-          "%s would step over %d elements at once; 2^31 - 1 are the most".formatted(op, stride));
+          "%s needs a stride of %d elements; the maximum is 2^31 - 1".formatted(op, stride));
     }
     return (int) stride;
   }
 
-  /** The most elements at once that every row of a part is aligned to. */
+  /** Returns the widest vector, in elements, to which every row of a part is aligned. */
   private int vector(Loops.Part part) {
     var inner = part.loops().inner();
-    // one loop alone computes what is left over singly, several must come out even
+    // a single loop computes the remainder one by one; with several, the vector divides the inner
     long steps = part.first() | (part.loops().rank() == 1 ? 0 : inner.count());
     for (int o = 0; o < inputs.size(); o++) {
       steps |= inner.strides().get(o) == 1 ? part.starts().get(o) : 0;

@@ -15,21 +15,22 @@ import java.util.List;
 
 /**
  * The kernel of all ops that compute each element of a result from one element of each operand. A
- * thread computes {@link #DEPTH} vectors of the result, which it loads before it computes.
+ * thread computes {@link #DEPTH} vectors of the result and loads their operands first.
  *
  * <p>Parameters: the operands, the result, the constant operand if there is one, the number of
- * elements of the result; then, for the loops from the second to the innermost, their counts, the
- * innermost in vectors, and for those from the outermost to the last but one, how many elements
- * further a step goes in each operand.
+ * elements of the result; then the counts of the loops from the second to the innermost (the
+ * innermost in vectors), and for each loop but the innermost its stride in elements of each
+ * operand.
  *
- * @param constant whether the last operand is a number among the parameters
- * @param in of the operands
- * @param conversion how results become elements of {@code out}
- * @param rank how many nested {@link Loops} there are
- * @param along for each operand in memory, whether it goes along the innermost loop; otherwise it
- *     is repeated there
- * @param vector how many elements of a row are loaded and stored at once. With one loop what is
- *     left over is computed singly, with several it divides the innermost
+ * @param constant whether the last operand is a scalar parameter
+ * @param in dtype of the operands
+ * @param out dtype of the result
+ * @param conversion the conversion of results to {@code out}
+ * @param rank number of nested {@link Loops}
+ * @param along for each operand in memory, whether it advances along the innermost loop; otherwise
+ *     it is repeated
+ * @param vector number of elements per access. With one loop, the remainder is computed one by one;
+ *     with several, it divides the innermost count
  */
 record ElementwiseVariant(
     Formula formula,
@@ -44,25 +45,25 @@ record ElementwiseVariant(
 
   static final int THREADS = 256;
 
-  /** Vectors a thread: several loads are under way before the first is needed. */
+  /** Vectors per thread, so that several loads are in flight. */
   static final int DEPTH = 2;
 
   ElementwiseVariant {
     along = List.copyOf(along);
   }
 
-  /** How many elements one access may move: 16 bytes of the wider of two dtypes. */
+  /** Returns the maximum number of elements per access: 16 bytes of the wider of two dtypes. */
   static int widest(DType in, DType out) {
     return 16 / Math.max(in.bytes(), out.bytes());
   }
 
-  /** How many blocks compute so many elements. */
+  /** Returns the number of blocks. */
   int blocks(long elements) {
     return Math.toIntExact(Math.ceilDiv(elements, (long) vector * THREADS * DEPTH));
   }
 
   /**
-   * For instance {@code add_f16_v8} or, where b is repeated along the rows, {@code
+   * Returns a name such as {@code add_f16_v8} or, if b is repeated along the rows, {@code
    * add_f32_r2_an_v4}.
    */
   @Override
@@ -88,7 +89,7 @@ record ElementwiseVariant(
     return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
   }
 
-  /** How many elements further a step of a loop goes in each operand. */
+  /** The stride of a loop in each operand, in elements. */
   private record Strides(List<Int> ofOperands) {
 
     List<GlobalPointer> advance(List<GlobalPointer> rows, Int steps) {
@@ -100,7 +101,7 @@ record ElementwiseVariant(
     }
   }
 
-  /** The elements of an operand for a vector of the result: one for each, or one for all. */
+  /** The elements of an operand for a vector of the result: one each, or one for all. */
   private record OperandVector(List<Value> elements) {
 
     Value get(int i) {
@@ -108,7 +109,7 @@ record ElementwiseVariant(
     }
   }
 
-  /** What a vector of the result is computed from. */
+  /** The loaded operands of a vector of the result. */
   private record Loaded(Predicate inside, Int at, List<OperandVector> operands) {}
 
   private final class Writer {
@@ -120,7 +121,7 @@ record ElementwiseVariant(
     private final Int count;
     private final List<Int> counts = new ArrayList<>();
 
-    /** Those of each loop but the innermost. */
+    /** The strides of each loop but the innermost. */
     private final List<Strides> strides = new ArrayList<>();
 
     Writer(KernelBuilder k) {
@@ -167,7 +168,7 @@ record ElementwiseVariant(
       }
     }
 
-    /** Of each operand what the vector of number {@code at} needs: its elements, or the one. */
+    /** Loads the operands of the vector with index {@code at}. */
     private List<OperandVector> load(Predicate inside, Int at, int width) {
       var rows = operands;
       var rest = at;

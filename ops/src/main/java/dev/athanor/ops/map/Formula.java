@@ -4,13 +4,13 @@ import dev.athanor.engine.author.Real;
 import dev.athanor.ops.Activation;
 import java.util.List;
 
-/** A function of one number or two, which an op applies element by element. */
+/** A function of one or two numbers, which an op applies element by element. */
 public record Formula(Combination combination, Activation activation) {
 
-  /** The number itself; where dtypes differ it is rounded, or else only moved. */
+  /** The identity; it rounds if the dtypes differ, else it only copies. */
   public static final Formula IDENTITY = new Formula(Combination.ONE, Activation.NONE);
 
-  /** How the operands and the activation go together. */
+  /** The combination of the operands and the activation. */
   enum Combination {
     /** {@code f(a)}. */
     ONE(1),
@@ -28,12 +28,12 @@ public record Formula(Combination combination, Activation activation) {
     }
   }
 
-  /** How many numbers it takes. */
+  /** Returns the number of operands. */
   int operands() {
     return combination.operands;
   }
 
-  /** Writes the function of f32 or f64; of f64 there is no activation. */
+  /** Computes the function in f32 or f64. For f64, the activation must be {@code NONE}. */
   Real apply(List<Real> x) {
     var a = x.getFirst();
     return switch (combination) {
@@ -44,7 +44,7 @@ public record Formula(Combination combination, Activation activation) {
     };
   }
 
-  /** The function in float64. */
+  /** Returns the function in float64. */
   double apply(double a, double b) {
     return switch (combination) {
       case ONE -> activation.apply(a);
@@ -54,7 +54,7 @@ public record Formula(Combination combination, Activation activation) {
     };
   }
 
-  /** For instance {@code gate_gelu_tanh}, in the names of kernels. */
+  /** Returns the part of kernel names, such as {@code gate_gelu_tanh}. */
   String text() {
     var function = activation.text().replace('-', '_');
     return switch (combination) {

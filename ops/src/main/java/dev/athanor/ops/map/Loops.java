@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * The elements of a result in their order, as few nested loops, and where each step of a loop goes
- * in the operands.
+ * The loops over the elements of a result in order, as few as possible, with their strides in the
+ * operands.
  *
  * @param loops outermost first, at least one
  */
@@ -18,14 +18,14 @@ public record Loops(List<Loop> loops) {
   /**
    * One loop.
    *
-   * @param strides how many elements further each operand is after one step; 0 where it is repeated
+   * @param strides elements of each operand per step; 0 where it is repeated
    */
   public record Loop(long count, List<Long> strides) {
     public Loop {
       strides = List.copyOf(strides);
     }
 
-    /** Whether one loop can do what this does around {@code inner}. */
+    /** Returns whether this loop and {@code inner} can be merged into one. */
     private boolean continues(Loop inner) {
       return IntStream.range(0, strides.size())
           .allMatch(i -> strides.get(i) == inner.count * inner.strides.get(i));
@@ -35,8 +35,8 @@ public record Loops(List<Loop> loops) {
   /**
    * A part of the loops that one launch runs.
    *
-   * @param first the number of its first element in the result
-   * @param starts where each operand begins, in elements
+   * @param first index of its first element in the result
+   * @param starts offset of each operand, in elements
    */
   record Part(Loops loops, long first, List<Long> starts) {
     Part {
@@ -49,10 +49,11 @@ public record Loops(List<Loop> loops) {
   }
 
   /**
-   * Loops over a result. Loops of one step go, and those that go on alike become one.
+   * Returns the loops over a result. Drops loops of one step and merges loops with contiguous
+   * strides.
    *
-   * @param operands how many there are
-   * @param extents a loop for each extent of the result
+   * @param operands number of operands
+   * @param extents a loop per dimension of the result
    */
   public static Loops of(int operands, List<Loop> extents) {
     var loops = new ArrayList<Loop>();
@@ -74,10 +75,10 @@ public record Loops(List<Loop> loops) {
   }
 
   /**
-   * Loops over a shape that dense operands are repeated to, as numpy broadcasts.
+   * Returns the loops over a shape to which dense operands broadcast as in NumPy.
    *
-   * @param shape of the result
-   * @param operands shapes that have the extents of the result, or 1, or fewer of them
+   * @param shape shape of the result
+   * @param operands shapes that broadcast to the result
    */
   static Loops broadcast(Shape shape, List<Shape> operands) {
     int rank = shape.rank();
@@ -105,12 +106,12 @@ public record Loops(List<Loop> loops) {
     return loops.getLast();
   }
 
-  /** How many elements the result has. */
+  /** Returns the number of elements of the result. */
   long elements() {
     return loops.stream().mapToLong(Loop::count).reduce(1, (a, b) -> a * b);
   }
 
-  /** Parts of at most so many elements each, in their order. */
+  /** Returns the loops in parts of at most {@code most} elements each, in order. */
   List<Part> parts(long most) {
     var starts = Collections.nCopies(inner().strides.size(), 0L);
     var parts = new ArrayList<Part>();

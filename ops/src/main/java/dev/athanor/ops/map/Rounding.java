@@ -2,14 +2,14 @@ package dev.athanor.ops.map;
 
 import dev.athanor.ops.DType;
 
-/** What a cast gives, on the host: what kernels are checked against. */
+/** The reference implementation of casts, on the host. */
 final class Rounding {
 
   private Rounding() {}
 
   /**
-   * Converts a number to a dtype. Floats round to nearest even, a NaN becomes 0 in an integer, and
-   * a bool is 1 for all but 0.
+   * Converts a number to a dtype. Floats round to nearest even, a NaN becomes integer 0, and a bool
+   * is 1 except for 0.
    */
   static double round(DType to, double value, Conversion conversion) {
     return switch (to) {
@@ -23,7 +23,7 @@ final class Rounding {
     };
   }
 
-  /** The same for integers, of which float64 does not have all. */
+  /** Converts an integer, which float64 may not represent exactly, to a dtype. */
   static double round(DType to, long value, Conversion conversion) {
     if (to == DType.F64) {
       return value;
@@ -33,8 +33,8 @@ final class Rounding {
           ? Math.abs(Long.signum(value))
           : Math.clamp(value, least(to), greatest(to));
     }
-    // Where float64 lacks the number its last bits are cut and the lowest that is left is set, so
-    // that the rounding that follows is the only one.
+    // Rounds to odd: if float64 cannot represent the number, truncate it and set the last bit, so
+    // that the result is as if rounded once.
     int lost = Math.max(0, 64 - 53 - Long.numberOfLeadingZeros(Math.abs(value)));
     long cut = Math.abs(value) >>> lost << lost;
     long odd = cut == Math.abs(value) ? cut : cut | (1L << lost);
@@ -58,7 +58,7 @@ final class Rounding {
     return Math.copySign(beyond, value);
   }
 
-  /** Rounds as if there were no greatest exponent. */
+  /** Rounds to nearest even as if the exponent were unbounded. */
   private static double nearest(DType to, double value) {
     if (to == DType.F64 || Double.isInfinite(value)) {
       return value;
@@ -70,7 +70,7 @@ final class Rounding {
     return Math.copySign(Math.rint(value / spacing) * spacing, value);
   }
 
-  /** The least number of an integer dtype. */
+  /** Returns the least number of an integer dtype. */
   static long least(DType to) {
     return switch (to) {
       case I8 -> Byte.MIN_VALUE;
@@ -81,7 +81,7 @@ final class Rounding {
     };
   }
 
-  /** The greatest number of an integer dtype. */
+  /** Returns the greatest number of an integer dtype. */
   static long greatest(DType to) {
     return switch (to) {
       case I8 -> Byte.MAX_VALUE;

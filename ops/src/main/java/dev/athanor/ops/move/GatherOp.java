@@ -31,7 +31,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
-/** Rows of a table, such as embeddings of tokens. */
+/** Gathers rows of a table, such as embeddings of tokens. */
 public final class GatherOp implements Op {
 
   private static final OpDescription DESCRIPTION =
@@ -75,7 +75,7 @@ public final class GatherOp implements Op {
     var variant = new GatherVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), index.dtype());
     int perRow = Checks.count("table", table.shape(), rowBytes / variant.access());
     int tableRows = Checks.count("table", table.shape(), table.shape().extent(0));
-    // so many rows that 32 bits number the words of y
+    // limits the rows of a launch so that 32-bit indices suffice for the words of y
     long most = Math.max(1, ElementwisePlanner.MOST / (4L * perRow));
     long rows = index.shape().elements();
     var steps = new ArrayList<Step>();
@@ -133,7 +133,7 @@ public final class GatherOp implements Op {
         .toArray();
   }
 
-  /** Any rows of the table. */
+  /** Draws indices of any rows of the table. */
   @Override
   public Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
@@ -166,7 +166,7 @@ public final class GatherOp implements Op {
         var index = draw.integers(0, rows - 1, indexType);
         long elements = indexType.shape().elements();
         if (elements > 3) {
-          // the first row, the last, and some that the table has not
+          // the first row, the last, and some outside the table
           long[] special = {0, rows - 1, rows, -1, Integer.MAX_VALUE, Integer.MIN_VALUE};
           for (int i = 0; i < special.length; i++) {
             indexType.dtype().writeLong(index.data(), i, special[i]);

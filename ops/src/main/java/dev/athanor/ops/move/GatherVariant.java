@@ -13,23 +13,22 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The kernel that copies rows of a table. Which dtype they have does not matter, only how many
- * bytes of a row may be moved at once.
+ * The kernel that copies rows of a table. It depends on the width of an access, not on the dtype.
  *
- * <p>Parameters: the table, the indices, y, the rows of the table, the rows of y, and how many
- * accesses a row takes.
+ * <p>Parameters: the table, the indices, y, the rows of the table, the rows of y, and the accesses
+ * per row.
  *
- * @param access bytes moved at once: 1, 2, 4, 8 or 16, which divide a row
+ * @param access bytes per access: 1, 2, 4, 8 or 16; divides the bytes of a row
  * @param index dtype of the indices: i32 or i64
  */
 record GatherVariant(int access, DType index) implements Variant {
 
   static final int THREADS = 256;
 
-  /** Accesses of a thread, all under way at the same time. */
+  /** Accesses per thread, all in flight at once. */
   static final int DEPTH = 4;
 
-  /** An access under way: where it goes in y, and zeros where the index is beyond the table. */
+  /** A loaded access: its index in y and its words, zeros if the row is not in the table. */
   private record Access(Predicate inside, Int at, List<Value> words) {}
 
   @Override

@@ -36,8 +36,8 @@ import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
 /**
- * Swaps two dimensions. Where the last dimension stays the last, runs of it are copied; otherwise
- * tiles are turned in shared memory.
+ * Swaps two dimensions. If the last dimension stays the last, its rows are copied; otherwise tiles
+ * are transposed in shared memory.
  */
 public final class TransposeOp implements Op {
 
@@ -63,7 +63,7 @@ public final class TransposeOp implements Op {
     return DESCRIPTION;
   }
 
-  /** The dimensions of y: from each, which of x it is. */
+  /** Returns for each dimension of y the dimension of x. */
   private static List<Integer> order(Shape shape, Attributes attributes) {
     int a = Checks.axis(attributes, "axisA", "x", shape);
     int b = Checks.axis(attributes, "axisB", "x", shape);
@@ -78,7 +78,7 @@ public final class TransposeOp implements Op {
     return new Shape(order.stream().map(x::extent).toList());
   }
 
-  /** Loops over y, with the strides of x. */
+  /** Returns the loops over y, with the strides of x. */
   private static Loops loops(Shape x, List<Integer> order) {
     var strides = new long[x.rank()];
     long stride = 1;
@@ -99,7 +99,7 @@ public final class TransposeOp implements Op {
     var loops = loops(x.shape(), order);
     var cost = Plan.Cost.of(0, inputs, Map.of("y", output));
     if (loops.inner().strides().getFirst() == 1) {
-      // only the size of elements matters, so that dtypes share kernels
+      // only the element size matters, so dtypes of one size share a kernel
       var moved = new TensorType(sameSize(x.dtype()), output.shape());
       return new ElementwisePlanner(
               "transpose",
@@ -110,10 +110,10 @@ public final class TransposeOp implements Op {
               moved,
               Conversion.usual(moved.dtype()),
               List.of())
-          .plans(cost, capability).stream().map(plan -> giving(output, plan)).toList();
+          .plans(cost, capability).stream().map(plan -> withOutput(output, plan)).toList();
     }
     var candidates = new Candidates("transpose of " + x.dtype().text(), capability);
-    var step = turn(x, loops);
+    var step = tiled(x, loops);
     if (candidates.runs(Target.SM_80, step.variant().name())) {
       candidates.offer(
           Machine.of(capability).streaming(1, cost.bytes()),
@@ -123,7 +123,7 @@ public final class TransposeOp implements Op {
     return candidates.plans(Map.of("y", output), cost);
   }
 
-  private static LaunchPlan giving(TensorType output, LaunchPlan plan) {
+  private static LaunchPlan withOutput(TensorType output, LaunchPlan plan) {
     return new LaunchPlan(
         plan.kernel(),
         Map.of("y", output),
@@ -143,17 +143,17 @@ public final class TransposeOp implements Op {
   }
 
   /**
-   * One launch that turns matrices: their rows are the innermost loop over y, their columns the
-   * loop along which x is dense.
+   * Returns a launch that transposes matrices. Their rows are the innermost loop over y, their
+   * columns the loop along which x is dense.
    */
-  private static Step turn(TensorType x, Loops loops) {
+  private static Step tiled(TensorType x, Loops loops) {
     var outer = new ArrayList<>(loops.loops());
     var down = outer.removeLast();
     long pitchX = down.strides().getFirst();
     long step = down.count();
     long pitchY = 0;
     var along = down;
-    // what is left are at most two loops over matrices, with their steps in x and in y
+    // at most two loops over matrices remain, with their strides in x and in y
     var batch = new ArrayList<Loop>();
     for (var loop : outer.reversed()) {
       if (loop.strides().getFirst() == 1) {
@@ -200,7 +200,7 @@ public final class TransposeOp implements Op {
             Slot.of(around.getLast())));
   }
 
-  /** The most elements at once, of which all of some numbers, or'ed together, are multiples. */
+  /** Returns the widest vector that divides all numbers, given their bitwise or. */
   private static int vector(int widest, long numbers) {
     return (int) Math.min(widest, Long.lowestOneBit(numbers));
   }
@@ -242,7 +242,7 @@ public final class TransposeOp implements Op {
     return Tolerance.exact();
   }
 
-  /** Shapes and the dimensions to swap. */
+  /** A shape and the dimensions to swap. */
   private record Problem(int axisA, int axisB, Shape shape) {
     static Problem of(int axisA, int axisB, long... extents) {
       return new Problem(axisA, axisB, Shape.of(extents));
@@ -275,7 +275,7 @@ public final class TransposeOp implements Op {
       for (var problem : quick ? PROBLEMS.subList(1, 4) : PROBLEMS) {
         var type = new TensorType(dtype, problem.shape);
         var given = Map.of("axisA", problem.axisA, "axisB", problem.axisB);
-        // a number for each place, as far as the dtype tells them apart
+        // as many distinct numbers as the dtype allows
         var x =
             dtype == DType.BOOL
                 ? draw.integers(0, 1, type)

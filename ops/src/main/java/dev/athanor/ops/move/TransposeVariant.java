@@ -12,36 +12,36 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The kernel that turns matrices: a block moves a square tile through shared memory, and reads and
- * writes along rows both times.
+ * The kernel that transposes matrices: a block moves a square tile through shared memory, and both
+ * reads and writes global memory along rows.
  *
- * <p>A tile keeps each element in a word of its own and its rows {@code tile + 1} words apart. A
- * warp reads or writes 32 columns of as many rows as a vector has elements; those are 32 different
- * banks, whatever the vector.
+ * <p>A tile stores each element in a word of its own, with a row pitch of {@code tile + 1} words. A
+ * warp accesses 32 columns of {@code vector} rows per step, without bank conflicts for any vector
+ * width.
  *
- * <p>Parameters: x, y, the rows and columns of a matrix of x, the elements from one row to the next
- * in x and in y; then the number of matrices along the inner of two loops over them, and how many
- * elements further the next matrix is in x and in y, along the inner and the outer.
+ * <p>Parameters: x, y, the rows and columns of a matrix of x, the row pitches of x and y in
+ * elements; then the number of matrices along the inner of two batch loops, and the batch strides
+ * in x and y, of the inner loop and of the outer.
  *
- * @param bytes of an element: 1, 2, 4 or 8
- * @param read elements at once; divides the columns and all steps between rows of x
- * @param write elements at once; divides the rows and all steps between rows of y
+ * @param bytes bytes of an element: 1, 2, 4 or 8
+ * @param read elements per load; divides the columns and all strides of x
+ * @param write elements per store; divides the rows and all strides of y
  */
 record TransposeVariant(int bytes, int read, int write) implements Variant {
 
   static final int THREADS = 256;
 
-  /** The rows and the columns that the 32 banks of shared memory hold. */
+  /** Banks of shared memory. */
   private static final int BANKS = 32;
 
-  /** The rows, and columns, of a tile. */
+  /** Returns the number of rows, and of columns, of a tile. */
   int tile() {
     return bytes == 8 ? BANKS : 2 * BANKS;
   }
 
-  /** The most elements of so many bytes that one access moves. */
+  /** Returns the maximum number of elements per access. */
   static int widest(int bytes) {
-    // a lane of 8 bytes a bank pair already fills whole lines
+    // with 8 bytes a lane, a warp already fills whole cache lines
     return bytes == 8 ? 1 : 16 / bytes;
   }
 
@@ -100,52 +100,52 @@ record TransposeVariant(int bytes, int read, int write) implements Variant {
       y = allY.matrix(outer, outerY).matrix(within, innerY);
     }
 
-    /** A warp's part of a tile in one step: a row of the part for each element of a vector. */
-    private record Place(Int row, Int column) {}
+    /** A position in a tile. */
+    private record Position(Int row, Int column) {}
 
-    /** A vector of x, and where it goes in the tile. */
-    private record Loaded(Place place, List<Value> vector) {}
+    /** A vector of x and its position in the tile. */
+    private record Loaded(Position position, List<Value> vector) {}
 
-    /** Where this thread's vectors of a tile begin. */
-    private List<Place> places(int vector) {
+    /** Returns the positions of this thread's vectors in a tile. */
+    private List<Position> positions(int vector) {
       int lanesAlong = BANKS / vector;
       int along = tile() / BANKS;
       int parts = along * tile() / vector;
       int warps = THREADS / KernelBuilder.WARP;
-      var places = new ArrayList<Place>();
+      var positions = new ArrayList<Position>();
       for (int i = 0; i < parts / warps; i++) {
         var part = k.warp().plus(i * warps);
         var row = part.div(along).times(vector).plus(k.lane().div(lanesAlong));
         var column = part.rem(along).times(BANKS).plus(k.lane().rem(lanesAlong).times(vector));
-        places.add(new Place(row, column));
+        positions.add(new Position(row, column));
       }
-      return places;
+      return positions;
     }
 
     void write() {
       var slot = bytes == 8 ? Type.B64 : Type.B32;
       var tile = k.shared(slot, tile(), tile(), tile() + 1);
       var loaded = new ArrayList<Loaded>();
-      for (var place : places(read)) {
-        var row = firstRow.plus(place.row);
-        var column = firstColumn.plus(place.column);
+      for (var position : positions(read)) {
+        var row = firstRow.plus(position.row);
+        var column = firstColumn.plus(position.column);
         var source = x.row(row, pitchX);
         var inside = inside(row, rows, column, columns);
-        loaded.add(new Loaded(place, source.loadWhere(inside, read, column)));
+        loaded.add(new Loaded(position, source.loadWhere(inside, read, column)));
       }
       for (var each : loaded) {
         for (int i = 0; i < read; i++) {
-          tile.store(each.place.row, each.place.column.plus(i), word(each.vector.get(i)));
+          tile.store(each.position.row, each.position.column.plus(i), word(each.vector.get(i)));
         }
       }
       k.barrier();
-      for (var place : places(write)) {
+      for (var position : positions(write)) {
         var values = new ArrayList<Value>();
         for (int i = 0; i < write; i++) {
-          values.add(element(tile.load(place.column.plus(i), place.row)));
+          values.add(element(tile.load(position.column.plus(i), position.row)));
         }
-        var row = firstColumn.plus(place.row);
-        var column = firstRow.plus(place.column);
+        var row = firstColumn.plus(position.row);
+        var column = firstRow.plus(position.column);
         y.row(row, pitchY).storeWhere(inside(row, columns, column, rows), column, values);
       }
     }

@@ -6,18 +6,18 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 
-/** What several ops ask of their inputs. */
+/** Checks of inputs that several ops share. */
 public final class Checks {
 
-  /** Numbers of elements along a dimension, and of threads, are 32-bit integers in kernels. */
+  /** Maximum extents and numbers of threads: kernels count them in 32 bits. */
   private static final int MOST = Integer.MAX_VALUE - 1024;
 
   private Checks() {}
 
   /**
-   * The type of an output.
+   * Returns the type of an output.
    *
-   * @throws OpException.TooLarge when its size in bytes does not fit 63 bits
+   * @throws OpException.TooLarge if its size in bytes exceeds 2^63 - 1
    */
   public static TensorType output(String name, DType dtype, Shape shape) {
     try {
@@ -27,15 +27,15 @@ public final class Checks {
     } catch (ArithmeticException e) {
       throw new OpException.TooLarge(
           name,
-          "output \"%s\" would be %s%s; 2^63 - 1 bytes are the most"
+          "output \"%s\" would be %s%s; the maximum is 2^63 - 1 bytes"
               .formatted(name, dtype.text(), shape));
     }
   }
 
   /**
-   * Checks that two inputs have one dtype.
+   * Checks that two inputs have the same dtype.
    *
-   * @throws OpException.UnsupportedDType when they do not
+   * @throws OpException.UnsupportedDType if they do not
    */
   public static void sameDType(String a, TensorType first, String b, TensorType second) {
     if (first.dtype() != second.dtype()) {
@@ -47,9 +47,9 @@ public final class Checks {
   }
 
   /**
-   * The dimension that an attribute names, counted from 0.
+   * Returns the dimension that an attribute names, counted from 0.
    *
-   * @throws OpException.InvalidAttribute when the shape has no such dimension
+   * @throws OpException.InvalidAttribute if the shape has no such dimension
    */
   public static int axis(Attributes attributes, String name, String input, Shape shape) {
     long axis = attributes.integer(name);
@@ -66,24 +66,24 @@ public final class Checks {
   }
 
   /**
-   * A number of rows, columns or steps as a kernel counts them.
+   * Returns a size, such as a number of rows, as the 32-bit integer that kernels use.
    *
-   * @throws OpException.TooLarge when it is 2^31 - 1024 or more
+   * @throws OpException.TooLarge if it exceeds 2^31 - 1025
    */
   public static int count(String input, Shape shape, long count) {
     if (count > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
           input,
-          "input \"%s\" has shape %s; kernels count at most 2^31 - 1025 elements along one direction, here %d"
+          "input \"%s\" has shape %s; a size that kernels count in 32 bits is %d; the maximum is 2^31 - 1025"
               .formatted(input, shape, count));
     }
     return (int) count;
   }
 
   /**
-   * Checks the size of a dimension of what is stored in a tensor.
+   * Returns the extent of an unpacked dimension, checked.
    *
-   * @throws OpException.TooLarge when kernels could not count it
+   * @throws OpException.TooLarge if it exceeds 2^31 - 1025
    */
   public static int requireExtent(String name, TensorType tensor, long extent) {
     if (extent > MOST) {
@@ -95,12 +95,16 @@ public final class Checks {
     return (int) extent;
   }
 
-  /** Checks how many threads of a flat grid a tensor takes. */
+  /**
+   * Returns the number of threads of a one-dimensional grid, checked.
+   *
+   * @throws OpException.TooLarge if it exceeds 2^31 - 1025
+   */
   public static int requireThreads(String name, TensorType tensor, long threads) {
     if (threads > MOST) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s, which takes %d threads; 2^31 - 1025 are the most"
+          "input \"%s\" has shape %s, which takes %d threads; the maximum is 2^31 - 1025"
               .formatted(name, tensor.shape(), threads));
     }
     return (int) threads;

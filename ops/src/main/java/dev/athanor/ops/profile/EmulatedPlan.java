@@ -29,10 +29,10 @@ public final class EmulatedPlan {
    * Runs a plan on a new emulator.
    *
    * @param inputs the types of the inputs
-   * @param draw returns the inputs
-   * @param options of the emulator
+   * @param draw supplies the inputs
+   * @param options options of the emulator
    * @param tensors receives the inputs and outputs on the device, by name, before the launches
-   * @throws DeviceException when a kernel does something undefined, or memory is short
+   * @throws DeviceException if a kernel has undefined behavior, or memory is exhausted
    */
   public static void run(
       Plan plan,
@@ -44,7 +44,7 @@ public final class EmulatedPlan {
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var given = new LinkedHashMap<String, DeviceTensor>();
-      // the device says at once when they do not fit, before anything is drawn
+      // allocate before drawing, so that inputs that do not fit fail early
       inputs.forEach((name, type) ->
           given.put(name, new DeviceTensor(type, allocate(device, buffers, type.bytes()))));
       draw.get()

@@ -19,9 +19,9 @@ import java.util.SplittableRandom;
 import java.util.function.Supplier;
 
 /**
- * What the launches of an op did, counted by the emulator.
+ * The profiles of an op's launches, counted by the emulator.
  *
- * @param launches in the order in which the op makes them
+ * @param launches the profiles in launch order
  */
 public record OpProfile(Plan plan, List<Profile> launches) {
 
@@ -32,7 +32,7 @@ public record OpProfile(Plan plan, List<Profile> launches) {
     launches = List.copyOf(launches);
   }
 
-  /** A GPU as planners see one. */
+  /** Returns the capability of a GPU, for planners. */
   public static Capability capability(Gpu gpu) {
     try (var emulator = new EmulatedDevice()) {
       var own = emulator.capability();
@@ -52,9 +52,10 @@ public record OpProfile(Plan plan, List<Profile> launches) {
   /**
    * Runs a plan that was made for a GPU, on the emulator.
    *
-   * @param problem of the plan, which draws its inputs
-   * @param mostBlocks of each launch, spread evenly over its grid; results are then incomplete
-   * @throws DeviceException when the kernel does something undefined, or memory is short
+   * @param problem the problem of the plan; it draws the inputs
+   * @param mostBlocks maximum number of emulated blocks per launch, spread evenly over its grid;
+   *     results are then incomplete
+   * @throws DeviceException if a kernel has undefined behavior, or memory is exhausted
    */
   public static OpProfile run(Plan plan, Problem problem, Gpu gpu, long mostBlocks) {
     return profile(
@@ -64,9 +65,10 @@ public record OpProfile(Plan plan, List<Profile> launches) {
   /**
    * Runs a plan that was made for a GPU, on the emulator.
    *
-   * @param inputs their types; what stands in them is what is usual for their dtypes
-   * @param mostBlocks of each launch, spread evenly over its grid; results are then incomplete
-   * @throws DeviceException when the kernel does something undefined, or memory is short
+   * @param inputs types of the inputs; their elements are drawn as is usual for the dtypes
+   * @param mostBlocks maximum number of emulated blocks per launch, spread evenly over its grid;
+   *     results are then incomplete
+   * @throws DeviceException if a kernel has undefined behavior, or memory is exhausted
    */
   public static OpProfile run(Plan plan, Map<String, TensorType> inputs, Gpu gpu, long mostBlocks) {
     return profile(

@@ -1,4 +1,4 @@
-/** Counts what ops do, on any machine. */
+/** Profiles of ops, counted by the emulator. */
 @NullMarked
 package dev.athanor.ops.profile;
 

@@ -28,7 +28,7 @@ import dev.athanor.ops.row.softmax.Softmax;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** The ops of this library. */
+/** The provider of the built-in ops. */
 public final class BuiltInOps implements OpProvider {
 
   private static final List<Op> LINEAR =

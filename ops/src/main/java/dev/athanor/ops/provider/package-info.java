@@ -1,4 +1,4 @@
-/** The provider of the ops of this library. */
+/** The provider of the built-in ops. */
 @NullMarked
 package dev.athanor.ops.provider;
 

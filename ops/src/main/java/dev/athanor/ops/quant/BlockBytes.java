@@ -11,14 +11,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The bytes of a block of weights, in global or in shared memory, read in accesses as wide as its
+ * The bytes of a block of weights in global or shared memory, read in the widest accesses that its
  * alignment allows.
  */
 public final class BlockBytes {
 
   private static final int MOST_BYTES = 16;
 
-  /** How elements of a type are loaded, from byte {@code at + constant} of the block on. */
+  /** Loads elements of a type, starting at byte {@code at + constant} of the block. */
   private interface Loader {
     List<Value> load(Type type, int count, Int at, int constant);
   }
@@ -34,10 +34,10 @@ public final class BlockBytes {
   }
 
   /**
-   * A block in global memory.
+   * Returns a block in global memory.
    *
-   * @param start its first byte
-   * @param alignment a power of two of which its address is a multiple, at least 2
+   * @param start first byte of the block
+   * @param alignment alignment of its address in bytes: a power of two, at least 2
    */
   public static BlockBytes global(KernelBuilder k, GlobalPointer start, int alignment) {
     return new BlockBytes(
@@ -51,7 +51,7 @@ public final class BlockBytes {
                 .load(count, k.integer(constant / type.bytes())));
   }
 
-  /** A block in shared memory, from byte {@code start} of an array on. */
+  /** Returns a block in shared memory that begins at byte {@code start} of an array. */
   public static BlockBytes shared(KernelBuilder k, SharedTile array, Int start, int alignment) {
     return new BlockBytes(
         k,
@@ -62,23 +62,24 @@ public final class BlockBytes {
                 .load(count, k.integer(0), k.integer(0)));
   }
 
-  /** The f16 at a byte. */
+  /** Loads an f16. */
   Real half(Int at, int constant) {
     return loader.load(Type.F16, 1, at, constant).getFirst().widen();
   }
 
-  /** The f32 at a byte that is a multiple of 4. */
+  /** Loads an f32, aligned to 4 bytes. */
   Real single(Int at, int constant) {
     return loader.load(Type.F32, 1, at, constant).getFirst().widen();
   }
 
-  /** The signed byte at a byte. */
+  /** Loads a signed byte. */
   Real signedByte(Int at, int constant) {
     return loader.load(Type.S8, 1, at, constant).getFirst().widen();
   }
 
   /**
-   * {@code bytes} bytes from {@code at + constant} on as words, zeros behind them.
+   * Loads {@code bytes} bytes starting at {@code at + constant} as words; the last is
+   * zero-extended.
    *
    * @param at a multiple of {@code step}
    * @param step a power of two
@@ -89,7 +90,7 @@ public final class BlockBytes {
         Math.min(Math.min(alignment, step), Math.min(lowestBit, Math.min(MOST_BYTES, bytes)));
     var words = new ArrayList<Int>();
     if (access < 2) {
-      throw new IllegalArgumentException("blocks are read in halves of words at least");
+      throw new IllegalArgumentException("blocks are read in accesses of at least 2 bytes");
     }
     if (access == 2) {
       for (int done = 0; done < bytes; done += 4) {

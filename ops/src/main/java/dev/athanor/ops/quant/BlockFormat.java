@@ -14,9 +14,9 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Turns blocks of GGML and NF4 into numbers in registers. Where a byte holds the nibbles of two
- * weights that lie apart, both are decoded together, so that no byte is read twice: a part of a
- * block is one run of weights, or two of them.
+ * Decodes blocks of GGML and NF4 to numbers in registers. If a byte holds the nibbles of two
+ * distant weights, both are decoded together, so that no byte is read twice. A part of a block
+ * therefore consists of one or two runs of weights.
  */
 public final class BlockFormat {
 
@@ -31,10 +31,10 @@ public final class BlockFormat {
   private final Optional<SharedTile> table;
 
   /**
-   * Prepares for a format; all threads of the block must come here, before they decode.
+   * Prepares the decoder of a format. All threads of the block must call it before they decode.
    *
-   * @param raised whether quants of formats with an offset come 128 too large, which saves an
-   *     instruction for each, and the offset makes up for it
+   * @param raised whether quants of formats with an offset are 128 too large, which saves an
+   *     instruction each; the offset compensates for it
    */
   public BlockFormat(KernelBuilder k, DType dtype, boolean raised) {
     this.k = k;
@@ -55,22 +55,22 @@ public final class BlockFormat {
     return table;
   }
 
-  /** A power of two of which every block's address is a multiple where the first one's is of 16. */
+  /** Returns the alignment of every block in bytes if the first is aligned to 16. */
   public static int alignment(DType dtype) {
     return Math.min(16, Integer.lowestOneBit(dtype.bytes()));
   }
 
-  /** Whether weights are a multiple of the quants and a number for all of a run. */
+  /** Returns whether an offset is added to the scaled quants of a run. */
   public static boolean hasOffset(DType dtype) {
     return dtype == DType.Q4_1 || dtype == DType.Q4_K || dtype == DType.Q5_K;
   }
 
-  /** How many runs a part is. */
+  /** Returns the number of runs of a part. */
   public static int runs(DType dtype) {
     return dtype == DType.Q8_0 || dtype == DType.NF4 ? 1 : 2;
   }
 
-  /** How many weights further the second run of a part begins; 0 where there is one run. */
+  /** Returns the distance in weights between the two runs of a part; 0 if there is one run. */
   public static int apart(DType dtype) {
     return switch (dtype) {
       case Q4_0, Q4_1, Q5_0 -> 16;
@@ -80,33 +80,31 @@ public final class BlockFormat {
     };
   }
 
-  /** The longest run: those of one scale, of bytes that one access can read. */
+  /** Returns the maximum length of a run, which has one scale and takes one access. */
   public static int longestRun(DType dtype) {
     return runs(dtype) == 1 ? 32 : 16;
   }
 
-  /** How many parts a block has. */
+  /** Returns the number of parts of a block. */
   public static int parts(DType dtype, int length) {
     return dtype.blockElements() / (length * runs(dtype));
   }
 
   /**
-   * How many consecutive weights some consecutive parts cover, when their number is this over the
-   * weights of a part.
+   * Returns the number of weights of a span: the consecutive parts that make up that many weights
+   * cover a consecutive range.
    */
   public static int span(DType dtype) {
     return dtype == DType.Q6_K ? 128 : Math.max(32, 2 * apart(dtype));
   }
 
-  /** How many consecutive parts have their first runs side by side. */
+  /** Returns the number of consecutive parts whose first runs are adjacent. */
   private static int perGroup(DType dtype, int length) {
     int apart = apart(dtype);
     return (apart == 0 || dtype == DType.Q6_K ? 32 : apart) / length;
   }
 
-  /**
-   * The first weight of a part, of a block or of a row of them; the first of a span at a part of 0.
-   */
+  /** Returns the index of a part's first weight, in a block or in a row of blocks. */
   public static Int first(DType dtype, Int part, int length) {
     int apart = apart(dtype);
     var group = part.div(perGroup(dtype, length));
@@ -125,7 +123,7 @@ public final class BlockFormat {
   public List<Run> decode(BlockBytes block, Int part, int length) {
     int apart = apart(dtype);
     var first = first(dtype, part, length);
-    // consecutive parts go through a group of first runs, then on to the next group
+    // consecutive parts cover the first runs of a group, then those of the next group
     var group = part.div(perGroup(dtype, length));
     var within = part.rem(perGroup(dtype, length)).times(length);
     return switch (dtype) {
@@ -154,7 +152,7 @@ public final class BlockFormat {
       }
       case Q8_0 -> {
         var quants = block.words(within, length, 2, length);
-        // of bytes whose sign bit is turned 0 is the least, and 128 stands for 0
+        // with the sign bit flipped, signed bytes are unsigned bytes with a bias of 128
         var turned = quants.stream().map(w -> w.xor(k.integer(0x80808080))).toList();
         yield List.of(
             new Run(
@@ -205,17 +203,20 @@ public final class BlockFormat {
         var values = new ArrayList<Real>();
         for (var word : block.words(part.times(length / 2), length / 2, 4, length / 2)) {
           for (int i = 0; i < Math.min(8, length); i++) {
-            // of each byte the high nibble comes first
+            // the high nibble of each byte comes first
             values.add(entries.load(k.integer(0), word.bits(4 * (i ^ 1), 4)).widen());
           }
         }
         yield List.of(new Run(first, values, block.single(k.integer(0), 0), Optional.empty()));
       }
-      default -> throw new IllegalArgumentException(dtype.text() + " is no block format");
+      default -> throw new IllegalArgumentException(dtype.text() + " is not a block format");
     };
   }
 
-  /** The nibbles of one run of a part, of the low ones or the high ones. */
+  /**
+   * Returns the function that extracts the nibbles of a run: low for the first, high for the
+   * second.
+   */
   private static UnaryOperator<Int> half(int run) {
     return run == 0 ? Quants::low : Quants::high;
   }
@@ -228,7 +229,7 @@ public final class BlockFormat {
    * Numbers of five bits, as bytes.
    *
    * @param quants words whose nibbles are the low four bits
-   * @param fifths the fifth bits of all words, one after the other
+   * @param fifths the fifth bits of all quants, one after the other
    */
   private static List<Int> fives(List<Int> quants, int run, Int fifths) {
     var words = new ArrayList<Int>();
@@ -242,7 +243,7 @@ public final class BlockFormat {
    * Numbers of five bits, as bytes.
    *
    * @param quants words whose nibbles are the low four bits
-   * @param fifths of each word the bytes whose bit {@code at + run} is the fifth bit
+   * @param fifths words whose bytes have the fifth bit at {@code at + run}
    */
   private static List<Int> fives(List<Int> quants, int run, List<Int> fifths, Int at) {
     var words = new ArrayList<Int>();
@@ -257,14 +258,14 @@ public final class BlockFormat {
     return raised ? Quants.raised(k, words) : Quants.bytes(k, words, bias);
   }
 
-  /** What is added for a run, of whose weights the least is {@code least}. */
+  /** Returns the offset of a run whose minimum is {@code least}. */
   private Real offset(Real scale, Real least) {
     return raised ? scale.fma(k.real(Type.F32, -Quants.RAISED), least) : least;
   }
 
-  /** Bits 0 to 3 of a word as bit 4 of each of four bytes. */
+  /** Moves bits 0 to 3 of a word to bit 4 of each of its four bytes. */
   private static Int spread(Int bits) {
-    // the factor brings bit i to bit 4 + 8i, and every other copy is masked out
+    // the product copies bit i to bit 4 + 8i; the mask removes all other copies
     return bits.and(15).times(0x02040810).and(0x10101010);
   }
 
@@ -275,15 +276,16 @@ public final class BlockFormat {
   }
 
   /**
-   * Sub-blocks {@code 2·group} and {@code 2·group + 1} of a block of 256, whose scales and minima
-   * have six bits: those of the first four lie whole in bytes of their own, of the others in
-   * nibbles of the third word and in what the first four leave free.
+   * Returns the runs of sub-blocks {@code 2·group} and {@code 2·group + 1} of a block of 256. Their
+   * scales and minima have six bits. Those of the first four sub-blocks are stored in a byte each;
+   * those of the last four have their low bits in nibbles of the third word and their high bits in
+   * the two free bits of these bytes.
    */
   private List<Run> superRuns(
       BlockBytes block, Int group, Int first, List<Int> low, List<Int> high) {
     var head = block.words(k.integer(0), 16, 0, 16);
     var factors = head.get(0).value().as(Type.B32).halves(Type.F16);
-    // of both sub-blocks the bytes of the scales, then those of the minima
+    // selects the scales of both sub-blocks, then their minima
     var pair = group.rem(2).times(0x2222).plus(0x5410);
     var own = Quants.permute(k, head.get(1), head.get(2), pair);
     var third = Quants.permute(k, head.get(3), head.get(3).shr(4), pair);

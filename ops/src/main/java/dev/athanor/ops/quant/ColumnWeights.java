@@ -11,15 +11,15 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Weights {@code [K, N]} whose neighbours along N are neighbours in memory: int8, and int4 as GPTQ
- * and AWQ pack it. A thread decodes some columns of eight consecutive rows at once.
+ * Weights {@code [K, N]} that are contiguous along N: int8, and int4 as packed by GPTQ and AWQ. A
+ * thread decodes some columns of eight consecutive rows at once.
  */
 public final class ColumnWeights {
 
-  /** Rows of a patch: the weights of a word of GPTQ. */
+  /** Rows of a patch: the weights in a word of GPTQ. */
   public static final int ROWS = 8;
 
-  /** How elements lie. */
+  /** A memory layout of the elements. */
   public enum Format {
     INT8,
     GPTQ,
@@ -33,7 +33,7 @@ public final class ColumnWeights {
       };
     }
 
-    /** How many columns of a row of N a thread may take, at most {@code most}. */
+    /** Returns the number of columns per thread for rows of N, at most {@code most}. */
     public int columns(int n, int most) {
       return this == AWQ
           ? Math.max(Int4Layout.WORD, Math.min(most, Integer.lowestOneBit(n)))
@@ -47,10 +47,10 @@ public final class ColumnWeights {
   private final Int n;
 
   /**
-   * Describes weights.
+   * Creates a view of weights in memory.
    *
-   * @param words of s8 or of u32
-   * @param n how many columns there are
+   * @param words elements of type s8 or u32
+   * @param n number of columns
    */
   public ColumnWeights(KernelBuilder k, Format format, GlobalPointer words, Int n) {
     this.k = k;
@@ -60,14 +60,14 @@ public final class ColumnWeights {
   }
 
   /**
-   * Decodes the quants of some rows from {@code row} on, each with {@code columns} columns from
-   * {@code column} on. Those of int4 count from 0.
+   * Decodes the quants of {@code count} rows starting at {@code row} and {@code columns} columns
+   * starting at {@code column}. Quants of int4 are unsigned.
    *
    * @param row a multiple of {@code count}
-   * @param count of rows: 8 of GPTQ
+   * @param count number of rows; 8 for GPTQ
    * @param column a multiple of {@code columns}
-   * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the
-   *     last; weights of int4 must all be there
+   * @param limit end of the rows of int8. Rows from it on and columns beyond the last are not read
+   *     and decode to zeros; for int4, all rows and columns must exist
    */
   public WeightPatch patch(Int row, int count, Int column, int columns, Int limit) {
     var weights = new ArrayList<Real>();
@@ -111,7 +111,7 @@ public final class ColumnWeights {
       source.loadWhere(there, 2, column).forEach(b -> bytes.add(b.widen()));
       return bytes;
     }
-    // of bytes whose sign bit is turned 0 is the least, and 128 stands for 0
+    // with the sign bit flipped, signed bytes are unsigned bytes with a bias of 128
     source
         .as(Type.U32)
         .loadWhere(there, columns / 4, column.div(4))
@@ -120,7 +120,7 @@ public final class ColumnWeights {
     return bytes;
   }
 
-  /** Nibbles of AWQ in the order of the columns, each less {@code bias}. */
+  /** Returns nibbles of AWQ in column order, each minus {@code bias}. */
   private List<Real> awq(GlobalPointer source, Int column, int columns, int bias) {
     var ordered = new ArrayList<Real>();
     source
@@ -135,9 +135,10 @@ public final class ColumnWeights {
   }
 
   /**
-   * The zero points of some columns of a group.
+   * Returns the zero points of some columns of a group.
    *
    * @param zeros words of eight columns each
+   * @param lessOne whether zero points are stored minus one
    */
   public List<Real> zeros(
       GlobalPointer zeros, boolean lessOne, Int group, Int column, int columns) {
@@ -155,12 +156,12 @@ public final class ColumnWeights {
     return points;
   }
 
-  /** The zero points of a group where none are stored. */
+  /** Returns the zero points of a group if none are stored. */
   public List<Real> middles(int columns) {
     return Collections.nCopies(columns, k.real(Type.F32, Int4Layout.MIDDLE));
   }
 
-  /** The scales of some columns of a group. */
+  /** Returns the scales of some columns of a group. */
   public List<Real> scales(GlobalPointer scales, Int group, Int column, int columns) {
     var source = scales.row(group, n);
     var values = new ArrayList<Real>();

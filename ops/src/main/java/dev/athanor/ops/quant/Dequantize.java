@@ -31,7 +31,7 @@ import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** What quantised numbers stand for. */
+/** Converts quantized numbers to floating point. */
 public final class Dequantize implements Op {
 
   private static final OpDescription DESCRIPTION =
@@ -91,7 +91,7 @@ public final class Dequantize implements Op {
     return DESCRIPTION;
   }
 
-  /** What is to be done, checked: the type of the result and the launch that gives it. */
+  /** A checked problem: the type of the result and the launch that computes it. */
   private record Problem(TensorType y, Step step) {}
 
   private static Problem problem(Map<String, TensorType> inputs, Attributes attributes) {
@@ -101,7 +101,7 @@ public final class Dequantize implements Op {
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
     if (x.dtype() != DType.U32 && zeros != null) {
       throw new OpException.UnknownField(
-          "zeros", "zeros go with x of u32, got x of " + x.dtype().text());
+          "zeros", "zeros require x of u32, got x of " + x.dtype().text());
     }
     return switch (x.dtype()) {
       case I8 -> int8(x, scale, out);
@@ -125,7 +125,8 @@ public final class Dequantize implements Op {
 
   private static Problem int8(TensorType x, @Nullable TensorType scale, DType out) {
     if (scale == null) {
-      throw new OpException.MissingInput("scale", "input \"scale\" is missing; x of i8 has one");
+      throw new OpException.MissingInput(
+          "scale", "input \"scale\" is missing; x of i8 requires it");
     }
     boolean perRow = scale.shape().rank() > 0;
     var rows = x.shape().rank() == 0 ? Shape.of() : x.shape().leading(1);
@@ -195,7 +196,7 @@ public final class Dequantize implements Op {
     if (candidates.runs(Target.SM_80, name)) {
       candidates.offer(
           Machine.of(capability).streaming(cost.bytes()),
-          "the one way: a thread for each 16 bytes of y",
+          "one thread per 16 bytes of y",
           problem.step);
     }
     return candidates.plans(outputs, cost);
@@ -243,7 +244,7 @@ public final class Dequantize implements Op {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    // the sum in f32 is rounded once, and the result once more
+    // f32 arithmetic, then one rounding to the dtype
     return dtype == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, dtype);
   }
 

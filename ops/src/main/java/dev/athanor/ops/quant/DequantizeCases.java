@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Every format, every result, every width of access. */
+/** Test cases for every format, result dtype and access width. */
 final class DequantizeCases {
 
   private static final List<DType> OUT = List.of(DType.F32, DType.F16, DType.BF16);

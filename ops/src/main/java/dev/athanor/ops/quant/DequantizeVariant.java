@@ -12,13 +12,15 @@ import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Kernels that turn quantised numbers into f32, f16 or bf16, a thread a few neighbours. */
+/**
+ * Kernels that convert quantized numbers to f32, f16 or bf16; a thread converts a few neighbors.
+ */
 sealed interface DequantizeVariant extends Variant {
 
-  /** Threads of a block. */
+  /** Threads per block. */
   int THREADS = 256;
 
-  /** The dtype of the results. */
+  /** Returns the dtype of the results. */
   DType out();
 
   @Override
@@ -26,20 +28,20 @@ sealed interface DequantizeVariant extends Variant {
     return KernelBuilder.build(name(), THREADS, this::write);
   }
 
-  /** Writes the body. */
+  /** Writes the body of the kernel. */
   void write(KernelBuilder k);
 
-  /** How many results one access of 16 bytes writes. */
+  /** Returns the number of results per access of 16 bytes. */
   static int vector(DType out) {
     return 16 / out.bytes();
   }
 
-  /** The number of this thread in the grid. */
+  /** Returns the index of this thread in the grid. */
   private static Int thread(KernelBuilder k) {
     return k.block().times(THREADS).plus(k.thread());
   }
 
-  /** Rounds numbers and writes them in accesses of at most 16 bytes. */
+  /** Rounds numbers and stores them in accesses of at most 16 bytes. */
   static void store(GlobalPointer to, Int at, List<? extends Real> values) {
     int atOnce = Math.min(values.size(), 16 / to.element().bytes());
     for (int i = 0; i < values.size(); i += atOnce) {
@@ -52,12 +54,12 @@ sealed interface DequantizeVariant extends Variant {
   /** Blocks of GGML or NF4: {@code x, y, parts}. A thread decodes a part of a block. */
   record Blocks(DType format, DType out) implements DequantizeVariant {
 
-    /** Weights of a run: what one access writes. */
+    /** Returns the number of weights of a run: what one access stores. */
     private int length() {
       return vector(out);
     }
 
-    /** How many threads a block of the format takes. */
+    /** Returns the number of threads per block of the format. */
     int threadsPerBlock() {
       return BlockFormat.parts(format, length());
     }
@@ -90,9 +92,9 @@ sealed interface DequantizeVariant extends Variant {
   /**
    * Bytes: {@code x, scale, y, threads, rowLength}.
    *
-   * @param scale its dtype
-   * @param perRow whether every row has a scale of its own
-   * @param vector how many numbers a thread takes; all of them are of one row
+   * @param scale dtype of the scale
+   * @param perRow whether each row has its own scale
+   * @param vector numbers per thread, all in one row
    */
   record Int8(DType scale, DType out, boolean perRow, int vector) implements DequantizeVariant {
 

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/** How eight weights of four bits lie in a word of 32. */
+/** A layout of eight 4-bit weights in a 32-bit word. */
 public enum Int4Layout {
   /**
    * {@code [N, K/8]}: nibble {@code k % 8} of word {@code (n, k/8)} is weight {@code (k, n)}, in
@@ -22,16 +22,16 @@ public enum Int4Layout {
    */
   AWQ;
 
-  /** Weights of a word. */
+  /** Weights per word. */
   public static final int WORD = 8;
 
-  /** What an unsigned nibble counts from where there are no zero points. */
+  /** The zero point of unsigned nibbles if none are stored. */
   public static final int MIDDLE = 8;
 
-  /** Which of the eight columns of a word of AWQ nibble {@code i} is. */
+  /** The column of nibble {@code i} in a word of AWQ. */
   private static final int[] ORDER = {0, 2, 4, 6, 1, 3, 5, 7};
 
-  /** The name in requests: {@code k-packed}. */
+  /** Returns the name in requests, such as {@code k-packed}. */
   public String text() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
@@ -44,7 +44,7 @@ public enum Int4Layout {
     return Arrays.stream(values()).map(Int4Layout::text).toList();
   }
 
-  /** Which nibble of a word along N is column {@code column}, from 0 to 7. */
+  /** Returns the index of the nibble that holds a column, from 0 to 7, of a word along N. */
   int nibbleOfColumn(int column) {
     if (this != AWQ) {
       return column;

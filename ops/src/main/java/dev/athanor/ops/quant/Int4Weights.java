@@ -12,13 +12,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A K x N matrix of four-bit weights, its shapes checked: weight {@code (k, n)} is {@code
- * scales[k/group, n] · (q − zero[k/group, n])}. The last group is shorter where the others leave
- * less.
+ * A checked K x N matrix of 4-bit weights: weight {@code (k, n)} is {@code scales[k/group, n] · (q
+ * − zero[k/group, n])}. The last group may be shorter.
  *
- * @param group how many weights of a column share a scale
- * @param zeros whether there are zero points; without them a nibble of GPTQ and AWQ counts from 8
- * @param lessOne whether zero points are stored less one
+ * @param group number of weights of a column that share a scale
+ * @param zeros whether zero points are stored; otherwise they are 8 for GPTQ and AWQ
+ * @param lessOne whether zero points are stored minus one
  */
 public record Int4Weights(
     Int4Layout layout, int k, int n, int group, boolean zeros, boolean lessOne) {
@@ -26,7 +25,7 @@ public record Int4Weights(
   private static final int LEAST_GROUP = 32;
   private static final String GROUP_SIZE = "groupSize";
 
-  /** What weights of an op with one matrix of them are asked for. */
+  /** The attributes of an op with one matrix of 4-bit weights. */
   public static final List<Attribute> ATTRIBUTES =
       List.of(
           groupSize(),
@@ -57,7 +56,7 @@ public record Int4Weights(
         .from(-1, 1 << 30);
   }
 
-  /** The size of groups that was asked for. */
+  /** Returns the requested group size, at most {@code k}. */
   static int group(Attributes attributes, int k) {
     long asked = attributes.integer(GROUP_SIZE);
     if (asked != -1 && (asked < LEAST_GROUP || Long.bitCount(asked) != 1)) {
@@ -70,10 +69,10 @@ public record Int4Weights(
   }
 
   /**
-   * Checks the weights that an op was given; zeros are always called so. Without an attribute that
-   * says so the layout is k-packed.
+   * Checks the weights of an op, whose zero points are the input {@code zeros}. The default layout
+   * is k-packed.
    *
-   * @param name of the packed words
+   * @param name name of the input with the packed words
    */
   public static Int4Weights of(
       String name,
@@ -131,7 +130,7 @@ public record Int4Weights(
   private void check(String name, @Nullable TensorType scales) {
     if (scales == null) {
       throw new OpException.MissingInput(
-          name, "input \"%s\" is missing; weights of four bits have scales".formatted(name));
+          name, "input \"%s\" is missing; 4-bit weights require scales".formatted(name));
     }
     if (!scales.shape().equals(Shape.of(groups(), n))) {
       throw new OpException.ShapeMismatch(
@@ -167,7 +166,7 @@ public record Int4Weights(
     }
   }
 
-  /** By how many bits a row is shifted right to give its group: those of one group are all 0. */
+  /** Returns the right shift that computes the group of a row. */
   public int groupShift() {
     return group == k ? 31 : Integer.numberOfTrailingZeros(group);
   }
@@ -176,7 +175,7 @@ public record Int4Weights(
     return Math.ceilDiv(k, group);
   }
 
-  /** The columns of the weights in float64. */
+  /** Returns the columns of the weights in float64. */
   public Problems.Columns columns(
       HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
     return column -> {

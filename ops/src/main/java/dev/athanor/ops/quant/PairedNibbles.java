@@ -8,17 +8,17 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Decodes words of eight four-bit weights to f16 or bf16, two weights an instruction. Written into
- * the mantissas of two numbers, nibbles stand for themselves beside a base: in f16, 1024 for the
- * lowest four bits and 64 for the next four; in bf16, whose mantissa has seven bits, 128 for the
- * lowest four. The difference to a zero point with the same base is exact (Kim et al., <a
+ * Decodes words of eight 4-bit weights to f16 or bf16, two weights per instruction. A nibble that
+ * is inserted into the mantissa of a number is added to a base: in f16, 1024 for the lowest four
+ * bits and 64 for the next four; in bf16, whose mantissa has seven bits, 128 for the lowest four.
+ * Subtracting a zero point with the same base is exact (Kim et al., <a
  * href="https://arxiv.org/abs/2211.10017">Who Says Elephants Can't Run</a>, 2022, section 3).
  *
  * @param element f16 or bf16
  */
 public record PairedNibbles(KernelBuilder k, Type element, Order order) {
 
-  /** Which nibbles of a word are pairs. */
+  /** The pairing of the nibbles of a word. */
   public enum Order {
     /** Nibbles {@code 2i} and {@code 2i + 1}. */
     NEIGHBORS,
@@ -26,12 +26,12 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
     FOUR_APART
   }
 
-  /** Pairs of a word. */
+  /** Pairs per word. */
   public static final int PAIRS = Int4Layout.WORD / 2;
 
   private static final int MINUS_ONES = 0xBF80_BF80;
 
-  /** What adds 1 to both nibbles of a pair. */
+  /** Returns the number that adds 1 to both nibbles of a pair. */
   private int unit(int pair) {
     if (element == Type.BF16) {
       return 0x0001_0001;
@@ -51,7 +51,7 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
   /**
    * Returns the pairs of a word of unsigned nibbles, with their bases.
    *
-   * @param added to each nibble, such as 1 for zero points that are stored less one
+   * @param added number added to each nibble, such as 1 for zero points that are stored minus one
    */
   public List<Value> unsigned(Int word, int added) {
     var pairs = new ArrayList<Value>();
@@ -72,7 +72,7 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
     return pairs;
   }
 
-  /** Returns what to subtract from pairs that count from the same zero point, from 0 to 16. */
+  /** Returns the numbers to subtract from pairs with a common zero point, from 0 to 16. */
   public List<Value> zeros(Int zero) {
     var pairs = new ArrayList<Value>();
     for (int pair = 0; pair < PAIRS; pair++) {
@@ -107,17 +107,19 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
     return weights;
   }
 
-  /** The nibbles of a pair, at the places that its {@link #unit} says, with some bits turned. */
+  /**
+   * Returns the nibbles of a pair at the positions of its {@link #unit}, with some bits flipped.
+   */
   private Int nibbles(Int word, int pair, int flip) {
     return placed(word, pair).andXor(0xF * unit(pair), flip);
   }
 
-  /** A word with the nibbles of a pair at the places that its {@link #unit} says. */
+  /** Returns a word with the nibbles of a pair at the positions of its {@link #unit}. */
   private Int placed(Int word, int pair) {
     if (order == Order.FOUR_APART) {
       return word.shr(element == Type.BF16 ? 4 * pair : pair / 2 * 8);
     }
-    // the byte of both nibbles goes to both halves, shifted in the upper one unless f16 has room
+    // copy the byte with both nibbles to both halves; for bf16, shift the upper copy
     return element == Type.BF16
         ? bytes(word, word.shr(4), 0x11 * pair | 0x1100 * (pair + 4))
         : bytes(word, word, 0x1111 * pair);

@@ -5,12 +5,12 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import java.util.stream.LongStream;
 
-/** What kernels and references for quantized tensors have in common. */
+/** Helpers shared by kernels and references for quantized tensors. */
 public final class Problems {
 
   private Problems() {}
 
-  /** The PTX type of elements. */
+  /** Returns the PTX type of elements. */
   public static Type type(DType dtype) {
     return switch (dtype) {
       case F32 -> Type.F32;
@@ -18,17 +18,16 @@ public final class Problems {
       case BF16 -> Type.BF16;
       case I8 -> Type.S8;
       case U32 -> Type.U32;
-      default ->
-          throw new IllegalArgumentException("no kernel here has elements of " + dtype.text());
+      default -> throw new IllegalArgumentException("unsupported element type: " + dtype.text());
     };
   }
 
-  /** The columns of a matrix of weights, in float64. */
+  /** The columns of a weight matrix, in float64. */
   public interface Columns {
     double[] column(int column);
   }
 
-  /** The product of a matrix {@code [m, k]} and one of {@code n} columns. */
+  /** Returns the product of a matrix {@code [m, k]} and a matrix of {@code n} columns. */
   public static double[] product(HostTensor a, int n, Columns b) {
     int m = (int) a.type().shape().extent(0);
     var left = a.toDoubles();
@@ -46,7 +45,10 @@ public final class Problems {
     return c;
   }
 
-  /** Some elements of that product. */
+  /**
+   * Returns some elements of the product of a matrix {@code [m, k]} and a matrix of {@code n}
+   * columns.
+   */
   public static double[] product(HostTensor a, int n, Columns b, long[] elements) {
     return LongStream.of(elements)
         .mapToDouble(element -> {

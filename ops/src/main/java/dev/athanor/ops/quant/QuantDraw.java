@@ -7,7 +7,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.random.RandomGenerator;
 
-/** Random quantised tensors. */
+/** Random quantized tensors. */
 public final class QuantDraw {
 
   private final Draw draw;
@@ -16,17 +16,17 @@ public final class QuantDraw {
     this.draw = new Draw(random);
   }
 
-  /** Scales of groups. */
+  /** Draws scales of groups. */
   public HostTensor scales(DType dtype, long... extents) {
     return draw.uniform(1e-3, 1e-1, new TensorType(dtype, Shape.of(extents)));
   }
 
-  /** Words of nibbles. */
+  /** Draws words of nibbles. */
   public HostTensor words(long... extents) {
     return draw.bytes(new TensorType(DType.U32, Shape.of(extents)));
   }
 
-  /** Signed bytes, all of them. */
+  /** Draws signed bytes from their whole range. */
   public HostTensor bytes(long... extents) {
     return draw.bytes(new TensorType(DType.I8, Shape.of(extents)));
   }

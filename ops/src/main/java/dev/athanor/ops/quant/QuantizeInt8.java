@@ -31,21 +31,23 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** Symmetric quantisation to signed bytes, with a scale for all numbers or one for each row. */
+/** Symmetric quantization to signed bytes, with one scale per tensor or per row. */
 public final class QuantizeInt8 implements Op {
 
   private static final double MOST = 127;
 
-  /** Instructions for each element: it is converted, compared or scaled, and packed. */
+  /** Instructions per element: convert, compare or scale, and pack. */
   private static final double INSTRUCTIONS = 4;
 
-  /** Registers of a thread. */
+  /** Registers per thread. */
   private static final int REGISTERS = 40;
 
-  /** Bytes of a load. */
+  /** Bytes per load. */
   private static final int LOAD_BYTES = 16;
 
-  /** The least scale of numbers that are not all 0: smaller ones of f32 lose digits. */
+  /**
+   * The least scale unless all numbers are 0: smaller f32 numbers are subnormal and lose precision.
+   */
   static final float LEAST_SCALE = Float.MIN_NORMAL;
 
   private static final int MOST_PARTS = 1024;
@@ -124,7 +126,7 @@ public final class QuantizeInt8 implements Op {
     var machine = Machine.of(capability);
     candidates.offer(
         machine.microseconds(rows, work(x, rows, 2, machine), 1.5 * x.bytes()),
-        "a block for each row, which reads it twice",
+        "one block per row, which reads the row twice",
         new Step(
             variant,
             Dim3.of(rows),
@@ -134,10 +136,10 @@ public final class QuantizeInt8 implements Op {
   }
 
   /**
-   * The work of a block.
+   * Returns the work of a block.
    *
-   * @param blocks that share x
-   * @param times that it reads its elements
+   * @param blocks number of blocks that share x
+   * @param times number of times that it reads its elements
    */
   private static BlockWork work(TensorType x, int blocks, int times, Machine machine) {
     double elements = (double) x.shape().elements() / blocks;
@@ -152,26 +154,26 @@ public final class QuantizeInt8 implements Op {
         Math.min(bytes, (double) QuantizeVariant.THREADS * LOAD_BYTES));
   }
 
-  /** All numbers in two launches: parts of them are looked at, then the parts' results are. */
+  /** Offers two launches: the first finds the maximum of each part, the second quantizes. */
   private static void offerParts(
       Candidates candidates, TensorType x, int vector, int vectors, Capability capability) {
     var machine = Machine.of(capability);
     int wanted = Math.ceilDiv(vectors, QuantizeVariant.THREADS);
     int parts = Math.min(wanted, Math.min(MOST_PARTS, 4 * capability.multiprocessors()));
     var greatest = new QuantizeVariant(QuantizeVariant.Pass.GREATEST, x.dtype(), vector);
-    var quantise = new QuantizeVariant(QuantizeVariant.Pass.QUANTISE, x.dtype(), vector);
+    var quantize = new QuantizeVariant(QuantizeVariant.Pass.QUANTISE, x.dtype(), vector);
     var slots =
         new ArrayList<Slot>(
             List.of(Slot.input("x"), new Slot.Workspace(0), Slot.of(vectors), Slot.of(parts)));
     var both = new ArrayList<Slot>(slots);
     both.addAll(List.of(Slot.output("q"), Slot.output("scale")));
     candidates.offer(
-        quantise.name(),
+        quantize.name(),
         2 * machine.microseconds(parts, work(x, parts, 1, machine), (double) x.bytes()),
         "%d blocks, in two launches".formatted(parts),
         List.of(
             new Step(greatest, Dim3.of(parts), QuantizeVariant.THREADS, 0, slots),
-            new Step(quantise, Dim3.of(parts), QuantizeVariant.THREADS, 0, both)),
+            new Step(quantize, Dim3.of(parts), QuantizeVariant.THREADS, 0, both)),
         4L * parts);
   }
 
@@ -238,7 +240,7 @@ public final class QuantizeInt8 implements Op {
     dtype.write(x.data(), 3, Double.NaN);
     dtype.write(x.data(), 5, Double.POSITIVE_INFINITY);
     dtype.write(x.data(), 12, Double.NEGATIVE_INFINITY);
-    // a row of the least numbers, whose scale would be 0
+    // a row of subnormal numbers, whose scale would underflow to 0
     for (int i = 27; i < 36; i++) {
       dtype.write(x.data(), i, (i - 31) * dtype.spacing(0));
     }

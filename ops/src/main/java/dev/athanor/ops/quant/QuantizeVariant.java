@@ -14,22 +14,22 @@ import java.util.List;
 import java.util.function.BiConsumer;
 
 /**
- * Kernels of quantize-int8. Sizes count vectors.
+ * Kernels of quantize-int8. Sizes are in vectors.
  *
- * @param vector how many numbers a thread takes at once
+ * @param vector elements per access
  */
 record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
 
   static final int THREADS = 256;
 
-  /** What a launch does. */
+  /** The task of a launch. */
   enum Pass {
-    /** A block finds the scale of a row and quantises it: {@code x, q, scale, vectors}. */
+    /** A block finds the scale of a row and quantizes it: {@code x, q, scale, vectors}. */
     ROWS,
     /** A block finds the greatest magnitude of a part: {@code x, workspace, vectors, parts}. */
     GREATEST,
     /**
-     * A block quantises a part, once it knows the greatest magnitude of all: {@code x, workspace,
+     * A block finds the greatest magnitude of all parts and quantizes its own: {@code x, workspace,
      * vectors, parts, q, scale}.
      */
     QUANTISE
@@ -104,7 +104,7 @@ record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
     strided(k, x, first, vectors, k.integer(stride), body);
   }
 
-  /** Gives every vector from {@code first} on, {@code stride} apart, to the body. */
+  /** Runs the body for every {@code stride}-th vector, starting at {@code first}. */
   private void strided(
       KernelBuilder k,
       GlobalPointer x,
@@ -143,7 +143,7 @@ record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
   private void store(KernelBuilder k, GlobalPointer q, Int at, List<Real> values, Real scale) {
     var bytes = new ArrayList<Value>();
     for (var value : values) {
-      // an infinity is beyond 127, and a quotient whose scale was rounded down
+      // clamp infinities, and quotients whose scale was rounded down
       var whole = value.over(scale).round();
       bytes.add(whole.min(k.integer(127)).max(k.integer(-127)).value());
     }

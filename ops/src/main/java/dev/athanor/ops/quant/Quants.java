@@ -7,18 +7,18 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Small integers that lie side by side in a word, turned into f32. */
+/** Converts small integers that are packed in a word to f32. */
 public final class Quants {
 
-  /** The f32 2^23, whose last bits count ones: a byte in its place of the lowest is 2^23 + byte. */
+  /** The bits of the f32 2^23. With its lowest byte replaced by b, it is 2^23 + b. */
   private static final int BASE = 0x4B000000;
 
   private static final double BASE_VALUE = 0x1p23;
 
-  /** The f32 128, but with its highest byte alone: the one below it may be a byte. */
+  /** The highest byte of the f32 128; {@code prmt} inserts a byte below it. */
   private static final int SEVEN_BITS = 0x43000000;
 
-  /** Selects the three upper bytes of a number above byte 0 of a word. */
+  /** The {@code prmt} selection of byte 0 of a word below the three upper bytes of a number. */
   private static final int LOWEST_BYTE = 0x7540;
 
   static final double RAISED = 128;
@@ -27,7 +27,9 @@ public final class Quants {
 
   private Quants() {}
 
-  /** The four unsigned bytes of a word, each less {@code bias}; exact, without a conversion. */
+  /**
+   * Returns the four unsigned bytes of a word, each minus {@code bias}; exact, without conversions.
+   */
   static List<Real> bytes(KernelBuilder k, Int word, double bias) {
     var values = new ArrayList<Real>();
     for (int b = 0; b < 4; b++) {
@@ -36,7 +38,7 @@ public final class Quants {
     return values;
   }
 
-  /** 2^23 plus byte {@code b} of a word. */
+  /** Returns 2^23 plus byte {@code b} of a word. */
   private static Real raised(KernelBuilder k, Int word, int b) {
     return f32(k, word, BASE, LOWEST_BYTE | b);
   }
@@ -45,24 +47,24 @@ public final class Quants {
     return (Real) permute(k, word, k.integer(number), k.integer(selection)).value().as(Type.F32);
   }
 
-  /** Four of the bytes of two words, whose numbers are the nibbles of the selection. */
+  /** Returns four of the bytes of two words; the nibbles of the selection are their indices. */
   static Int permute(KernelBuilder k, Int low, Int high, Int selection) {
     return k.compute(Type.B32, "prmt.b32", low.value(), high.value(), selection.value()).integer();
   }
 
-  /** Unsigned byte {@code b} of a word. */
+  /** Returns unsigned byte {@code b} of a word. */
   static Real unsigned(KernelBuilder k, Int word, int b) {
     return raised(k, word, b).minus(BASE_VALUE);
   }
 
-  /** Minus unsigned byte {@code b} of a word. */
+  /** Returns the negated unsigned byte {@code b} of a word. */
   static Real negated(KernelBuilder k, Int word, int b) {
     return k.real(Type.F32, BASE_VALUE).minus(raised(k, word, b));
   }
 
   /**
-   * The bytes of several words, in order, each more by {@link #RAISED}. None may exceed 127: those
-   * are the seven bits behind the leading one of f32 from 128 to 255.
+   * Returns the bytes of several words, in order, each plus {@link #RAISED}. No byte may exceed
+   * 127: they become the seven leading fraction bits of an f32 from 128 to 255.
    */
   static List<Real> raised(KernelBuilder k, List<Int> words) {
     var values = new ArrayList<Real>();
@@ -74,24 +76,24 @@ public final class Quants {
     return values;
   }
 
-  /** The bytes of several words, in order. */
+  /** Returns the unsigned bytes of several words, in order, each minus {@code bias}. */
   static List<Real> bytes(KernelBuilder k, List<Int> words, double bias) {
     var values = new ArrayList<Real>();
     words.forEach(word -> values.addAll(bytes(k, word, bias)));
     return values;
   }
 
-  /** The low nibbles of the bytes of a word, as bytes. */
+  /** Returns the low nibbles of the bytes of a word, as bytes. */
   static Int low(Int word) {
     return word.and(LOW_NIBBLES);
   }
 
-  /** The high nibbles of the bytes of a word, as bytes. */
+  /** Returns the high nibbles of the bytes of a word, as bytes. */
   static Int high(Int word) {
     return word.shr(4).and(LOW_NIBBLES);
   }
 
-  /** The eight nibbles of a word, the lowest first, each less {@code bias}. */
+  /** Returns the eight nibbles of a word, the lowest first, each minus {@code bias}. */
   static List<Real> nibbles(KernelBuilder k, Int word, double bias) {
     var even = bytes(k, low(word), bias);
     var odd = bytes(k, high(word), bias);
@@ -103,9 +105,9 @@ public final class Quants {
     return values;
   }
 
-  /** The eight nibbles of a word in two's complement, the lowest first. */
+  /** Returns the eight nibbles of a word in two's complement, the lowest first. */
   public static List<Real> signedNibbles(KernelBuilder k, Int word) {
-    // of nibbles whose sign bit is turned 0 is the least, and 8 stands for 0
+    // with the sign bit flipped, signed nibbles are unsigned nibbles with a bias of 8
     return nibbles(k, word.xor(k.integer(0x88888888)), 8);
   }
 }

@@ -9,9 +9,9 @@ import java.util.Optional;
  * Consecutive weights of a row that share a scale: weight {@code i} is {@code scale · quants[i] +
  * offset}.
  *
- * @param first the number of the first weight, in its block or row
- * @param quants small whole numbers, or the entries of a table, as f32
- * @param offset absent where it is 0
+ * @param first index of the first weight in its block or row
+ * @param quants small integers, or entries of a table, as f32
+ * @param offset absent if it is 0
  */
 public record Run(Int first, List<Real> quants, Real scale, Optional<Real> offset) {
 
@@ -19,7 +19,7 @@ public record Run(Int first, List<Real> quants, Real scale, Optional<Real> offse
     quants = List.copyOf(quants);
   }
 
-  /** The weights. */
+  /** Returns the weights. */
   public List<Real> values() {
     return quants.stream()
         .map(q -> offset.map(o -> q.fma(scale, o)).orElseGet(() -> q.times(scale)))

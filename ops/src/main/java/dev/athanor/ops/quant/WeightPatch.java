@@ -7,8 +7,8 @@ import java.util.stream.IntStream;
 /**
  * Weights in the registers of a thread: neighboring columns of consecutive rows.
  *
- * @param columns of each row
- * @param weights row by row
+ * @param columns number of columns of each row
+ * @param weights weights in row-major order
  */
 public record WeightPatch(int columns, List<Real> weights) {
 
@@ -16,7 +16,7 @@ public record WeightPatch(int columns, List<Real> weights) {
     weights = List.copyOf(weights);
   }
 
-  /** Joins patches of the same rows, each with the columns that follow those of the one before. */
+  /** Joins patches of the same rows from left to right. */
   public static WeightPatch beside(List<WeightPatch> parts, int rows) {
     return new WeightPatch(
         parts.stream().mapToInt(WeightPatch::columns).sum(),

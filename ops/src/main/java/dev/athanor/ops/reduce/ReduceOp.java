@@ -31,27 +31,27 @@ import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
 /**
- * An op that makes one number of all along a dimension.
+ * An op that reduces all numbers along a dimension to one.
  *
- * @param reduction what it makes, as the attributes say
+ * @param reduction returns the reduction for the attributes of a call
  */
 record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduction)
     implements Op {
 
   static final String AXIS = "axis";
 
-  /** The attribute of the dtype of y, where it is not that of x. */
+  /** The attribute of the dtype of y, for reductions that change the dtype. */
   static final String OUT = "outDtype";
 
-  /** Instructions for each element: it is converted and combined. */
+  /** Instructions per element: convert and combine. */
   private static final double INSTRUCTIONS = 3;
 
-  /** Registers of a thread. */
+  /** Registers per thread. */
   private static final int REGISTERS = 40;
 
   private static final int ALIGNMENT = 256;
 
-  /** A reduction of x[outer, n, inner], its shapes checked. */
+  /** A checked reduction of x[outer, n, inner]. */
   private record Problem(
       Reduction reduction, DType in, TensorType output, int outer, int n, int inner) {
 
@@ -105,12 +105,12 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     return candidates.plans(outputs, Plan.Cost.of((double) x.shape().elements(), inputs, outputs));
   }
 
-  /** One launch, in which a warp or a block reduces all of n. */
+  /** Offers one launch, in which a warp or a block reduces all of n. */
   private static void whole(
       Problem problem, Layout layout, Capability capability, Candidates candidates) {
     var variant = problem.variant(layout, false, false);
     long blocks = variant.blocks(problem.outer, problem.inner, 1);
-    if (!able(blocks, variant, candidates)) {
+    if (!canRun(blocks, variant, candidates)) {
       return;
     }
     candidates.offer(
@@ -126,7 +126,10 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
             List.of(Slot.output("y"))));
   }
 
-  /** Two launches: n in segments, so many that they fill the device, then their states. */
+  /**
+   * Offers two launches: the first reduces enough segments of n to fill the device, the second
+   * merges their states.
+   */
   private static void split(
       Problem problem, Layout layout, Capability capability, Candidates candidates) {
     var first = problem.of(problem.reduction.partial()).variant(layout, false, true);
@@ -135,7 +138,9 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     long most = Math.ceilDiv(problem.n, Math.max(1, first.round() / first.depth()));
     long pieces = Math.min(wanted, most);
     if (pieces < 2) {
-      candidates.refuse(first.name(), "one segment of each dimension fills the device");
+      candidates.refuse(
+          first.name(),
+          "the device is full without segments, or the dimension is too short for two");
       return;
     }
     int vector = layout == Layout.COLUMNS ? 1 : first.vector();
@@ -143,7 +148,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     int segments = Math.ceilDiv(problem.n, segment);
     var second = problem.variant(layout == Layout.COLUMNS ? layout : Layout.WARP, true, false);
     long launched = first.blocks(problem.outer, problem.inner, segments);
-    if (!able(launched, first, candidates)) {
+    if (!canRun(launched, first, candidates)) {
       return;
     }
     var states = new ArrayList<Slot>();
@@ -168,7 +173,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
         bytes);
   }
 
-  private static boolean able(long blocks, ReduceVariant variant, Candidates candidates) {
+  private static boolean canRun(long blocks, ReduceVariant variant, Candidates candidates) {
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
           variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
@@ -178,9 +183,9 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
   }
 
   /**
-   * The time of a launch that reads all of x.
+   * Estimates the time of a launch that reads all of x.
    *
-   * @param length of n that the threads that reduce together go along
+   * @param length extent along n that the threads of a row or column reduce
    */
   private static double microseconds(
       ReduceVariant variant, Problem problem, long blocks, int length, Machine machine) {
@@ -277,7 +282,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     var cases = new ArrayList<Case>();
     var dtypes = description.inputs().getFirst().dtypes().stream().sorted().toList();
     for (var choices : choices()) {
-      // reductions share all but their states, so that all sizes meet the first alone
+      // reductions differ only in their states, so only the first is tested with all sizes
       boolean some = quick || !cases.isEmpty();
       for (var dtype : dtypes) {
         var rows = some ? ROWS.subList(2, 4) : ROWS.subList(0, ROWS.size() - 1);
@@ -292,14 +297,14 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
         cases.add(make(choices, 0, draw.normal(0, 1, TensorType.of(dtype, 4, 3, 5))));
         cases.add(make(choices, 1, draw.special(dtype, 8, 13)));
         cases.add(make(choices, 0, draw.special(dtype, 14, 9)));
-        // many equal ones, of which the first counts
+        // many equal numbers, the first of which must win
         cases.add(make(choices, 1, draw.integers(-2, 2, TensorType.of(dtype, 3, 260))));
       }
     }
     return cases;
   }
 
-  /** What calls say besides the axis: each choice of an attribute. */
+  /** Returns the attributes of calls besides the axis: each choice once. */
   private List<Map<String, Object>> choices() {
     var all = new ArrayList<Map<String, Object>>();
     for (var attribute : description.attributes()) {
@@ -327,7 +332,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
           switch (dtype) {
             case F64 -> Tolerance.maximum(1e-15);
             case F32 -> Tolerance.maximum(1e-6);
-            // f32 in between is right to much less than the rounding
+            // the error of f32 arithmetic is much smaller than the rounding
             default -> Tolerance.roundings(1 + 1.0 / 128, dtype);
           };
     };

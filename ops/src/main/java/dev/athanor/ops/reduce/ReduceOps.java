@@ -17,7 +17,7 @@ public final class ReduceOps {
 
   private ReduceOps() {}
 
-  /** All of them. */
+  /** Returns all of them. */
   public static List<Op> all() {
     return List.of(reduce(), argmax());
   }

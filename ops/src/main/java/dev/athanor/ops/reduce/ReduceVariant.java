@@ -19,16 +19,16 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * The kernel that reduces x[outer, n, inner] to y[outer, inner]. A long dimension is cut into
+ * The kernel that reduces x[outer, n, inner] to y[outer, inner]. A long dimension is split into
  * segments, whose states a second launch of another variant merges.
  *
- * <p>Parameters: x, or the states' values as arrays [outer, n, inner]; y, or the states' values as
- * arrays [outer, segments, inner]; outer, n, inner, the length of a segment, the number of
- * segments, and the number of elements that a mean divides by.
+ * <p>Parameters: x, or an array [outer, n, inner] for each value of a state; y, or an array [outer,
+ * segments, inner] for each value of a state; outer, n, inner, the length of a segment, the number
+ * of segments, and the divisor of a mean.
  *
- * @param from whether x is states of an earlier launch
- * @param to whether states are written, for a later launch
- * @param vector elements loaded at once; divides n, and a segment, where inner is 1, else inner
+ * @param from whether the input is the states of an earlier launch
+ * @param to whether the output is states for a later launch
+ * @param vector elements per load; divides n and a segment if inner is 1, else inner
  */
 record ReduceVariant(
     Reduction reduction, DType in, DType out, Layout layout, boolean from, boolean to, int vector)
@@ -37,13 +37,13 @@ record ReduceVariant(
   static final int THREADS = 256;
   static final int WARPS = THREADS / KernelBuilder.WARP;
 
-  /** Which threads reduce together. */
+  /** The threads that reduce together. */
   enum Layout {
-    /** A warp reduces a row, where inner is 1. */
+    /** A warp reduces a row; inner is 1. */
     WARP(KernelBuilder.WARP),
-    /** A block reduces a row, where inner is 1. */
+    /** A block reduces a row; inner is 1. */
     BLOCK(THREADS),
-    /** Each lane reduces columns of its own, and the warps of a block every eighth row. */
+    /** Each lane reduces its own columns, each warp of a block every eighth row. */
     COLUMNS(WARPS);
 
     private final int lanes;
@@ -53,17 +53,17 @@ record ReduceVariant(
     }
   }
 
-  /** Loads of a thread that are under way at the same time. */
+  /** Returns the number of loads of a thread in flight at once. */
   int depth() {
     return from ? 1 : layout == Layout.COLUMNS ? 4 : 2;
   }
 
-  /** How far the threads that reduce together come in one round along n. */
+  /** Returns how many elements along n the threads that reduce together process per round. */
   int round() {
     return layout.lanes * depth() * (layout == Layout.COLUMNS ? 1 : vector);
   }
 
-  /** How many blocks it takes. */
+  /** Returns the number of blocks. */
   long blocks(long outer, long inner, long segments) {
     return switch (layout) {
       case WARP -> Math.ceilDiv(outer * segments, WARPS);
@@ -72,7 +72,7 @@ record ReduceVariant(
     };
   }
 
-  /** What numbers are computed as. */
+  /** Returns the type of arithmetic. */
   static Type number(DType dtype) {
     return dtype == DType.F64 ? Type.F64 : Type.F32;
   }
@@ -162,20 +162,20 @@ record ReduceVariant(
     /**
      * A vector of elements, or the values of one state.
      *
-     * @param inside whether there are these elements
-     * @param index of the first element along the reduced axis
+     * @param inside whether these elements exist
+     * @param index index of the first element along the reduced axis
      */
     private record Loaded(Predicate inside, Int index, List<Value> values) {}
 
-    /** A state that changes. */
+    /** A state in variables. */
     private final class Accumulator {
       private final List<Supplier<Value>> values = new ArrayList<>();
       private final List<Consumer<Value>> setters = new ArrayList<>();
 
       /**
-       * Without numbers as yet.
+       * Creates the state of no numbers.
        *
-       * @param first the index of the first number that will come, unless it is not before the end
+       * @param first index of the first number that the thread will add, if less than {@code end}
        */
       Accumulator(Int first, Int end) {
         var last = k.integer(Integer.MAX_VALUE);
@@ -194,7 +194,7 @@ record ReduceVariant(
         }
       }
 
-      /** What the state is at this point of the kernel. */
+      /** Returns the state at this point of the kernel. */
       List<Value> now() {
         return values.stream().map(Supplier::get).toList();
       }
@@ -214,13 +214,13 @@ record ReduceVariant(
       return begin(item).plus(segment).min(n);
     }
 
-    /** Where the elements of an item's row of [n, inner] begin. */
+    /** Returns pointers to the matrix [n, inner] of an item. */
     private List<GlobalPointer> matrices(Int item) {
       var row = item.div(segments);
       return sources.stream().map(s -> s.matrix(row, n.wide().times(inner))).toList();
     }
 
-    /** The state of the elements of a row that this thread reads. */
+    /** Reduces the elements of a row that this thread reads. */
     private List<Value> rowState(Int item, Int lane) {
       var row = matrices(item);
       var end = end(item);
@@ -252,7 +252,7 @@ record ReduceVariant(
           : at.getFirst().loadWhere(inside, vector, index);
     }
 
-    /** Adds element {@code i} of what was loaded, or the state that was. */
+    /** Adds element {@code i} of a loaded vector, or merges a loaded state. */
     private void take(Accumulator to, Loaded loaded, int i, Int index) {
       if (from) {
         to.set(reduction.merge(to.now(), loaded.values));
@@ -272,7 +272,7 @@ record ReduceVariant(
       return all;
     }
 
-    /** Room for states: a row for each warp, of so many columns. */
+    /** Declares shared memory for states: a row of {@code columns} for each warp. */
     private List<SharedTile> tiles(int columns) {
       return types.stream().map(type -> k.shared(type, WARPS, columns, columns)).toList();
     }
@@ -295,7 +295,7 @@ record ReduceVariant(
       return shared.stream().map(tile -> tile.load(k.integer(warp), column)).toList();
     }
 
-    /** Writes the result, or the state, of a column of an item. */
+    /** Stores the result, or the state, of a column of an item. */
     private void store(Int item, Int column, List<Value> state) {
       var written = to ? state : List.of(elements.narrow(out, reduction.result(state, count)));
       for (int i = 0; i < written.size(); i++) {

@@ -9,22 +9,22 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What is made of all numbers along a dimension. On the device it is kept in a state of a few
- * values, which two threads' states are merged into; the order in which they are merged changes a
- * sum by less than its last digit and nothing else at all.
+ * A reduction of all numbers along a dimension. On the device, each thread accumulates a state of a
+ * few values; states are then merged. The order of merging changes a sum by less than its last
+ * digit and the other reductions not at all.
  */
 enum Reduction {
   SUM,
-  /** The sum over how many there are. */
+  /** The sum divided by the number of elements. */
   MEAN,
-  /** The greatest; NaN if one is. */
+  /** The maximum; NaN if an element is NaN. */
   MAX,
-  /** The least; NaN if one is. */
+  /** The minimum; NaN if an element is NaN. */
   MIN,
-  /** The index of the greatest, of equal ones the first; a NaN is the greatest. */
+  /** The index of the first maximum; a NaN counts as the maximum. */
   ARGMAX;
 
-  /** The name in requests. */
+  /** Returns the name in requests. */
   String text() {
     return name().toLowerCase(Locale.ROOT);
   }
@@ -37,28 +37,28 @@ enum Reduction {
     return this == SUM || this == MEAN;
   }
 
-  /** What a part of the numbers is reduced to: only a whole has a mean. */
+  /** Returns the reduction of a part of the numbers: a sum for a mean. */
   Reduction partial() {
     return this == MEAN ? SUM : this;
   }
 
-  /** The types of a state's values, where the numbers are f32 or f64. */
+  /** Returns the types of a state's values for numbers of type f32 or f64. */
   List<Type> state(Type number) {
     return sums()
         ? List.of(number, number)
         : this == ARGMAX ? List.of(number, Type.S32) : List.of(number);
   }
 
-  /** A number that changes no state that has met another. */
+  /** Returns the neutral element. */
   double neutral() {
     return sums() ? 0 : this == MIN ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
   }
 
   /**
-   * The state of no numbers.
+   * Returns the state of no numbers.
    *
-   * @param first the index of the first number that the thread will add, or one beyond all when
-   *     there will be none
+   * @param first index of the first number that the thread will add; greater than all indices if it
+   *     adds none
    */
   List<Value> empty(KernelBuilder k, Type number, Int first) {
     var neutral = k.real(number, neutral());
@@ -67,7 +67,7 @@ enum Reduction {
         : this == ARGMAX ? List.of(neutral, first.value()) : List.of(neutral);
   }
 
-  /** The state with one more number, whose index is beyond those of all before. */
+  /** Adds a number, whose index is greater than those of all before, and returns the new state. */
   List<Value> add(List<? extends Value> state, Real number, Int index) {
     var a = state.getFirst().widen();
     return switch (this) {
@@ -84,7 +84,7 @@ enum Reduction {
     };
   }
 
-  /** One state of the numbers of two. */
+  /** Merges two states. */
   List<Value> merge(List<? extends Value> one, List<? extends Value> other) {
     var a = one.getFirst().widen();
     var b = other.getFirst().widen();
@@ -103,32 +103,32 @@ enum Reduction {
     return List.of(b.where(takes, a), j.where(takes, i).value());
   }
 
-  /** The greater or the lesser, NaN if one is. */
+  /** Returns the greater or the lesser number; NaN if one is NaN. */
   private Real further(Real number, Real than) {
     var further = this == MAX ? number.gt(than) : number.lt(than);
     return number.where(further.or(number.isNan()), than);
   }
 
-  /** What the rounding of a sum lost, exactly (Knuth, The Art of Computer Programming, 4.2.2). */
+  /** Returns the exact rounding error of a sum (Knuth, The Art of Computer Programming, 4.2.2). */
   private static Real lost(Real a, Real b, Real sum) {
     var ofB = sum.minus(a);
     var ofA = sum.minus(ofB);
     return a.minus(ofA).plus(b.minus(ofB));
   }
 
-  /** The result, from the state of all of so many numbers. */
+  /** Returns the result, from the state of all {@code count} numbers. */
   Value result(List<? extends Value> state, Int count) {
     if (!sums()) {
       return state.getLast();
     }
     var sum = state.getFirst().widen();
     var rest = state.getLast().widen();
-    // an infinite sum has lost what is no number
+    // the rounding error of an infinite sum is NaN
     var all = sum.where(rest.isNan(), sum.plus(rest));
     return this == MEAN ? all.over(count.real(all.type())) : all;
   }
 
-  /** The result in float64. */
+  /** Returns the result in float64. */
   double of(double[] numbers) {
     double state = neutral();
     double lost = 0;

@@ -14,9 +14,9 @@ import java.util.List;
  * elements. A row's length is a multiple of the run's, so a chunk is entirely inside the row or
  * entirely outside.
  *
- * @param number index of the chunk among those that the thread holds at once
- * @param group index of the chunk in the row
- * @param inside whether the row has these elements
+ * @param number index of the chunk among those that the thread holds
+ * @param group index of the chunk's group in the row
+ * @param inside whether the chunk is inside the row
  * @param columns the first column of each run
  * @param run number of elements of a run, a power of two; runs are aligned to their length
  */
@@ -40,7 +40,7 @@ public record Chunk(
   }
 
   /**
-   * Loads the elements of these columns as f32, zeros outside of the row.
+   * Loads the elements of these columns as f32; zeros outside the row.
    *
    * @param row the first element of the row, see {@link Row#of}
    */
@@ -59,7 +59,7 @@ public record Chunk(
         .toList();
   }
 
-  /** Loads consecutive elements of any tensor, zeros where the condition does not hold. */
+  /** Loads consecutive elements of any tensor; zeros if the condition does not hold. */
   public static List<Value> values(GlobalPointer from, Int column, int count, Predicate condition) {
     int atOnce = Math.min(count, MOST_BYTES / from.element().bytes());
     var values = new ArrayList<Value>();
@@ -70,8 +70,7 @@ public record Chunk(
   }
 
   /**
-   * Stores elements to these columns, rounded to the type of the tensor; nothing outside of the
-   * row.
+   * Stores elements to these columns, rounded to the type of the tensor; nothing outside the row.
    *
    * @param row the first element of the row, see {@link Row#of}
    */
@@ -84,12 +83,12 @@ public record Chunk(
     }
   }
 
-  /** Returns the values if the chunk is inside the row, else copies of another number. */
+  /** Returns the values if the chunk is inside the row, else copies of {@code outside}. */
   public List<Real> orElse(double outside, List<Real> values) {
     return values.stream().map(v -> v.where(inside, v.constant(outside))).toList();
   }
 
-  /** Returns this chunk where the condition holds, else one outside of the row. */
+  /** Returns this chunk if the condition holds, else one outside the row. */
   public Chunk where(Predicate condition) {
     return new Chunk(k, number, group, inside.and(condition), columns, run);
   }

@@ -16,9 +16,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * A row or a part of one, computed by a team of threads. A kernel reads it with {@link #read}, goes
- * through the values as often as it needs to, and combines those of all threads with {@link #sum},
- * {@link #max} or {@link #reduce}. The team of a row beyond the last one runs the same
+ * A row or a part of one, computed by a team of threads. A kernel reads it with {@link #read},
+ * iterates over the values any number of times, and combines those of all threads with {@link
+ * #sum}, {@link #max} or {@link #reduce}. The team of a row beyond the last one runs the same
  * instructions, but reads and writes nothing.
  */
 public final class Row {
@@ -34,7 +34,7 @@ public final class Row {
   public final Int n;
 
   /**
-   * @param count rows of the tensor
+   * @param count number of rows of the tensor
    * @param begin the first group of the part
    */
   Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n, Int begin) {
@@ -52,15 +52,15 @@ public final class Row {
   }
 
   /**
-   * Which elements belong together, in the hands of one thread.
+   * The division of a row into groups of elements, each processed by one thread.
    *
-   * @param count how many groups a row has
-   * @param columns where the runs of the group of a given number begin
-   * @param run how many elements each run has, which one access moves
+   * @param count number of groups of a row
+   * @param columns returns the first column of each run of a group
+   * @param run number of elements of a run, which one access moves
    */
   public record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
 
-  /** Returns the layout in which a group has consecutive elements, as one access moves them. */
+  /** Returns the layout whose groups are the consecutive elements of one access. */
   public Layout inOrder() {
     return new Layout(
         n.div(tile.access()), group -> List.of(group.times(tile.access())), tile.access());
@@ -70,9 +70,9 @@ public final class Row {
    * Reads the row. A row that fits stays in registers; a longer one is read again for each pass
    * over the values.
    *
-   * @param make loads the values of a chunk and may compute on them; elements beyond the row are
-   *     loaded as 0, so a reduction with another neutral element needs {@link Chunk#orElse}. It
-   *     runs once for each pass over a row that does not stay in registers
+   * @param make loads the values of a chunk and may compute with them; elements outside the row are
+   *     loaded as 0, so a reduction with another neutral element needs {@link Chunk#orElse}. For a
+   *     row that does not stay in registers, it runs once per pass
    */
   public Data read(Layout layout, Function<Chunk, List<Real>> make) {
     if (!tile.whole()) {
@@ -86,21 +86,21 @@ public final class Row {
     return new Registers(held);
   }
 
-  /** Copies elements to the same place of another tensor. */
+  /** Copies elements to the same columns of another tensor. */
   public void copy(Layout layout, GlobalPointer from, GlobalPointer to) {
     new Steps(layout, chunk -> chunk.load(from)).forEach((chunk, x) -> chunk.store(to, x));
   }
 
   private Chunk chunk(Layout layout, Int first, int number) {
     var group = first.plus(k.thread().rem(tile.team())).plus(k.integer(number * tile.team()));
-    // a row that is not there has no groups
+    // rows beyond the last one have no groups
     var inside = group.lt(layout.count.where(index.lt(count), k.integer(0)));
     return new Chunk(k, number, group, inside, layout.columns.apply(group), layout.run);
   }
 
   /**
-   * Combines values of all threads of the team, each value by itself. All threads of the block must
-   * call it; all receive the results.
+   * Reduces each value over the threads of the team. All threads of the block must call it; all
+   * receive the results.
    *
    * @param neutral the neutral element of {@code combine}
    * @param combine an associative and commutative function
@@ -130,32 +130,33 @@ public final class Row {
    * Stores one number of this row at its index.
    *
    * @param results a tensor of one element for each row
-   * @param value the same in all threads of the team
+   * @param value a value that is equal in all threads of the team
    */
   public void storeResult(GlobalPointer results, Real value) {
     var writes = k.thread().rem(tile.team()).eq(0).and(index.lt(count));
     results.storeWhere(writes, index, value.to(results.element()));
   }
 
-  /** The values of a row: each thread has some of them. */
+  /** The values of a row, distributed over the threads of the team. */
   public sealed interface Data {
 
-    /** Some values and where they belong. */
+    /** A chunk and its values. */
     record Held(Chunk chunk, List<Real> values) {}
 
     /** Runs {@code body} for each chunk of the thread. */
     void forEach(BiConsumer<Chunk, List<Real>> body);
 
     /**
-     * Goes through the values of a thread, and through others of the same elements. For a batch of
-     * chunks the others are loaded together, before the body stores anything of the batch.
+     * Runs {@code body} for each chunk of the thread, with other values of the same elements. The
+     * others of a batch of chunks are loaded together, before the body stores anything of the
+     * batch.
      *
-     * @param chunks of a batch
-     * @param others loads the others of a chunk, whose values it may store first
+     * @param chunks number of chunks of a batch
+     * @param others loads the other values of a chunk; may first store the chunk's values
      */
     void forEachWith(int chunks, BiFunction<Chunk, List<Real>, List<Real>> others, PairedBody body);
 
-    /** What is done with the values of a chunk and others of the same elements. */
+    /** Processes the values of a chunk and other values of the same elements. */
     interface PairedBody {
       void accept(Chunk chunk, List<Real> values, List<Real> others);
     }
@@ -174,7 +175,7 @@ public final class Row {
       }
     }
 
-    /** Goes through those among the first elements of the row, {@link Row#atOnce} of them. */
+    /** Runs {@code body} for each chunk among the first {@link Row#atOnce} elements of the row. */
     void forFirst(BiConsumer<Chunk, List<Real>> body);
 
     /** Returns the values that a function computes from those of each chunk. */
@@ -188,7 +189,7 @@ public final class Row {
     }
   }
 
-  /** How many elements {@link Data#forFirst} goes through, where they are in order. */
+  /** Returns the number of elements that {@link Data#forFirst} covers if they are in order. */
   public Int atOnce() {
     return tile.whole() ? n : n.min(k.integer(tile.team() * tile.vectors() * tile.access()));
   }
@@ -232,7 +233,7 @@ public final class Row {
     }
   }
 
-  /** Values that are read when they are needed, as many at once as the tile says. */
+  /** Values that are read when needed, as many at once as the tile allows. */
   private final class Steps implements Data {
     private final Layout layout;
     private final Function<Chunk, List<Real>> make;
@@ -287,7 +288,7 @@ public final class Row {
     }
   }
 
-  /** Declares an f32 variable of the thread with an initial value. */
+  /** Declares an f32 variable of the thread. */
   public Real.Variable variable(double initial) {
     return k.variable(k.real(Type.F32, initial));
   }

@@ -21,8 +21,8 @@ public final class RowCases {
   public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
 
   /**
-   * Rows and their length: single elements, one more and one less than what teams hold, more teams
-   * than rows and the other way round, and rows that no team can hold.
+   * Numbers of rows and their lengths: single elements, one more and one less than a team holds,
+   * fewer rows than teams and more, and rows that no team can hold.
    */
   private static final int[][] SIZES = {
     {1, 1},
@@ -53,14 +53,14 @@ public final class RowCases {
      *
      * @param number index of the case, from 0
      * @param rows number of rows
-     * @param n elements of a row
+     * @param n number of elements of a row
      */
     Op.Case make(int number, DType dtype, int rows, int n);
   }
 
   /**
-   * Returns cases of all row lengths that matter: for every team and alignment, and longer than
-   * registers hold. The dtypes take turns.
+   * Returns cases of all relevant row lengths: for every team and alignment, and longer than
+   * registers hold. The dtypes alternate.
    *
    * @param quick a few of them instead of all
    */
@@ -81,7 +81,7 @@ public final class RowCases {
     private final Map<String, HostTensor> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
 
-    /** A case of an op, without inputs yet. */
+    /** Creates a builder without inputs. */
     public Builder(Op op, RandomGenerator random) {
       this.op = op;
       this.draw = new Draw(random);
@@ -123,7 +123,7 @@ public final class RowCases {
     /**
      * Returns the case.
      *
-     * @param tolerances for each output
+     * @param tolerances the tolerance of each output
      */
     public Op.Case within(Map<String, Tolerance> tolerances) {
       return new Op.Case(inputs, Attributes.of(op.description(), attributes), tolerances);

@@ -8,17 +8,17 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 
 /**
- * A kernel that computes each row by itself, with arithmetic in f32.
+ * A kernel that computes each row independently, with arithmetic in f32.
  *
  * @param function the computation
- * @param dtype of the tensors with rows: f32, f16 or bf16
+ * @param dtype dtype of the tensors with rows: f32, f16 or bf16
  * @param weights dtype of the tensors that all rows share, such as gamma and beta
  * @param tile the threads that compute a row
  */
 public record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
     implements Variant {
 
-  /** A kernel of one dtype. */
+  /** Creates a kernel whose tensors have the same dtype. */
   public RowKernel(RowFunction function, DType dtype, RowTile tile) {
     this(function, dtype, dtype, tile);
   }
@@ -44,17 +44,17 @@ public record RowKernel(RowFunction function, DType dtype, DType weights, RowTil
   }
 
   /**
-   * Declares a parameter that points to a tensor with rows. Unlike those of an input, its loads
-   * stay in their place among stores and barriers.
+   * Declares a parameter that points to a tensor with rows. Unlike loads of an input, its loads are
+   * not reordered with stores and barriers.
    */
   public GlobalPointer tensor(KernelBuilder k, String name) {
     return k.pointer(name, type(dtype));
   }
 
   /**
-   * Declares a parameter that points to an input that all rows share. It is not read-only, so that
-   * the loads of a batch of chunks stay behind the stores of the batch before: all of them at once
-   * would take too many registers.
+   * Declares a parameter that points to an input that all rows share. It is not declared read-only,
+   * so that the loads of a batch of chunks stay behind the stores of the previous batch: all loads
+   * at once would take too many registers.
    */
   public GlobalPointer weights(KernelBuilder k, String name) {
     return k.pointer(name, type(weights));

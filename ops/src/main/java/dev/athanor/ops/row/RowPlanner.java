@@ -22,37 +22,37 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /**
- * Chooses how many threads compute a row, by a cost model, and plans the launches.
+ * Chooses the number of threads per row by a cost model and plans the launches.
  *
  * @param rows number of rows
- * @param groups number of groups of a row; a thread computes a group at once
- * @param access elements that one access moves
- * @param values f32 numbers that a thread keeps of a group
+ * @param groups number of groups of a row; one thread computes a group
+ * @param access number of elements per access
+ * @param values f32 numbers that a thread keeps per group
  */
 public record RowPlanner(long rows, long groups, int access, int values) {
 
-  /** Threads of teams: several to a warp, a warp, a small block and a large one. */
+  /** Threads per team: a part of a warp, a warp, a small block and a large one. */
   private static final List<Integer> TEAMS = List.of(8, 32, 128, 512);
 
-  /** The most values that a thread holds, so that 128 registers are enough for all it does. */
+  /** Maximum number of values that a thread holds, so that 128 registers suffice. */
   private static final int MOST_VALUES = 64;
 
   /**
-   * Values that a thread holds where a row is too long to be held: loads to wait for at once, and
-   * the most that a thread holds of a part.
+   * Values per thread and step for rows that are too long to hold, and the maximum per thread for
+   * parts of rows.
    */
   private static final int VALUES_OF_STEP = 16;
 
-  /** The threads of a block that has a part of a row. */
+  /** Threads of a block that computes a part of a row. */
   private static final int TEAM_OF_PART = 128;
 
-  /** Instructions for each value: it is converted, exponentiated or scaled, and summed. */
+  /** Instructions per value: convert, exponentiate or scale, and sum. */
   private static final double VALUE_INSTRUCTIONS = 8;
 
-  /** Cycles of a step of a reduction: a shuffle and an addition. */
+  /** Cycles per step of a reduction: a shuffle and an addition. */
   private static final double SHUFFLE_CYCLES = 30;
 
-  /** Registers of a thread beside the values that it holds. */
+  /** Registers of a thread besides the values that it holds. */
   private static final int OTHER_REGISTERS = 32;
 
   /**
@@ -73,7 +73,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     }
   }
 
-  /** Plans a function that keeps an f32 number of each element of a row. */
+  /** Returns a planner for functions that keep one f32 number per element of a row. */
   public static RowPlanner of(RowShape shape) {
     int access = shape.access(shape.n());
     return new RowPlanner(shape.rows(), shape.n() / access, access, access);
@@ -84,7 +84,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
    * row, the second reduces the results of the parts and writes the output.
    *
    * @param tile a whole tile that holds a part of a row
-   * @param parts of each row
+   * @param parts number of parts of each row
    */
   public record Split(RowTile tile, int parts) {
 
@@ -111,9 +111,9 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /**
-   * The plans, the cheapest first, for an op that can split rows.
+   * Returns the plans, the cheapest first, for an op that can split rows.
    *
-   * @param split makes the launches of a split, the second of which names the plan
+   * @param split makes the launches of a split; the second names the plan
    */
   public List<LaunchPlan> plans(
       String op,
@@ -170,7 +170,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   /**
    * Returns the cheapest tile, for a launch that prepares the input of another one.
    *
-   * @param bytes of a row, read and written
+   * @param bytes bytes of a row that are read and written
    */
   public RowTile cheapestTile(Capability device, double bytes) {
     var machine = Machine.of(device);
@@ -185,8 +185,8 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /**
-   * The cheapest split. There is none for rows that a team can hold, nor where blocks with a row
-   * each keep more than half of the multiprocessors busy.
+   * Returns the cheapest split. Returns empty if a team can hold a row, or if one block per row
+   * keeps more than half of the multiprocessors busy.
    */
   private Optional<Split> split(Machine machine, Plan.Cost cost) {
     if (tiles().getFirst().whole() || 2 * rows > machine.multiprocessors()) {
@@ -201,8 +201,8 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /**
-   * A tile for each team that can hold a row, up to the first that has a thread for each group, and
-   * one that goes through a row of any length.
+   * Returns a tile for each team that can hold a row, up to the first with a thread for each group,
+   * and one that processes a row of any length in steps.
    */
   List<RowTile> tiles() {
     var tiles = new ArrayList<RowTile>();
@@ -224,13 +224,13 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /**
-   * The work of a block with a team for each row, or each part of a row.
+   * Returns the work of a block with a team for each row, or each part of a row.
    *
-   * @param bytes of a row, read and written
+   * @param bytes bytes of a row that are read and written
    */
   private BlockWork work(RowTile tile, double bytes, Machine machine) {
     double held = (double) tile.vectors() * values;
-    // a row that is gone through in steps is read again
+    // a row that is processed in steps is read again
     long steps = tile.whole() ? 1 : Math.ceilDiv(groups, (long) tile.team() * tile.vectors());
     double through = tile.whole() ? held : 2 * held * steps;
     int lanes = Math.min(tile.team(), KernelBuilder.WARP);
@@ -242,7 +242,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         OTHER_REGISTERS + (int) held,
         0,
         machine.issueCycles(warps * (VALUE_INSTRUCTIONS * through + 2 * shuffles)),
-        // a block needs barriers, and the parts of its warps are reduced once more
+        // a team of several warps needs barriers and a second reduction over its warps
         SHUFFLE_CYCLES * (tile.team() > lanes ? 2 * shuffles : shuffles)
             + (tile.team() > lanes ? 4 * Machine.BARRIER_CYCLES : 0),
         moved,
@@ -250,7 +250,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         tile.whole() ? moved / 2 : bytes * tile.rows() / 2 / steps / 2);
   }
 
-  /** The time of both launches of a split. */
+  /** Estimates the time of both launches of a split. */
   private double microseconds(Split split, Machine machine, Plan.Cost cost) {
     double bytes = cost.bytes() / rows / split.parts;
     long blocks = rows * split.parts;
@@ -268,12 +268,12 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     return step(kernel, shape, blocks(kernel.tile(), shape), slots);
   }
 
-  /** The blocks that have a team for each row. */
+  /** Returns the number of blocks that have a team for each row. */
   static int blocks(RowTile tile, RowShape shape) {
     return Math.ceilDiv(shape.rows(), tile.rows());
   }
 
-  /** A launch of so many blocks. */
+  /** Returns a launch with a given number of blocks. */
   public static Step step(RowKernel kernel, RowShape shape, int blocks, List<Slot> slots) {
     return step(kernel, shape, Dim3.of(blocks), slots);
   }

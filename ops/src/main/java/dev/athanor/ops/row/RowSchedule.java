@@ -7,16 +7,15 @@ import java.util.function.Consumer;
 
 /**
  * Assigns the rows of a kernel's tensors to teams of threads. The grid decides which method a
- * {@link RowFunction} calls: {@link #row} where the grid has a team for each row ({@link
- * RowPlanner#step}), {@link #forEach} where it has fewer, {@link #part} where several blocks share
- * a row.
+ * {@link RowFunction} calls: {@link #row} if the grid has a team for each row ({@link
+ * RowPlanner#step}), {@link #forEach} if it has fewer, {@link #part} if several blocks share a row.
  */
 public final class RowSchedule {
   private final KernelBuilder k;
   private final RowTile tile;
   private final Int count;
 
-  /** The elements of a row. */
+  /** The number of elements of a row. */
   public final Int n;
 
   RowSchedule(KernelBuilder k, RowTile tile, Int count, Int n) {
@@ -42,7 +41,7 @@ public final class RowSchedule {
 
   /**
    * Returns the part of a row that this block computes, in a grid of {@code parts × rows} blocks.
-   * {@link Row#read} reads the part, which is as much as a block of a whole tile holds.
+   * {@link Row#read} reads the part, whose size is what a block of a whole tile holds.
    *
    * @throws IllegalStateException if the tile does not keep the whole part of one row in registers
    */
@@ -55,7 +54,7 @@ public final class RowSchedule {
 
   /**
    * Runs {@code body} for each row of this thread's team, in a grid of any size. All threads of a
-   * block come to it as often.
+   * block run it equally often.
    */
   public void forEach(Consumer<Row> body) {
     var step = k.read(SpecialRegister.NCTAID_X).times(tile.rows());

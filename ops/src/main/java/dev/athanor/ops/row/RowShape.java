@@ -11,10 +11,10 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * An input tensor as a list of rows, and the checks of the tensors that come with it.
+ * An input tensor as a list of rows, with checks of the other inputs.
  *
- * @param name of the input
- * @param tensor its type
+ * @param name name of the input
+ * @param tensor type of the input
  * @param rows number of rows
  * @param n number of elements of a row
  */
@@ -25,7 +25,7 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
 
   private static final int MOST_BYTES = 16;
 
-  /** The most rows, and the most elements of one: an index goes a step beyond them. */
+  /** Maximum number of rows, and of elements of a row: an index may exceed them by a step. */
   private static final int MOST = Integer.MAX_VALUE - 0xFFFF;
 
   /** Returns the type of a required input. */
@@ -63,7 +63,7 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
     if (rows > MOST || n > MOST) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s, which is %d rows of %d elements; %d is the most for either"
+          "input \"%s\" has shape %s, which is %d rows of %d elements; the maximum of either is %d"
               .formatted(name, tensor.shape(), rows, n, MOST));
     }
     return new RowShape(name, tensor, (int) rows, (int) n);
@@ -75,9 +75,9 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
   }
 
   /**
-   * Returns how runs of an op on rows of x share a launch, for {@link dev.athanor.ops.Op#rows}.
+   * Returns how calls of an op on rows of x are batched, for {@link dev.athanor.ops.Op#rows}.
    *
-   * @param own the inputs that have the rows of x; all rows share the others
+   * @param own inputs with the rows of x; all rows share the other inputs
    */
   public static Optional<Rows> rows(Map<String, TensorType> inputs, Set<String> own) {
     return rank(inputs) < 2 ? Optional.empty() : Optional.of(new Rows(own));
@@ -89,7 +89,7 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
   }
 
   /**
-   * Returns how many elements one access moves, up to 16 bytes: a power of two that divides the
+   * Returns the number of elements per access, up to 16 bytes: a power of two that divides the
    * length, so that every row is aligned to it.
    *
    * @param length of the rows

@@ -1,19 +1,19 @@
 package dev.athanor.ops.row;
 
 /**
- * The team of threads that computes a row, and how the row's vectors are distributed to them: in
- * turn.
+ * The team of threads that computes a row. The vectors of the row are distributed to the threads
+ * round-robin.
  *
- * @param team number of threads: a power of two. Up to a warp, a block has several teams; larger
- *     teams are a block each
- * @param access elements of a vector, which one access moves; each row is aligned to them
- * @param vectors that a thread holds at once
- * @param whole whether the team keeps the whole row in registers and reads it once; else it reads
- *     the row in steps, again for each pass
+ * @param team number of threads, a power of two. Teams up to a warp share a block; a larger team is
+ *     a block
+ * @param access elements of a vector, which one access moves; each row is aligned to it
+ * @param vectors number of vectors that a thread holds at once
+ * @param whole whether the team reads the row once and keeps it in registers; otherwise it reads
+ *     the row in steps, once per pass
  */
 public record RowTile(int team, int access, int vectors, boolean whole) {
 
-  /** Threads of a block whose teams are warps or parts of one. */
+  /** Minimum number of threads per block; teams up to a warp share a block of this size. */
   private static final int LEAST_THREADS = 128;
 
   /** Returns the number of threads of a block. */
@@ -21,12 +21,12 @@ public record RowTile(int team, int access, int vectors, boolean whole) {
     return Math.max(team, LEAST_THREADS);
   }
 
-  /** Returns how many rows a block computes at once. */
+  /** Returns the number of rows that a block computes at once. */
   public int rows() {
     return threads() / team;
   }
 
-  /** For instance {@code t32_v8x4}, or {@code t512_v4x2_steps} for rows of any length. */
+  /** Returns a name such as {@code t32_v8x4}, or {@code t512_v4x2_steps} for rows of any length. */
   @Override
   public String toString() {
     return "t" + team + "_v" + access + "x" + vectors + (whole ? "" : "_steps");

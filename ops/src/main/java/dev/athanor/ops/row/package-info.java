@@ -1,7 +1,7 @@
 /**
- * The spine of ops on rows: an op implements {@link dev.athanor.ops.row.RowFunction}, and {@link
- * dev.athanor.ops.row.RowPlanner} launches it for rows of any length and alignment. Plugins may use
- * all public types; docs/add-an-op.md shows how.
+ * The framework for ops on rows: an op implements {@link dev.athanor.ops.row.RowFunction}, and
+ * {@link dev.athanor.ops.row.RowPlanner} launches it for rows of any length and alignment. Plugins
+ * may use all public types; docs/add-an-op.md shows how.
  */
 @NullMarked
 package dev.athanor.ops.row;

@@ -15,10 +15,10 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A plan that ran once on tensors of the host, which were uploaded for it.
+ * The result of running a plan once on uploaded host tensors.
  *
- * @param outputs in the memory of the host
- * @param micros what its kernels took on the device's clock, in microseconds
+ * @param outputs outputs in host memory
+ * @param micros time of the kernels in microseconds, by device events
  */
 public record HostRun(Map<String, HostTensor> outputs, double micros) {
 
@@ -27,9 +27,9 @@ public record HostRun(Map<String, HostTensor> outputs, double micros) {
   }
 
   /**
-   * Runs a plan and waits for it.
+   * Uploads the inputs, runs a plan, and downloads the outputs.
    *
-   * @param inputs of the types that the plan was made for
+   * @param inputs inputs of the types that the plan was made for
    */
   public static HostRun of(
       Device device, KernelCache kernels, Plan plan, Map<String, HostTensor> inputs) {
@@ -47,7 +47,7 @@ public record HostRun(Map<String, HostTensor> outputs, double micros) {
           plan.workspaceBytes() == 0
               ? Optional.<Buffer>empty()
               : Optional.of(allocate(device, plan.workspaceBytes(), buffers));
-      // so that the time is that of the kernels alone
+      // load the kernels now, so that the time does not include it
       plan.load(kernels);
       stream.synchronize();
       double micros;

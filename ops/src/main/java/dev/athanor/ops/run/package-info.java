@@ -1,4 +1,4 @@
-/** Plans as callers run them. */
+/** Runs plans for callers. */
 @NullMarked
 package dev.athanor.ops.run;
 

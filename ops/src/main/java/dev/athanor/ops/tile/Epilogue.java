@@ -14,24 +14,27 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The usual epilogue: {@code c = activation(scale · sum + bias)}, rounded once to the dtype of c.
+ * The standard epilogue: {@code c = activation(scale · sum + bias)}, rounded once to the dtype of
+ * c.
  *
- * @param bias the dtype of the bias, one number for each column, if there is one
- * @param out the dtype of c
+ * @param bias dtype of the bias, if there is one; the bias has one number per column
+ * @param out dtype of c
  */
 public record Epilogue(Scale scale, Optional<DType> bias, Activation activation, DType out) {
 
-  /** What a sum is multiplied by. */
+  /** The scale factor of a sum. */
   public enum Scale {
-    /** Nothing. */
+    /** No scale. */
     NONE,
-    /** A number that is known at the launch. */
+    /** A number that is passed at the launch. */
     ALPHA,
     /** One f32, the input {@code scale}. */
     TENSOR,
-    /** An f32 for each column, the input {@code bScale}. */
+    /** One f32 per column, the input {@code bScale}. */
     COLUMNS,
-    /** An f32 for each row, the input {@code aScale}, times one for each column. */
+    /**
+     * One f32 per row, the input {@code aScale}, times one per column, the input {@code bScale}.
+     */
     ROWS_AND_COLUMNS
   }
 
@@ -50,31 +53,32 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
       case E5M2 -> Type.E5M2;
       case I8 -> Type.S8;
       case I32 -> Type.S32;
-      default -> throw new IllegalArgumentException(dtype.text() + " is no dtype of a product");
+      default ->
+          throw new IllegalArgumentException("unsupported dtype of a product: " + dtype.text());
     };
   }
 
-  /** Sums as they are, times 1 or another number that is known at the launch. */
+  /** Returns an epilogue that only multiplies by a number that is passed at the launch. */
   public static Epilogue plain(DType out) {
     return new Epilogue(Scale.ALPHA, Optional.empty(), Activation.NONE, out);
   }
 
-  /** The sums of a share of K as they are, in the type in which they are finished. */
+  /** Returns the epilogue of partial sums over a share of K, which are stored as {@link #sum}. */
   public Epilogue ofShares() {
     return plain(out == DType.F64 ? DType.F64 : DType.F32);
   }
 
-  /** What sums are finished in: f64 for f64, f32 for the others. */
+  /** Returns the type in which sums are finished: f64 if c is f64, else f32. */
   public Type sum() {
     return out == DType.F64 ? Type.F64 : Type.F32;
   }
 
-  /** The end of a kernel's name that says this: {@code _f32_scales2_bias_relu}. */
+  /** Returns the suffix of a kernel's name, such as {@code _f32_scales2_bias_relu}. */
   public String name() {
     return "_" + out.text() + ending();
   }
 
-  /** {@link #name} without the dtype of c. */
+  /** Returns {@link #name} without the dtype of c. */
   public String ending() {
     var name = new StringBuilder();
     switch (scale) {
@@ -90,7 +94,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     return name.toString();
   }
 
-  /** The arguments of the parameters that {@link #declare} declares. */
+  /** Returns the arguments of the parameters that {@link #declare} declares. */
   public List<Slot> slots(double alpha) {
     var slots = new ArrayList<Slot>();
     switch (scale) {
@@ -107,7 +111,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     return slots;
   }
 
-  /** Declares the parameters; {@link #slots} gives them in the same order. */
+  /** Declares the parameters, in the order of {@link #slots}. */
   public Applied declare(KernelBuilder k) {
     Optional<Real> factor =
         switch (scale) {
@@ -128,7 +132,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   }
 
   /**
-   * The factor of a row or a column and the number that is added to it, where there are any.
+   * The factor and the addend of a row or a column, if there are any.
    *
    * <p>Both are of the type {@link Epilogue#sum}.
    */
@@ -137,10 +141,10 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   /**
    * An epilogue in a kernel.
    *
-   * @param factor of all sums
+   * @param factor factor of all sums
    * @param rows factors of the rows
    * @param columns factors of the columns
-   * @param bias what is added to the columns
+   * @param bias bias of the columns
    */
   public record Applied(
       Epilogue epilogue,
@@ -156,7 +160,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
           || (epilogue.activation != Activation.NONE && epilogue.activation != Activation.RELU);
     }
 
-    /** What is the same in all of a column; zeros where it is beyond the last of {@code n}. */
+    /** Loads the factor and bias of a column; zeros beyond the last of {@code n}. */
     @Override
     public Line column(Int column, Int n) {
       return new Line(
@@ -164,14 +168,14 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
           bias.map(p -> p.loadWhere(column.lt(n), column).widen()));
     }
 
-    /** What is the same in all of a row; zeros where it is beyond the last of {@code m}. */
+    /** Loads the factor of a row; zero beyond the last of {@code m}. */
     @Override
     public Line row(Int row, Int m) {
       return new Line(rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
     }
 
     /**
-     * The element of c for a sum.
+     * Returns the element of c for a sum.
      *
      * @param sum s32, or of the type {@link Epilogue#sum}
      */
@@ -197,8 +201,9 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     }
 
     /**
-     * An s32 times one or two f32, rounded once but for a few parts in a million of the rounding:
-     * what f32 leaves of the sum and of the product of the factors is carried along.
+     * Multiplies an s32 by one or two f32. The result is rounded once, except for a few millionths
+     * of the rounding error: the rounding errors of the conversion and of the product of the
+     * factors are compensated.
      */
     private static Real exact(Value sum, Optional<Real> row, Real column) {
       var high = sum.widen();

@@ -4,8 +4,8 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.Value;
 
 /**
- * The epilogue of a kernel: computes an element of c from the sum of its products, and from numbers
- * that all elements of its row or of its column share. {@link Epilogue} has the usual ones.
+ * The epilogue of a kernel: computes an element of c from its sum and from numbers that its row or
+ * its column shares. {@link Epilogue} is the standard implementation.
  *
  * @param <L> the numbers of a row or of a column
  */
@@ -14,7 +14,8 @@ public interface EpilogueFunction<L> {
   /**
    * Loads the numbers of a row.
    *
-   * @param row may be {@code m} or beyond, where nothing may be read and the result does not matter
+   * @param row index of the row. It may be {@code m} or greater; nothing may be read then, and the
+   *     result is ignored
    * @param m number of rows of c
    */
   L row(Int row, Int m);
@@ -22,8 +23,8 @@ public interface EpilogueFunction<L> {
   /**
    * Loads the numbers of a column.
    *
-   * @param column may be {@code n} or beyond, where nothing may be read and the result does not
-   *     matter
+   * @param column index of the column. It may be {@code n} or greater; nothing may be read then,
+   *     and the result is ignored
    * @param n number of columns of c
    */
   L column(Int column, Int n);

@@ -1,24 +1,23 @@
 package dev.athanor.ops.tile;
 
-/** What becomes of the elements of a and b before tensor cores multiply them. */
+/** The conversion of the elements of a and b before tensor cores multiply them. */
 public enum Factors {
-  /** They are multiplied as they are; f32 is rounded to the 11 bits of tf32. */
+  /** No conversion; f32 is rounded to tf32, which has 11 significant bits. */
   PLAIN,
   /**
-   * Each f32 is the sum of two tf32 numbers, and three products of these are summed; the product of
-   * the two low parts is replaced by the rounding of a high part. A product errs by 2^-21 of itself
-   * at most.
+   * Each f32 is split into two tf32 numbers, and three of their products are summed. Instead of the
+   * product of the two low parts, one product uses a rounded high part. The relative error of a
+   * product is at most 2^-21.
    */
   SPLIT,
   /**
-   * Each fp8 number becomes f16, which can represent all of them. Hopper and data center Blackwell
-   * have no {@code mma} for fp8: ptxas converts the factors of every single one. Converted once for
-   * all products that a warp has of them, they cost a fourth of that, and sums are f32 without
-   * promotion.
+   * Each fp8 number is converted to f16, exactly. Hopper and data center Blackwell have no native
+   * {@code mma} for fp8: ptxas converts the factors of each instruction. Converting them once per
+   * warp costs a fourth of that, and sums are f32 without promotion.
    */
   WIDENED;
 
-  /** A part of the names of kernels. */
+  /** Returns the part of kernel names. */
   public String text() {
     return this == WIDENED ? "_as_f16" : "";
   }

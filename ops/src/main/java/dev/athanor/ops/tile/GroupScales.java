@@ -5,20 +5,23 @@ import dev.athanor.engine.author.Value;
 import java.util.List;
 
 /**
- * Scales of groups of b along K that are applied to sums of products rather than to the elements of
- * b. The elements can then be small integers, which every type represents exactly.
+ * Scales of groups of b along K, applied to sums of products instead of the elements of b. The
+ * elements can then be small integers, which every type represents exactly.
  */
 public interface GroupScales {
 
-  /** Returns how much of K is summed before a scale is applied: a divisor of a stage's depth. */
+  /**
+   * Returns the extent along K that is summed before a scale is applied: a divisor of a stage's
+   * depth.
+   */
   int depth();
 
   /**
-   * Loads the scales of the columns that a lane has sums of: two neighbors of each eight columns of
-   * its warp, as {@code Fragments.C_16X8} says.
+   * Loads the scales of the columns of a lane's sums: two neighbors of each eight columns of its
+   * warp, as in {@code Fragments.C_16X8}.
    *
-   * @param column the first of the warp, within the tile
-   * @param depth the first of K in the group; it may be beyond the last
+   * @param column first column of the warp, within the tile
+   * @param depth first index along K of the group; may be beyond the end
    */
   List<Value> load(Int column, Int depth);
 }

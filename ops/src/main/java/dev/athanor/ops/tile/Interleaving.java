@@ -1,8 +1,8 @@
 package dev.athanor.ops.tile;
 
 /**
- * Whether the rows and the columns of a warp's sums are interleaved: of 16, the first fragment of
- * eight has the even ones and the second the odd ones, see {@link Stage}.
+ * The interleaving of the rows and columns of a warp's sums. If interleaved, the first of two
+ * fragments of eight has the even ones of 16, the second the odd ones; see {@link Stage}.
  */
 public record Interleaving(boolean rows, boolean columns) {
 

@@ -4,10 +4,10 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * The part of K that a block sums.
+ * The range of K that a block sums.
  *
- * @param from the first of K
- * @param to behind the last of K
+ * @param from first index
+ * @param to end, exclusive
  */
 public record KRange(Int from, Int to) {
 
@@ -16,7 +16,7 @@ public record KRange(Int from, Int to) {
     return new KRange(k.integer(0), depth);
   }
 
-  /** Returns the part of a block where blocks along the second dimension of the grid share K. */
+  /** Returns the range of a block if blocks along the second grid dimension share K. */
   public static KRange ofBlock(KernelBuilder k, Int share, Int depth) {
     var from = k.blockY().times(share);
     return new KRange(from, from.plus(share).min(depth));

@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Brings stages of a matrix of the elements that are multiplied, with as many bytes at once as its
- * rows are aligned to: in asynchronous copies of 4, 8 or 16, fewer through registers.
+ * Copies stages of a matrix to shared memory without converting elements. The width of an access is
+ * the alignment of the rows: 4, 8 or 16 bytes by asynchronous copies, fewer through registers.
  *
- * @param first the first row or column of c that the block computes
- * @param threads of the block, a power of two
+ * @param first first row or column of c that the block computes
+ * @param threads threads of the block, a power of two
  */
 record MatrixStaging(
     KernelBuilder k,
@@ -26,22 +26,22 @@ record MatrixStaging(
     int threads)
     implements Producer {
 
-  /** The fewest bytes that an asynchronous copy moves. */
+  /** Minimum bytes of an asynchronous copy. */
   static final int LEAST_COPY = 4;
 
   /**
-   * What one thread moves at once.
+   * The elements that a thread moves at once.
    *
-   * @param row in shared memory
-   * @param column in shared memory
-   * @param source the row that it is read from
-   * @param index where in that row
-   * @param inside whether the matrix has it: rows are as long as a multiple of {@code access}, so
-   *     all of it or nothing
+   * @param row row in shared memory
+   * @param column column in shared memory
+   * @param source the source row
+   * @param index first element in that row
+   * @param inside whether the piece is inside the matrix; the length of rows is a multiple of
+   *     {@code access}, so a piece is entirely inside or outside
    */
   private record Piece(Int row, Int column, GlobalPointer source, int index, Predicate inside) {}
 
-  /** How many times a thread moves something to fill a stage. */
+  /** Returns the number of pieces that a thread moves to fill a stage. */
   static int pieces(Stage stage, int access, int threads) {
     return Math.ceilDiv(stage.bytes(), access * threads);
   }
@@ -82,7 +82,7 @@ record MatrixStaging(
     return () -> stores.forEach(Runnable::run);
   }
 
-  /** Every piece of the stage, shared out to the threads. */
+  /** Distributes the pieces of a stage to the threads. */
   private void each(Int from, Consumer<Piece> move) {
     int pieces = stage.bytes() / matrix.access();
     if (pieces < threads) {
@@ -93,9 +93,10 @@ record MatrixStaging(
   }
 
   /**
-   * A thread moves pieces of rows that are a constant number apart. One address goes from row to
-   * row, for one each would take too many registers; what lies beyond an end is not read. Only
-   * {@code from} changes from stage to stage: all else is added before it, and so outside the loop.
+   * Moves the pieces of this thread, whose rows are a constant distance apart. One address advances
+   * from row to row, since one address per row would take too many registers. Nothing is read
+   * beyond the ends of the matrix. Only {@code from} changes from stage to stage; everything else
+   * is added first, so that it is hoisted out of the loop.
    */
   private void eachOfThread(Int from, int pieces, Consumer<Piece> move) {
     int elements = matrix.access() / stage.element().bytes();
@@ -123,7 +124,7 @@ record MatrixStaging(
       }
       move.accept(
           new Piece(
-              // rows apart by a power of two differ in bits that the first has not
+              // rows a power of two apart differ in bits that are 0 in the first row
               place.plus(stage.place(k.integer(below))),
               column.plus(right),
               source,

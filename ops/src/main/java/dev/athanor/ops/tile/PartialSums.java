@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * Sums of parts of a stage that start from zero and are then added to the sums of a warp: with the
- * scales of a group of b, or so that tensor cores add few numbers to a sum. Without parts, products
- * are added to the sums of the warp at once.
+ * Sums of parts of a stage, which start from zero and are then added to the sums of a warp. They
+ * serve to apply the scales of a group of b, or to limit how many numbers tensor cores add to a
+ * sum. Without parts, products are added to the sums of the warp directly.
  */
 final class PartialSums {
   private final KernelBuilder k;
@@ -21,11 +21,11 @@ final class PartialSums {
   private List<Value> scalesOfPart = List.of();
 
   /**
-   * Declares no part yet.
+   * Creates partial sums without a current part.
    *
-   * @param sums of the warp
-   * @param depth how much of K a part has: a divisor of a stage's depth, or 0 without parts
-   * @param scales loads the scales of the part from a depth on, or none
+   * @param sums sums of the warp
+   * @param depth depth of a part: a divisor of a stage's depth, or 0 without parts
+   * @param scales loads the scales of the part that begins at a depth, if there are any
    */
   PartialSums(
       KernelBuilder k,
@@ -44,8 +44,8 @@ final class PartialSums {
   /**
    * Returns the sums to which a step adds its products.
    *
-   * @param stage the first of K in the stage
-   * @param step the first of K in the step, within the stage
+   * @param stage first index along K of the stage
+   * @param step first index along K of the step, within the stage
    */
   WarpSums begin(Int stage, int step) {
     if (depth > 0 && step % depth == 0) {
@@ -55,7 +55,7 @@ final class PartialSums {
     return part;
   }
 
-  /** Adds the part to the sums of the warp if it ends where a step does, within the stage. */
+  /** Adds the part to the sums of the warp if it ends with the step that ends at {@code step}. */
   void end(int step) {
     if (depth > 0 && step % depth == 0) {
       sums.add(part, scalesOfPart);

@@ -3,19 +3,19 @@ package dev.athanor.ops.tile;
 import dev.athanor.engine.author.Int;
 
 /**
- * Brings stages of an operand from global to shared memory: by asynchronous copies, or through
- * registers, where elements can be converted, dequantized or transposed on the way.
+ * Copies stages of an operand from global to shared memory: by asynchronous copies, or through
+ * registers, where elements can be converted, dequantized or transposed.
  */
 public interface Producer {
 
   /**
-   * Starts to bring a stage. Asynchronous copies are issued, for which the caller commits and
-   * waits; or values are loaded to registers, so that their way from global memory passes while the
-   * stage before is multiplied. Beyond the operand's ends the stage becomes zero.
+   * Starts to fill a stage. Issues asynchronous copies, which the caller commits and awaits, or
+   * loads values to registers, so that the latency of global memory overlaps with the
+   * multiplication of the previous stage. Elements beyond the operand's ends become zero.
    *
-   * @param offset of the stage in shared memory, in bytes
-   * @param depth the first of K in it
-   * @return writes what is left to be written, after that multiplication
+   * @param offset offset of the stage in shared memory, in bytes
+   * @param depth first index along K of the stage
+   * @return stores the loaded values; to be run after that multiplication
    */
   Runnable fill(Int offset, Int depth);
 }

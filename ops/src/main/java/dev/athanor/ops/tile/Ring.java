@@ -4,8 +4,8 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Stages in shared memory, which a producer fills while earlier ones are read. All threads of the
- * block take part in every step.
+ * A ring buffer of stages in shared memory, which a producer fills while earlier ones are read. All
+ * threads of the block participate in every step.
  */
 final class Ring {
   private final KernelBuilder k;
@@ -16,9 +16,9 @@ final class Ring {
   private final Int.Variable free;
 
   /**
-   * Fills all stages but one, and waits for the first.
+   * Fills all stages but one and waits for the first.
    *
-   * @param from the first of K
+   * @param from first index along K
    * @param producer fills a stage and commits its copies
    */
   Ring(KernelBuilder k, TileProduct product, Int from, Producer producer) {
@@ -34,7 +34,7 @@ final class Ring {
     await();
   }
 
-  /** Returns how many stages are filled before the first is read. */
+  /** Returns the number of stages that are filled before the first is read. */
   private int ahead() {
     return tile.stages() - 1;
   }
@@ -45,16 +45,16 @@ final class Ring {
   }
 
   /**
-   * Starts to fill the free stage, which every warp has read.
+   * Starts to fill the free stage, which all warps have read.
    *
-   * @param current the first of K in the stage that is read
+   * @param current first index along K of the stage that is read
    * @return see {@link Producer#fill}
    */
   Runnable fill(Int current) {
     return producer.fill(free, current.plus(ahead() * tile.k()));
   }
 
-  /** Releases the stage that was read, and makes the next one full once it has arrived. */
+  /** Releases the stage that was read and waits for the next one. */
   void advance(Runnable beforeWaiting) {
     free.set(full);
     var next = full.plus(stageBytes);
@@ -63,7 +63,7 @@ final class Ring {
     await();
   }
 
-  /** Waits until the oldest stage under way has arrived for all threads. */
+  /** Waits until the oldest stage in flight has arrived for all threads. */
   private void await() {
     k.awaitCopies(ahead() - 1);
     k.barrier();

@@ -7,29 +7,30 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 
 /**
- * How blocks share K where there are fewer tiles than multiprocessors: each takes some stages of a
- * tile, and a second launch adds up what they have: {@link SplitVariant} after tensor cores.
+ * The division of K among blocks (split-K) if there are fewer tiles than multiprocessors. Each
+ * block computes some stages of a tile, and a second launch adds the partial sums: {@link
+ * SplitVariant} for tensor cores.
  *
- * @param count how many shares there are
- * @param stages of a share; the last may have fewer
+ * @param count number of shares
+ * @param stages stages per share; the last may have fewer
  */
 public record Shares(int count, int stages) {
 
-  /** The fewest stages that are worth a share. */
+  /** Minimum number of stages per share. */
   private static final int LEAST_STAGES = 4;
 
   private static final int MOST = 256;
 
-  /** The most blocks that shares give each multiprocessor. */
+  /** Maximum number of blocks per multiprocessor. */
   private static final int MOST_FILLINGS = 4;
 
   /**
-   * The cheapest number of shares, of those whose blocks fill the device once or more often;
-   * nothing where the tiles alone do, or K is too short.
+   * Returns the cheapest division whose blocks fill the device at least once. Returns empty if the
+   * tiles alone fill the device, or if K is too short.
    *
-   * @param stages of all K
-   * @param blocks that compute a share
-   * @param microseconds of a number of shares
+   * @param stages number of stages of K
+   * @param blocks number of blocks per share
+   * @param microseconds estimates the time of a division
    */
   public static Optional<Shares> cheapest(
       int stages, long blocks, Capability device, ToDoubleFunction<Shares> microseconds) {
@@ -42,9 +43,10 @@ public record Shares(int count, int stages) {
   }
 
   /**
-   * So many shares, or fewer so that each has enough stages; nothing where that leaves one.
+   * Returns a division into {@code count} shares, or fewer so that each has enough stages. Returns
+   * empty if only one share remains.
    *
-   * @param stages of all K
+   * @param stages number of stages of K
    */
   public static Optional<Shares> atMost(long count, int stages) {
     long most = Math.min(count, stages / LEAST_STAGES);

@@ -19,16 +19,16 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * The second step of a product whose K several blocks shared: adds up their sums, always in the
- * same order, and ends with the epilogue. The parameters are {@code sums, c, m, n, blocks, shares,
- * strideC} and those of the epilogue; {@code blocks} computed the tiles of all products for each of
- * the shares. Each warp adds 16 rows of what one warp had of a tile.
+ * The second launch of a split-K product: adds the partial sums in a fixed order and applies the
+ * epilogue. The parameters are {@code sums, c, m, n, blocks, shares, strideC} and those of the
+ * epilogue; {@code blocks} is the number of blocks that computed each share. A warp adds 16 rows of
+ * the part of a tile that one warp computed.
  *
- * @param tile of the first step
+ * @param tile tile of the first launch
  * @param sum the type of the sums: f32 or s32
- * @param interleaving how rows and columns of the sums are numbered
- * @param epilogue what the sums of all shares become
- * @param accessC bytes of c that may be written at once
+ * @param interleaving interleaving of the rows and columns of the sums
+ * @param epilogue epilogue of the total sums
+ * @param accessC bytes per store to c
  */
 public record SplitVariant(
     TensorTile tile, Type sum, Interleaving interleaving, Epilogue epilogue, int accessC)
@@ -41,10 +41,10 @@ public record SplitVariant(
   private static final int UNROLL = 4;
 
   /**
-   * The launch that adds up.
+   * Returns the launch that adds the partial sums.
    *
-   * @param sums where those of the shares are
-   * @param tiles of all products
+   * @param sums the partial sums
+   * @param tiles number of tiles of all products
    * @param alpha see {@link Epilogue#slots}
    */
   public Step step(Slot sums, Slot c, int m, int n, long tiles, int shares, double alpha) {
@@ -71,17 +71,17 @@ public record SplitVariant(
     return tile.m() * tile.n() / (Stage.GROUP * tile.warpN());
   }
 
-  /** The dynamic shared memory of a block. */
+  /** Returns the dynamic shared memory of a block, in bytes. */
   private int sharedBytes() {
     return WARPS * SumStore.bytes(tile.warpN(), Epilogue.type(epilogue.out()));
   }
 
-  /** Loads of a thread, one after the other, that add so many shares. */
+  /** Returns the number of successive loads of a thread that add a number of shares. */
   public static int rounds(int shares) {
     return Math.ceilDiv(shares, UNROLL);
   }
 
-  /** The memory for the sums of a number of blocks. */
+  /** Returns the bytes of memory for the sums of a number of blocks. */
   public static long workspaceBytes(TensorTile tile, long blocks) {
     return blocks * tile.m() * tile.n() * Integer.BYTES;
   }
@@ -92,10 +92,10 @@ public record SplitVariant(
         .formatted(sum.word(), tile, interleaving.text(), epilogue.name(), accessC);
   }
 
-  /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
+  /** Stores a warp's sums of a share of K: 16 bytes per lane for each 8 columns of each 16 rows. */
   public static void keep(KernelBuilder k, GlobalPointer sums, TensorTile tile, WarpSums ofWarp) {
     var parts = ofWarp.parts();
-    // the blocks of one share follow one another
+    // the blocks of one share are consecutive
     var block = k.blockY().times(k.read(SpecialRegister.NCTAID_X)).plus(k.block());
     var own = sums.matrix(block, k.wide((long) tile.m() * tile.n()));
     for (int part = 0; part < parts.size(); part++) {
@@ -148,7 +148,7 @@ public record SplitVariant(
                 }
               });
           var place = TileScheduler.of(tile).tile(k, block, m, n);
-          // as the warps of the first step were numbered, and their rows
+          // the numbering of the warps of the first launch, and of their rows
           int rows = tile.warpM() / Stage.GROUP;
           var ofTile = within.div(rows);
           int warpsAcross = tile.n() / tile.warpN();
@@ -169,7 +169,7 @@ public record SplitVariant(
         });
   }
 
-  /** A sum that grows. */
+  /** A sum in a variable. */
   private record Total(Supplier<Value> value, Consumer<Value> add) {
 
     static Total of(KernelBuilder k, Type type) {
@@ -181,7 +181,7 @@ public record SplitVariant(
       return new Total(() -> sum, more -> sum.add(more.widen()));
     }
 
-    /** What the sum is at this point of the kernel. */
+    /** Returns the sum at this point of the kernel. */
     Value now() {
       return value.get();
     }

@@ -11,29 +11,29 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How a stage of an operand lies in shared memory, and how a warp reads fragments from it. A stage
- * has the rows (of a) or columns (of b) of a tile, its extent, and a depth along K.
+ * The layout of a stage of an operand in shared memory, from which a warp reads fragments. A stage
+ * has an extent, the rows (of a) or columns (of b) of a tile, and a depth along K.
  *
- * <p>Where rows in memory go along K, {@code ldmatrix} reads fragments of every width: a chunk of
- * 16 bytes is a row of one of its matrices. Where K is the row,
+ * <p>If rows in memory run along K, {@code ldmatrix} reads fragments of every element width: a
+ * chunk of 16 bytes is a row of one of its matrices. If K is the row index,
  *
  * <ul>
  *   <li>elements of 16 bits are transposed by {@code ldmatrix.trans};
- *   <li>bytes come from it as pairs of neighbours along the extent. Rows of K are stored in the
- *       order in which a lane then has four consecutive ones, and {@code prmt} takes the pairs
- *       apart. The two fragments so made have the even and the odd ones of 16 neighbours: the stage
- *       is {@link #interleaved};
+ *   <li>bytes are read by it as pairs of neighbors along the extent. Rows of K are stored in an
+ *       order in which each lane receives four consecutive ones, and {@code prmt} separates the
+ *       pairs. The two resulting fragments have the even and the odd ones of 16 neighbors: the
+ *       stage is {@link #interleaved};
  *   <li>elements of 32 bits are read one by one.
  * </ul>
  *
  * <p>Chunks are swizzled so that none of these reads has a bank conflict.
  *
- * @param element type in shared memory; {@link TensorMatmul} makes tf32 of f32
- * @param kIsRow whether rows in shared memory go along the extent, one for each of K
+ * @param element type in shared memory; {@link TensorMatmul} converts f32 to tf32
+ * @param kIsRow whether K is the row index, so that rows in shared memory run along the extent
  */
 public record Stage(Type element, boolean kIsRow, int extent, int depth) {
 
-  /** Rows or columns of a fragment, or of two of eight. */
+  /** Rows of a fragment of a, or columns of two fragments of b. */
   static final int GROUP = 16;
 
   private static final int SINGLES_RUN = 32;
@@ -51,19 +51,22 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
   }
 
   /**
-   * Whether of 16 rows or columns the first of two fragments of eight has the even ones and the
-   * second the odd ones, instead of the lower and the upper ones.
+   * Returns whether the first of two fragments of eight rows or columns has the even ones of 16 and
+   * the second the odd ones, instead of the lower and the upper half.
    */
   boolean interleaved() {
     return kIsRow && element.bytes() == 1;
   }
 
-  /** The stage at a byte of shared memory, as a matrix of {@link #rows} and {@link #columns}. */
+  /**
+   * Returns the stage at an offset in shared memory, as a matrix of {@link #rows} and {@link
+   * #columns}.
+   */
   public SharedTile at(SharedTile shared, Int offset) {
     return shared.at(offset, element, rows(), columns(), swizzle());
   }
 
-  /** The same bytes as a matrix of wider elements. */
+  /** Returns the stage at an offset in shared memory, as a matrix of wider elements. */
   public SharedTile at(SharedTile shared, Int offset, Type wider) {
     int columns = columns() * element.bytes() / wider.bytes();
     return shared.at(offset, wider, rows(), columns, swizzle());
@@ -74,38 +77,38 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     return Swizzle.of(columns() * element.bytes(), singles ? SINGLES_RUN : Swizzle.CHUNK);
   }
 
-  /** The row of shared memory for a row of the stage. */
+  /** Returns the row in shared memory of a row of the stage. */
   Int place(Int row) {
     if (!interleaved()) {
       return row;
     }
-    // the second pair of every four goes to the upper half of 16
+    // the second pair of each four is in the upper half of 16
     var pair = row.rem(2).plus(row.div(4).rem(4).times(2));
     return row.div(16).times(16).plus(row.div(2).rem(2).times(8)).plus(pair);
   }
 
   /** The order of the four 8x8 matrices of 16 rows or columns at one step of K. */
   enum Order {
-    /** The eight first rows, the eight last rows; then both in the upper half of the step. */
+    /** The first eight rows, the last eight rows; then both in the upper half of the step. */
     ROWS,
     /**
-     * The eight first columns in the lower and the upper half of the step; then the eight last
-     * columns. The two registers of each fragment of b are neighbors as {@code ldmatrix} writes
-     * them, or ptxas would copy them before every {@code mma}.
+     * The first eight columns in the lower and the upper half of the step; then the last eight
+     * columns. {@code ldmatrix} then writes the two registers of each fragment of b next to each
+     * other; otherwise ptxas would copy them before every {@code mma}.
      */
     COLUMNS
   }
 
   /**
-   * Reads the fragments of 16 rows or columns at one step of K: the one fragment of a, or the two
-   * of b, one after the other.
+   * Loads the fragments of 16 rows or columns at one step of K: one fragment of a, or two
+   * consecutive fragments of b.
    *
    * @param first a multiple of 16
-   * @param from the first of K, within the stage
+   * @param from first index along K, within the stage
    */
   MatrixFragment fragments(KernelBuilder k, SharedTile stage, Int first, int from, Order order) {
     var lane = k.lane();
-    // of the matrix whose row a lane's address gives
+    // the position of the matrix whose row this lane addresses
     var second = lane.div(8).rem(2);
     var third = lane.div(16);
     var half = order == Order.ROWS ? second : third;
@@ -144,7 +147,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     };
   }
 
-  /** Matrices in the order of rows, in another. */
+  /** Reorders matrices from the order of rows. */
   private static List<Value> inOrder(List<Value> matrices, Order order) {
     return order == Order.ROWS
         ? matrices

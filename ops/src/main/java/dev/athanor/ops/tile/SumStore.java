@@ -13,14 +13,14 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Finishes the sums of a warp and writes them to c, 16 rows at a time. A lane has pieces of two
- * rows of each 8 columns; on their way through shared memory they become whole rows, which are
- * written with as many bytes at once as the rows of c are aligned to.
+ * Finishes the sums of a warp and stores them to c, 16 rows at a time. A lane holds pieces of two
+ * rows for each 8 columns. Shared memory reorders them to whole rows, which are stored in accesses
+ * as wide as the alignment of the rows of c.
  *
- * @param shared of which the warp takes {@link #bytes} from {@code offset} on
- * @param columns that the warp has, a multiple of 16
- * @param out the type of c
- * @param interleaving how rows and columns of the sums are numbered
+ * @param shared shared memory; the warp uses {@link #bytes} of it starting at {@code offset}
+ * @param columns number of columns of the warp, a multiple of 16
+ * @param out type of c
+ * @param interleaving interleaving of the rows and columns of the sums
  */
 record SumStore(
     KernelBuilder k,
@@ -32,27 +32,27 @@ record SumStore(
 
   private static final int ROWS = 16;
 
-  /** More pieces are written in a loop: unrolled, the addresses of all of them would spill. */
+  /** Maximum number of unrolled stores: more addresses would spill. */
   private static final int MOST_UNROLLED = 8;
 
-  /** Returns the store of a warp, in the shared memory that is its own. */
+  /** Returns the store of a warp in its part of the shared memory. */
   static SumStore ofWarp(
       KernelBuilder k, SharedTile shared, int columns, Type out, Interleaving interleaving) {
     var offset = k.warp().times(bytes(columns, out));
     return new SumStore(k, shared, offset, columns, out, interleaving);
   }
 
-  /** Returns the shared memory of a warp in bytes. */
+  /** Returns the bytes of shared memory per warp. */
   static int bytes(int columns, Type out) {
     return ROWS * columns * out.bytes();
   }
 
   /**
-   * Writes 16 rows; the warp must be whole.
+   * Stores 16 rows. All lanes of the warp must call it.
    *
-   * @param sums of each 8 columns, four registers as {@code Fragments.C_16X8} says
-   * @param row the first of them in c
-   * @param column the first of the columns in c
+   * @param sums four registers for each 8 columns, as in {@code Fragments.C_16X8}
+   * @param row first row in c
+   * @param column first column in c
    */
   <L> void store(
       List<MatrixFragment> sums,
@@ -61,26 +61,26 @@ record SumStore(
       TensorMatmul.Destination to,
       EpilogueFunction<L> epilogue) {
     var lane = k.lane();
-    int neighbours = interleaving.columns() ? 4 : 2;
-    // the lanes that share a row write 4 times so many neighbours at once
-    var swizzle = Swizzle.of(columns * out.bytes(), 4 * neighbours * out.bytes());
+    int neighbors = interleaving.columns() ? 4 : 2;
+    // the four lanes of a row write 4 * neighbors columns at once
+    var swizzle = Swizzle.of(columns * out.bytes(), 4 * neighbors * out.bytes());
     var tile = shared.at(offset, out, ROWS, columns, swizzle);
     var rows = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
       rows.add(epilogue.row(row.plus(place(lane.div(4).plus(8 * half))), to.m()));
     }
-    for (int first = 0; first < columns; first += 4 * neighbours) {
+    for (int first = 0; first < columns; first += 4 * neighbors) {
       int part = first;
-      var own = lane.rem(4).times(neighbours).plus(first);
+      var own = lane.rem(4).times(neighbors).plus(first);
       Runnable finish =
           () -> {
             var lines = new ArrayList<L>();
-            for (int i = 0; i < neighbours; i++) {
+            for (int i = 0; i < neighbors; i++) {
               lines.add(epilogue.column(column.plus(own).plus(i), to.n()));
             }
             for (int half = 0; half < 2; half++) {
               var values = new ArrayList<Value>();
-              for (int i = 0; i < neighbours; i++) {
+              for (int i = 0; i < neighbors; i++) {
                 var sum =
                     interleaving.columns()
                         ? sums.get(part / 8 + i % 2).get(2 * half + i / 2)
@@ -91,8 +91,8 @@ record SumStore(
             }
           };
       if (epilogue.isLong()) {
-        // A branch, or the compiler finishes all columns side by side, and registers spill.
-        var zeros = Collections.nCopies(neighbours, k.real(Type.F32, 0).to(out));
+        // without a branch, the compiler finishes all columns side by side, and registers spill
+        var zeros = Collections.nCopies(neighbors, k.real(Type.F32, 0).to(out));
         k.when(
             column.plus(first).lt(to.n()),
             finish,
@@ -130,7 +130,7 @@ record SumStore(
         };
     int pieces = Math.ceilDiv(ROWS * across, KernelBuilder.WARP);
     if (pieces > MOST_UNROLLED) {
-      // ptxas would unroll a loop between constants
+      // start at the lane: ptxas would unroll a loop with constant bounds
       k.loop(k.lane(), k.integer(ROWS * across), KernelBuilder.WARP, move);
     } else {
       for (int piece = 0; piece < pieces; piece++) {
@@ -139,7 +139,7 @@ record SumStore(
     }
   }
 
-  /** The row of c, from the first of the 16 on, of a row of the sums. */
+  /** Returns the row of c, relative to the first of the 16, of a row of the sums. */
   private Int place(Int row) {
     return interleaving.rows() ? row.rem(8).times(2).plus(row.div(8)) : row;
   }

@@ -15,42 +15,42 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * The loop over K of a product on tensor cores. Stages of a and b lie in a ring in shared memory
- * and are brought there while earlier ones are multiplied; within a stage the fragments of the next
- * step are read while those of this one are multiplied.
+ * The mainloop over K of a product on tensor cores. Stages of a and b are copied to a ring buffer
+ * in shared memory while earlier ones are multiplied; within a stage, the fragments of the next
+ * step are loaded while those of this step are multiplied.
  *
- * <p>Sums of fp8 are promoted to f32 after every instruction, that is every 32 of K, because Ada's
- * tensor cores keep 13 bits of them. Promotion every 128 of K, as DeepGEMM does it for wgmma, needs
- * a second set of sums and leaves an error of 1.1e-3 where all products have one sign and their
- * magnitudes differ widely; every 32, the same error is 3e-4. Sums of {@linkplain Factors#SPLIT
- * split} factors are promoted after every stage, because tensor cores truncate: on Ampere, sums of
- * one sign would err by 2.7e-4 of themselves over a K of 16384. (After every instruction, ptxas
- * would need twice the registers.) Where groups of b have {@linkplain GroupScales scales}, their
- * sums are multiplied with them as they are promoted.
+ * <p>Sums of fp8 are promoted to f32 after every instruction (every 32 along K), because Ada's
+ * tensor cores keep only 13 bits of them. Promotion every 128 along K, as DeepGEMM does for wgmma,
+ * needs a second set of sums and leaves an error of 1.1e-3 if all products have one sign and their
+ * magnitudes differ widely; every 32, the error is 3e-4. Sums of {@linkplain Factors#SPLIT split}
+ * factors are promoted after every stage, because tensor cores truncate: on Ampere, sums of one
+ * sign would have a relative error of 2.7e-4 for K = 16384. (Promotion after every instruction
+ * would take twice the registers.) If groups of b have {@linkplain GroupScales scales}, the
+ * promotion multiplies their sums by the scales.
  *
  * @param shared the dynamic shared memory of the block: {@link TileProduct#sharedBytes}
  */
 public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct product) {
 
   /**
-   * A matrix that is multiplied, in global memory.
+   * A factor matrix in global memory.
    *
    * @param first its first element
-   * @param leadingDimension elements from one row, as it is stored, to the next
+   * @param leadingDimension distance between stored rows in elements
    * @param extent rows of a, or columns of b
    * @param depth K
-   * @param access bytes that a copy may move at once, see {@link Operand#access}
+   * @param access bytes per copy, see {@link Operand#access}
    */
   public record Source(
       GlobalPointer first, Int leadingDimension, Int extent, Int depth, int access) {}
 
   /**
-   * The matrix that is written.
+   * The result matrix in global memory.
    *
-   * @param c its first element; rows are {@code n} elements apart
+   * @param c first element; rows are {@code n} elements apart
    * @param m number of rows
    * @param n number of columns
-   * @param access bytes that may be written at once, see {@link Operand#access}
+   * @param access bytes per store, see {@link Operand#access}
    */
   public record Destination(GlobalPointer c, Int m, Int n, int access) {}
 
@@ -67,7 +67,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /**
-   * Returns a producer that copies stages of a, zeros beyond its ends.
+   * Returns a producer that copies stages of a; zeros beyond its ends.
    *
    * @param row the first row of the tile in c
    */
@@ -76,7 +76,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /**
-   * Returns a producer that copies stages of b, zeros beyond its ends.
+   * Returns a producer that copies stages of b; zeros beyond its ends.
    *
    * @param column the first column of the tile in c
    */
@@ -91,8 +91,8 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /**
-   * Multiplies a part of K. When this ends no copy is under way, and once all threads have come to
-   * a barrier shared memory is free.
+   * Multiplies over a range of K. On return, no copy is in flight; after a barrier of the block,
+   * the shared memory is free.
    *
    * @return the sums of the warp
    */
@@ -101,7 +101,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /**
-   * Multiplies, and applies the scales of groups of b to sums.
+   * Multiplies over a range of K and applies the scales of groups of b to sums.
    *
    * @see #multiply(Producer, Producer, KRange)
    */
@@ -140,12 +140,12 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   /**
    * Finishes the sums and stores them. All threads of the block must call it.
    *
-   * @param epilogue makes the epilogue when the sums are complete, so that what it loads takes no
+   * @param epilogue creates the epilogue when the sums are complete, so that its loads take no
    *     registers before
    */
   public <L> void store(
       WarpSums sums, Tile place, Destination to, Supplier<? extends EpilogueFunction<L>> epilogue) {
-    // the ring's memory is used again
+    // the memory of the ring is reused
     k.barrier();
     var tile = product.tile();
     var store = SumStore.ofWarp(k, shared, tile.warpN(), to.c().element(), product.interleaving());
@@ -169,13 +169,13 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     return scales.map(each -> each.load(warpColumn(), depth)).orElse(List.of());
   }
 
-  /** How much of K is summed apart from the rest; 0 if nothing is. */
+  /** Returns the depth of partial sums; 0 without them. */
   private int promoted(Optional<GroupScales> scales) {
     int ofSplit = product.factors() == Factors.SPLIT ? product.tile().k() : 0;
     return scales.map(GroupScales::depth).orElse(ofSplit);
   }
 
-  /** Fills a stage of a and b, and commits the copies. */
+  /** Returns a producer that fills a stage of a and b and commits the copies. */
   private Producer both(Producer producerA, Producer producerB) {
     return (offset, depth) -> {
       var restOfA = producerA.fill(offset, depth);
@@ -188,7 +188,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     };
   }
 
-  /** Reads the fragments of one step of the stage at {@code offset}. */
+  /** Loads the fragments of one step of the stage at {@code offset}. */
   private WarpFragments fragments(Int offset, int depth) {
     var a = product.a();
     var b = product.b();
@@ -209,7 +209,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     return new WarpFragments(rows, columns);
   }
 
-  /** What is multiplied, or is split before. */
+  /** Rounds factors to tf32 unless they are split later. */
   private MatrixFragment factors(MatrixFragment elements) {
     return product.mma().a() == Type.TF32 && product.factors() == Factors.PLAIN
         ? elements.map(element -> ((Real) element).to(Type.TF32))

@@ -1,14 +1,15 @@
 package dev.athanor.ops.tile;
 
 /**
- * How a block of warps computes a part of c on tensor cores, stage by stage along K.
+ * The tile of c that a block computes on tensor cores, stage by stage along K, and its division
+ * among warps.
  *
  * @param m rows of c that a block computes
  * @param n columns of c that a block computes
  * @param k depth of a stage
  * @param warpM rows of c that a warp computes, a multiple of 16
  * @param warpN columns of c that a warp computes, a multiple of 16
- * @param stages how many stages shared memory holds
+ * @param stages number of stages in shared memory
  */
 public record TensorTile(int m, int n, int k, int warpM, int warpN, int stages) {
 
@@ -24,7 +25,7 @@ public record TensorTile(int m, int n, int k, int warpM, int warpN, int stages) 
 
   @Override
   public String toString() {
-    // part of kernel names, so written alike in every locale
+    // part of kernel names, so independent of the locale
     return m + "x" + n + "x" + k + "x" + stages;
   }
 }

@@ -16,17 +16,20 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Chooses tiles for products {@code c[m, n] = a·b} on tensor cores with {@code mma.sync}, which
- * every GPU from sm_80 on has, and estimates their time. A block computes a tile of c.
+ * Chooses tiles for products {@code c[m, n] = a·b} on tensor cores with {@code mma.sync} (sm_80 and
+ * later) and estimates their time. A block computes a tile of c.
  *
- * @param k the extent that is summed over
- * @param products number of products that a launch computes
- * @param device that computes them
+ * @param k extent of the summation
+ * @param products number of products per launch
+ * @param device the device
  */
 public record TilePlanner(
     int m, int n, int k, long products, Operand a, Operand b, Capability device) {
 
-  /** The shape of a tile, with its depth in bytes: as many chunks a row for every dtype. */
+  /**
+   * The shape of a tile. Its depth is in bytes, so that rows have the same number of chunks for all
+   * dtypes.
+   */
   private record TileShape(int m, int n, int depthBytes, int warpM, int warpN, int stages) {
 
     TensorTile tile(DType dtype) {
@@ -45,30 +48,30 @@ public record TilePlanner(
           new TileShape(32, 64, 64, 16, 32, 4),
           new TileShape(16, 128, 128, 16, 32, 4));
 
-  /** Elements of the smallest tiles, which compute whatever is smaller. */
+  /** Elements of the smallest tiles, which are never rejected as too large. */
   private static final int SMALL = 2048;
 
-  /** How many times a larger tile may be as large as what it computes. */
+  /** Maximum ratio of the area of other tiles to the area that they compute. */
   private static final int WASTE = 4;
 
-  /** Registers of a thread for what all kernels have: addresses, sizes, places in the ring. */
+  /** Registers of a thread that all kernels need: addresses, sizes, positions in the ring. */
   private static final int OTHER_REGISTERS = 48;
 
   /**
-   * Registers of a thread for products that are promoted. ptxas computes all products of a stage
-   * before it adds the first, so they need registers beside those of the sums: more than these, and
-   * some spill.
+   * Maximum number of registers of a thread for promoted products. ptxas computes all products of a
+   * stage before it adds the first, so they need registers besides those of the sums; more than
+   * these spill.
    */
   private static final int PROMOTED_REGISTERS = 128;
 
-  /** Instructions for each {@code mma} where bytes become f16 first. */
+  /** Instructions per {@code mma} if bytes are converted to f16 first. */
   private static final double WIDENED_INSTRUCTIONS = 3.5;
 
-  /** Instructions of an element that moves through registers. */
+  /** Instructions per element that moves through registers. */
   private static final double ELEMENT_INSTRUCTIONS = 6;
 
   /**
-   * Returns the products of all tiles that suit the matrices and the device, and refuses the others
+   * Returns the products of all tiles that suit the matrices and the device. Rejects the others
    * with a reason.
    *
    * @param name returns the name of the kernel that computes a tile
@@ -107,13 +110,13 @@ public record TilePlanner(
     if (mma.hasReducedAccumulatorPrecision()
         && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
       return Optional.of(
-          "its registers would not suffice for sums of fp8 that leave the tensor cores every %d of K"
+          "its registers would not suffice for fp8 sums that are promoted every %d along K"
               .formatted(mma.k()));
     }
     int registers = registers(product);
     if (registers > Machine.MOST_REGISTERS) {
       return Optional.of(
-          "with rows aligned to %d bytes it takes about %d registers a thread on %s, and %d are the most"
+          "with rows aligned to %d bytes it needs about %d registers per thread on %s; the maximum is %d"
               .formatted(access(), registers, device.target(), Machine.MOST_REGISTERS));
     }
     if (blocks(tile) > Integer.MAX_VALUE) {
@@ -131,9 +134,9 @@ public record TilePlanner(
   }
 
   /**
-   * Estimates the registers that a thread needs without spilling: its sums, the fragments of a step
-   * and of the next, those of single bytes once more, and two for each piece that it moves. A long
-   * epilogue may need more.
+   * Estimates the registers that a thread needs without spilling: its sums, the fragments of this
+   * step and the next, one more set of fragments for single bytes, and two for each piece that it
+   * moves. A long epilogue may need more.
    */
   public int registers(TileProduct product) {
     var tile = product.tile();
@@ -145,7 +148,7 @@ public record TilePlanner(
     int held = 2;
     int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
     if (isFp8() && access() < MatrixStaging.LEAST_COPY) {
-      held++; // single bytes that no asynchronous copy can bring
+      held++; // single bytes, which asynchronous copies cannot move
     }
     return sums + held * fragments + widened + 2 * pieces + OTHER_REGISTERS;
   }
@@ -175,8 +178,8 @@ public record TilePlanner(
   /**
    * Returns the work of a block.
    *
-   * @param stages of K that it multiplies
-   * @param out the dtype that it writes
+   * @param stages number of stages that it multiplies
+   * @param out the dtype that it stores
    */
   public BlockWork work(TileProduct product, int stages, DType out) {
     var machine = Machine.of(device);
@@ -196,7 +199,7 @@ public record TilePlanner(
             machine.tensorCycles(multiplyAdds, mma.a()),
             Math.max(machine.issueCycles(instructions), machine.sharedCycles(stored + fragments)));
     double written = (double) tile.m() * tile.n() * out.bytes();
-    // rows and columns that the matrices do not have are not read
+    // rows and columns outside the matrices are not read
     double stageRead =
         (double) tile.k()
             * (Math.min(tile.m(), m) * a.dtype().bytes()
@@ -209,11 +212,11 @@ public record TilePlanner(
         stages * busy + machine.sharedCycles(written),
         stages * Machine.BARRIER_CYCLES,
         stages * stageRead + written,
-        // copies fill the ring ahead, registers have one stage
+        // copies fill the ring ahead; registers hold one stage
         copied ? (tile.stages() - 1) * stageRead : stageRead);
   }
 
-  /** The instructions of a warp that bring a stage of an operand. */
+  /** Returns the instructions of a warp that copy a stage of an operand. */
   private static double copies(Stage stage, Operand operand, TensorTile tile) {
     return MatrixStaging.pieces(stage, operand.access(), tile.threads())
         * (operand.access() < MatrixStaging.LEAST_COPY
@@ -222,8 +225,9 @@ public record TilePlanner(
   }
 
   /**
-   * The bytes of shared memory that could be written while a stage of an operand is brought: those
-   * of the stage, or a whole wavefront for each load and store of elements of a warp.
+   * Returns the shared-memory traffic of copying a stage of an operand, in bytes: those of the
+   * stage, or a whole wavefront for each load and store of a warp if elements move through
+   * registers.
    */
   private static double stored(Stage stage, Operand operand, TensorTile tile) {
     if (operand.access() >= MatrixStaging.LEAST_COPY) {

@@ -5,17 +5,17 @@ import dev.athanor.engine.author.Mma;
 import dev.athanor.ops.DType;
 
 /**
- * The product of a tile as planners and kernels know it: how operands lie in shared memory, and the
- * instruction that multiplies them. {@link #in} gives a kernel its mainloop and its store.
+ * The product of a tile, for planners and kernels: the layouts of operands in shared memory and the
+ * instruction that multiplies them. {@link #in} provides the mainloop and the store of a kernel.
  *
  * @param a the stages of a
  * @param b the stages of b
  * @param mma the instruction
- * @param factors what elements become before they are multiplied
+ * @param factors conversion of the elements before the multiplication
  */
 public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors factors) {
 
-  /** Returns the product of two matrices that are staged as they are stored. */
+  /** Returns the product of two matrices whose stages have the layout of global memory. */
   public static TileProduct of(TensorTile tile, Operand a, Operand b, Factors factors) {
     return new TileProduct(
         tile,
@@ -25,12 +25,12 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
         factors);
   }
 
-  /** Returns the dynamic shared memory of a block that keeps its sums, in bytes. */
+  /** Returns the dynamic shared memory of the mainloop, in bytes per block. */
   public int sharedBytes() {
     return tile.stages() * stageBytes();
   }
 
-  /** Returns the dynamic shared memory of a block that stores c, in bytes. */
+  /** Returns the dynamic shared memory of the mainloop and the store of c, in bytes per block. */
   public int sharedBytes(DType out) {
     return Math.max(sharedBytes(), tile.warps() * SumStore.bytes(tile.warpN(), Epilogue.type(out)));
   }
@@ -40,12 +40,12 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
     return a.bytes() + b.bytes();
   }
 
-  /** Returns how the rows and columns of sums are numbered. */
+  /** Returns the interleaving of the rows and columns of sums. */
   public Interleaving interleaving() {
     return new Interleaving(a.interleaved(), b.interleaved());
   }
 
-  /** Begins the product in a kernel, which must have no other dynamic shared memory. */
+  /** Returns the product in a kernel, which must use no other dynamic shared memory. */
   public TensorMatmul in(KernelBuilder k) {
     return new TensorMatmul(k, k.dynamicShared(), this);
   }

@@ -4,7 +4,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Assigns the tiles of a launch to its blocks. Blocks take all tiles of the first matrix of a
+ * Assigns the tiles of a launch to its blocks. Blocks compute all tiles of the first matrix of a
  * batch, then those of the next. Blocks along the second dimension of the grid may share K: see
  * {@link KRange}.
  *
@@ -16,15 +16,15 @@ public record TileScheduler(int m, int n, Order order) {
   /** Rows of tiles in a band. */
   private static final int BAND = 8;
 
-  /** The order in which blocks take the tiles of a matrix. */
+  /** The order in which blocks compute the tiles of a matrix. */
   public enum Order {
     /** Row by row. */
     ROWS,
     /** The last row of tiles first, for matrices whose last rows take the longest. */
     LAST_ROW_FIRST,
     /**
-     * In bands of some rows of tiles, and column by column in a band, so that blocks that run at
-     * the same time read few rows of a and few columns of b.
+     * In bands of several rows of tiles, column by column within a band, so that concurrent blocks
+     * read few rows of a and few columns of b.
      */
     BANDS
   }
@@ -33,8 +33,8 @@ public record TileScheduler(int m, int n, Order order) {
    * The tile of a block.
    *
    * @param matrix its index in the batch
-   * @param row the first in the matrix
-   * @param column the first in the matrix
+   * @param row first row in the matrix
+   * @param column first column in the matrix
    */
   public record Tile(Int matrix, Int row, Int column) {}
 
@@ -62,12 +62,12 @@ public record TileScheduler(int m, int n, Order order) {
     return extent.plus(ofTile - 1).div(ofTile);
   }
 
-  /** Returns the tile of a block in a grid of two dimensions, which has the form of the matrix. */
+  /** Returns the tile of this block in a two-dimensional grid of tiles. */
   public Tile tileOfGrid(KernelBuilder k) {
     return new Tile(k.integer(0), k.blockY().times(m), k.block().times(n));
   }
 
-  /** Returns the tile of this block where tiles are as wide as their matrix. */
+  /** Returns the tile of this block if tiles are as wide as their matrix. */
   public Tile tile(KernelBuilder k, Int rows) {
     var down = tiles(rows, m);
     var position = Position.of(down, k.block());
@@ -79,7 +79,7 @@ public record TileScheduler(int m, int n, Order order) {
     return order == Order.LAST_ROW_FIRST ? down.minus(before).plus(-1) : before;
   }
 
-  /** Returns the tile of this block in a grid of one dimension. */
+  /** Returns the tile of this block in a one-dimensional grid. */
   public Tile tile(KernelBuilder k, Int rows, Int columns) {
     return tile(k, Position.of(tiles(rows, columns), k.block()), rows, columns);
   }
@@ -87,9 +87,9 @@ public record TileScheduler(int m, int n, Order order) {
   /**
    * Returns the tile of a block.
    *
-   * @param block its index among those of all matrices
-   * @param rows of each matrix
-   * @param columns of each matrix
+   * @param block index of the block among those of all matrices
+   * @param rows rows of each matrix
+   * @param columns columns of each matrix
    */
   public Tile tile(KernelBuilder k, Int block, Int rows, Int columns) {
     return tile(k, Position.of(tiles(rows, columns), block), rows, columns);

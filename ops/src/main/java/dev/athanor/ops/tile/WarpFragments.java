@@ -17,7 +17,7 @@ record WarpFragments(List<MatrixFragment> rows, List<MatrixFragment> columns) {
     columns = List.copyOf(columns);
   }
 
-  /** Returns variables with these values, which keep them from one iteration to the next. */
+  /** Returns variables with these values, which are carried from one iteration to the next. */
   WarpFragments variables(KernelBuilder k) {
     return new WarpFragments(
         rows.stream().map(k::variable).toList(), columns.stream().map(k::variable).toList());

@@ -9,10 +9,10 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Multiplies the fragments of a step into the sums of a warp. */
+/** Multiplies the fragments of a step and adds the products to the sums of a warp. */
 sealed interface WarpProduct {
 
-  /** How much of K the fragments of a step have. */
+  /** Returns the extent along K of the fragments of a step. */
   int depth();
 
   void multiply(WarpFragments fragments, WarpSums sums);
@@ -27,8 +27,8 @@ sealed interface WarpProduct {
   }
 
   /**
-   * Returns the column to take after {@code i} others of a row: to and fro, so that each product
-   * shares a fragment with the one before.
+   * Returns the column to multiply after {@code i} others of a row. The order is serpentine, so
+   * that each product shares a fragment with the previous one.
    */
   private static int column(int row, int i, int across) {
     return row % 2 == 0 ? i : across - 1 - i;
@@ -59,7 +59,10 @@ sealed interface WarpProduct {
     }
   }
 
-  /** {@link Factors#WIDENED}: bytes that are neighbors along K in a lane are two steps of f16. */
+  /**
+   * {@link Factors#WIDENED}: the bytes of a lane that are neighbors along K are used in two steps
+   * of f16.
+   */
   record Widened(KernelBuilder k, Mma mma, Type a, Type b) implements WarpProduct {
 
     @Override
@@ -83,12 +86,14 @@ sealed interface WarpProduct {
       }
     }
 
-    /** Of the first eight rows and of the last the lower halves, then the upper ones. */
+    /**
+     * Reorders halves: the lower ones of the first and the last eight rows, then the upper ones.
+     */
     private static MatrixFragment inOrderOfRows(MatrixFragment halves) {
       return MatrixFragment.of(halves.get(0), halves.get(2), halves.get(1), halves.get(3));
     }
 
-    /** Of each four bytes the two lower and the two upper ones as f16. */
+    /** Converts each four bytes to f16: the two lower ones, then the two upper ones. */
     private MatrixFragment widen(MatrixFragment bytes, Type element) {
       var widened = new ArrayList<Value>();
       for (var four : bytes.registers()) {
@@ -103,17 +108,17 @@ sealed interface WarpProduct {
   /** {@link Factors#SPLIT}. */
   record Split(KernelBuilder k, Mma mma) implements WarpProduct {
 
-    /** The greatest number of tf32. */
+    /** The greatest finite number of tf32. */
     private static final double GREATEST = 0x1.FFCp127;
 
-    /** Bits of f32 that tf32 has. */
+    /** The bits of f32 that exist in tf32. */
     private static final int TF32_BITS = 0xFFFFE000;
 
     /**
      * The tf32 parts of the numbers of a fragment.
      *
      * @param high the leading 11 bits, truncated
-     * @param low what is left
+     * @param low the remainder
      * @param nearest the number rounded
      */
     private record Parts(MatrixFragment high, MatrixFragment low, MatrixFragment nearest) {}
@@ -139,10 +144,10 @@ sealed interface WarpProduct {
     }
 
     /**
-     * Splits numbers. High parts are finite, for an infinity times a low part of 0 would be NaN: of
-     * an infinity the high part is the greatest number, and the low part is infinite. High parts
-     * are truncated, so that both parts of a number have its sign, and products with an infinity
-     * too.
+     * Splits numbers. High parts are finite, since an infinity times a low part of 0 would be NaN:
+     * an infinity has the greatest finite number as its high part and an infinite low part. High
+     * parts are truncated, so that both parts of a number have its sign, and so do products with an
+     * infinity.
      */
     private static Parts split(MatrixFragment numbers) {
       List<Value> high = new ArrayList<>();

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The accumulators of a warp: for each 16 rows, fragments of 8 columns with registers as {@code
- * Fragments.C_16X8} says. Rows and columns may be {@link Stage#interleaved}.
+ * The accumulators of a warp: for each 16 rows, fragments of 8 columns with registers as in {@code
+ * Fragments.C_16X8}. Rows and columns may be {@link Stage#interleaved}.
  */
 public final class WarpSums {
 
@@ -19,7 +19,7 @@ public final class WarpSums {
   private final List<MatrixFragment> parts;
   private final int across;
 
-  /** Declares zeros for the part of a tile that a warp computes. */
+  /** Declares zeroed accumulators for the part of a tile that a warp computes. */
   WarpSums(KernelBuilder k, TensorTile tile, Mma mma) {
     across = tile.warpN() / COLUMNS;
     parts =
@@ -28,22 +28,22 @@ public final class WarpSums {
             .toList();
   }
 
-  /** Returns the fragments of 8 columns each, those of the first 16 rows before the others. */
+  /** Returns the fragments of 8 columns each, in row-major order. */
   List<MatrixFragment> parts() {
     return parts;
   }
 
-  /** Returns the number of fragments of 16 rows. */
+  /** Returns the number of fragments per 16 rows. */
   int across() {
     return across;
   }
 
-  /** Returns a fragment by the numbers of its 16 rows and 8 columns. */
+  /** Returns a fragment by the indices of its 16 rows and 8 columns. */
   MatrixFragment get(int row, int column) {
     return parts.get(row * across + column);
   }
 
-  /** Returns the fragments of the 16 rows from {@code row} on. */
+  /** Returns the fragments of the 16 rows starting at {@code row}. */
   List<MatrixFragment> slab(int row) {
     int first = row / Stage.GROUP * across;
     return parts.subList(first, first + across);
@@ -52,7 +52,7 @@ public final class WarpSums {
   /**
    * Adds the sums of a part of K.
    *
-   * @param scales two of each eight columns, or none
+   * @param scales two per eight columns, or none
    */
   void add(WarpSums part, List<Value> scales) {
     var wide = scales.stream().map(Value::widen).toList();

@@ -15,22 +15,22 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
- * Tunes, on a thread of its own and while the device is idle, what was planned without a winner.
- * What comes while its queue is full is tuned when it is asked for again.
+ * Tunes problems that have no winner, on a thread of its own, while the device is idle. Problems
+ * offered while the queue is full are dropped; they are tuned when offered again.
  */
 public final class BackgroundTuner implements AutoCloseable {
 
   private static final System.Logger LOG = System.getLogger(BackgroundTuner.class.getName());
-  private static final int MOST_WAITING = 64;
+  private static final int QUEUE_CAPACITY = 64;
   private static final long SEED = 1;
-  private static final long LOOK_AGAIN_NANOS = Duration.ofMillis(20).toNanos();
+  private static final long IDLE_POLL_NANOS = Duration.ofMillis(20).toNanos();
 
   private final Tuner tuner;
   private final TuningCache cache;
   private final Capability device;
   private final BooleanSupplier idle;
   private final Consumer<Problem> tuned;
-  private final BlockingQueue<Problem> waiting = new ArrayBlockingQueue<>(MOST_WAITING);
+  private final BlockingQueue<Problem> waiting = new ArrayBlockingQueue<>(QUEUE_CAPACITY);
   private final Set<TuningKey> known = new HashSet<>();
   private final Thread thread;
   private volatile boolean closed;
@@ -38,8 +38,8 @@ public final class BackgroundTuner implements AutoCloseable {
   /**
    * Starts the thread.
    *
-   * @param idle whether nobody waits for the device now
-   * @param tuned is told of each problem that has got a winner
+   * @param idle returns whether no work waits for the device
+   * @param tuned called with each problem that has been tuned successfully
    */
   public BackgroundTuner(
       Tuner tuner,
@@ -55,7 +55,7 @@ public final class BackgroundTuner implements AutoCloseable {
     thread = Thread.ofPlatform().name("tuner").daemon().start(this::run);
   }
 
-  /** Has a problem tuned some time, unless its bucket has a winner or waits already. */
+  /** Queues a problem for tuning unless its bucket has a winner or was offered before. */
   public void offer(Problem problem) {
     var key = TuningKey.of(problem, device);
     if (cache.find(key).isPresent()) {
@@ -76,14 +76,14 @@ public final class BackgroundTuner implements AutoCloseable {
           if (closed) {
             return;
           }
-          LockSupport.parkNanos(LOOK_AGAIN_NANOS);
+          LockSupport.parkNanos(IDLE_POLL_NANOS);
         }
         tune(problem);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // closed
     } catch (DeviceException.Lost e) {
-      LOG.log(System.Logger.Level.WARNING, "tuning ends: {0}", e.getMessage());
+      LOG.log(System.Logger.Level.WARNING, "tuning stopped: {0}", e.getMessage());
     }
   }
 
@@ -112,7 +112,7 @@ public final class BackgroundTuner implements AutoCloseable {
     }
   }
 
-  /** Ends the thread once what it is timing is done. */
+  /** Stops the thread after the current measurement. */
   @Override
   public void close() {
     closed = true;

@@ -7,7 +7,9 @@ import dev.athanor.ops.run.ForwardingPlan;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Plans for a device: the winner of tuning where there is one, else what the op's model says. */
+/**
+ * Plans problems for a device: a tuned winner comes first, then the order of the op's cost model.
+ */
 public final class Planner {
 
   private final Capability device;
@@ -18,7 +20,7 @@ public final class Planner {
     this.tuned = tuned;
   }
 
-  /** The plans of a problem, the one to take first. */
+  /** Returns the plans of a problem, the preferred one first. */
   public List<Plan> plans(Problem problem) {
     var plans = new ArrayList<Plan>(problem.plans(device));
     tuned
@@ -34,12 +36,12 @@ public final class Planner {
     return plans;
   }
 
-  /** The plan to take. */
+  /** Returns the preferred plan. */
   public Plan plan(Problem problem) {
     return plans(problem).getFirst();
   }
 
-  /** A plan that tuning found to be the fastest. */
+  /** The fastest plan found by tuning. */
   private record Tuned(Plan plan, TuningCache.Winner winner) implements ForwardingPlan {
 
     @Override

@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Times every variant that a device has for a problem. A variant whose result is wrong, by elements
- * that are compared with float64 before anything is timed, can win nothing.
+ * Times every variant that a device has for a problem. Before timing, some elements of each result
+ * are compared with a float64 reference; variants with wrong results cannot win.
  */
 public final class Tuner {
 
@@ -32,10 +32,10 @@ public final class Tuner {
   }
 
   /**
-   * What tuning a problem found.
+   * The result of tuning a problem.
    *
-   * @param rows a row for every variant, the planner's own order
-   * @param winner absent when no variant was right
+   * @param rows a row for every variant, in the order of the planner
+   * @param winner absent if no variant was correct
    */
   public record Result(List<OpBench.Row> rows, Optional<TuningCache.Winner> winner) {
     public Result {
@@ -44,11 +44,11 @@ public final class Tuner {
   }
 
   /**
-   * Finds the fastest variant and keeps it.
+   * Finds the fastest variant and stores it in the cache.
    *
-   * @param seed what the inputs are drawn from
-   * @throws OpException when the op cannot compute the problem
-   * @throws java.io.UncheckedIOException when the winner could not be kept
+   * @param seed seed of the random inputs
+   * @throws OpException if the op cannot compute the problem
+   * @throws java.io.UncheckedIOException if the winner cannot be written to the file
    */
   public Result tune(Problem problem, long seed) {
     var plans = problem.plans(device.capability());

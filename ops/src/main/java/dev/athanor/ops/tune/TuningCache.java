@@ -20,10 +20,9 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * The winners of tuning, kept in a JSON file. The file is replaced as a whole, under a lock that
- * other processes respect, and what they have added in the meantime is kept. A file that cannot be
- * read, or is of another version, is set aside beside it with a warning, and nothing is lost but
- * time.
+ * The winners of tuning, stored in a JSON file. The file is replaced atomically under a file lock,
+ * and entries that other processes have added are kept. A file that cannot be parsed or has another
+ * version is renamed with a warning; its problems are tuned again.
  */
 public final class TuningCache {
 
@@ -42,10 +41,10 @@ public final class TuningCache {
   /**
    * The fastest variant of a bucket.
    *
-   * @param kernel as {@link dev.athanor.ops.Plan#kernel()}
-   * @param micros the median of its time
-   * @param problem what was timed
-   * @param date when, ISO 8601
+   * @param kernel see {@link dev.athanor.ops.Plan#kernel()}
+   * @param micros median time in microseconds
+   * @param problem the problem that was timed
+   * @param date time of tuning, ISO 8601
    */
   public record Winner(TuningKey key, String kernel, double micros, String problem, String date) {}
 
@@ -55,23 +54,26 @@ public final class TuningCache {
     this.file = file;
   }
 
-  /** A cache that is not kept. */
+  /** Returns a cache without a file. */
   public static TuningCache inMemory() {
     return new TuningCache(null);
   }
 
-  /** The cache of a file, which need not be there yet. */
+  /** Returns the cache of a file, which need not exist yet. */
   public static TuningCache open(Path file) {
     var cache = new TuningCache(file);
     try {
       cache.add(read(file));
     } catch (IOException e) {
-      LOG.log(System.Logger.Level.WARNING, "tuned winners are not known: {0}", e.toString());
+      LOG.log(System.Logger.Level.WARNING, "tuning cache not loaded: {0}", e.toString());
     }
     return cache;
   }
 
-  /** {@code $XDG_CACHE_HOME/athanor/tuning.json}, or the same below {@code ~/.cache}. */
+  /**
+   * Returns {@code $XDG_CACHE_HOME/athanor/tuning.json}; the default of the variable is {@code
+   * ~/.cache}.
+   */
   public static Path standardFile() {
     var xdg = System.getenv("XDG_CACHE_HOME");
     var base =
@@ -85,7 +87,7 @@ public final class TuningCache {
     return Optional.ofNullable(winners.get(key));
   }
 
-  /** All winners, in an order that is always the same. */
+  /** Returns all winners in a deterministic order. */
   public List<Winner> all() {
     return winners.values().stream()
         .sorted(Comparator.comparing(winner -> winner.key.toString()))
@@ -93,9 +95,10 @@ public final class TuningCache {
   }
 
   /**
-   * Adds a winner, or replaces that of its bucket, here and in the file.
+   * Adds a winner or replaces that of its bucket, in memory and in the file.
    *
-   * @throws UncheckedIOException when the file cannot be written; the winner is known here even so
+   * @throws UncheckedIOException if the file cannot be written; the winner is in memory
+   *     nevertheless
    */
   public void put(Winner winner) {
     winners.put(winner.key, winner);
@@ -103,7 +106,7 @@ public final class TuningCache {
       return;
     }
     try {
-      // a file lock keeps other processes out, not other threads of this one
+      // a file lock excludes other processes, not other threads of this one
       synchronized (WRITING) {
         write(file, winner);
       }
@@ -120,7 +123,7 @@ public final class TuningCache {
     var lock = kept.resolveSibling(kept.getFileName() + ".lock");
     try (var channel = FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         var _ = channel.lock()) {
-      // what others have written since is theirs and stays, but for this bucket
+      // keep what other processes have written since, except for this bucket
       add(read(kept));
       winners.put(winner.key, winner);
       var next = kept.resolveSibling(kept.getFileName() + ".next");
@@ -133,7 +136,7 @@ public final class TuningCache {
     more.forEach(winner -> winners.put(winner.key, winner));
   }
 
-  /** The winners of a file; none when there is no file, or it had to be set aside. */
+  /** Returns the winners of a file; none if it does not exist or is set aside. */
   private static List<Winner> read(Path file) throws IOException {
     if (!Files.exists(file)) {
       return List.of();
@@ -149,16 +152,16 @@ public final class TuningCache {
       setAside(file, "it cannot be read: " + firstLine(String.valueOf(e.getMessage())));
       return List.of();
     } catch (CharacterCodingException e) {
-      setAside(file, "it is no UTF-8 text");
+      setAside(file, "it is not UTF-8 text");
       return List.of();
     }
   }
 
-  /** Jackson leaves out what a file leaves out, and a winner without a key is none. */
+  /** Rejects winners without a key or kernel; Jackson sets missing fields to null. */
   @SuppressWarnings("ConstantValue")
   private static List<Winner> checked(@Nullable List<Winner> winners) {
     if (winners == null) {
-      throw new IllegalArgumentException("there are no winners");
+      throw new IllegalArgumentException("it has no winners");
     }
     var good = new ArrayList<Winner>();
     for (var winner : winners) {

@@ -8,19 +8,19 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Which problems share a winner: those of one op on one kind of device and driver whose inputs have
- * the same dtypes and ranks and nearly the same extents.
+ * The cache key of a winner. Problems share a winner if they have the same op, kind of device,
+ * driver, attributes, and input dtypes and ranks, and similar extents.
  *
- * @param device what its maker calls it
- * @param bucket inputs and attributes; an extent stands for all up to it and above half of it that
- *     are divisible by the same power of two, up to 16, since alignment decides which variants
- *     there are: {@code a=f16[4096/16,64/8]}
+ * @param device product name of the device
+ * @param bucket inputs and attributes, such as {@code a=f16[4096/16,64/8]}. Each extent is rounded
+ *     up to a power of two, followed by the greatest power of two up to 16 that divides it, since
+ *     alignment decides which variants apply
  */
 public record TuningKey(String device, String driver, String op, String bucket) {
 
   private static final long MOST_ALIGNMENT = 16;
 
-  /** The key of a problem on a device. */
+  /** Returns the key of a problem on a device. */
   public static TuningKey of(Problem problem, Capability device) {
     var inputs =
         new TreeMap<>(problem.inputs())

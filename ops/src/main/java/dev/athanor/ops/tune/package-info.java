@@ -1,4 +1,4 @@
-/** Finds the fastest variant by timing, and remembers it. */
+/** Finds the fastest variants by timing and caches them. */
 @NullMarked
 package dev.athanor.ops.tune;
 

@@ -133,7 +133,7 @@ class RefusalsTest {
         Map.of("a", f32(1L << 31, 1), "b", f32(1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
-        "output \"y\" would be f32[2147483648, 2147483648]; 2^63 - 1 bytes are the most");
+        "output \"y\" would be f32[2147483648, 2147483648]; the maximum is 2^63 - 1 bytes");
     refused(
         "reduce",
         Map.of("x", f32(1L << 31)),

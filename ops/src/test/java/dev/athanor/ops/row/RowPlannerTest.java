@@ -127,7 +127,7 @@ class RowPlannerTest {
       value = {
         "softmax | x f32 | | input \"x\" has shape []; it must have at least 1 dimension",
         "softmax | x f32 5 | causal=true | input \"x\" has shape [5]; where causal is true it must be […, S, N]",
-        "softmax | x f32 2147483647 2 | | input \"x\" has shape [2147483647, 2], which is 2147483647 rows of 2 elements; 2147418112 is the most for either",
+        "softmax | x f32 2147483647 2 | | input \"x\" has shape [2147483647, 2], which is 2147483647 rows of 2 elements; the maximum of either is 2147418112",
         "softmax-dropout | x f32 2 3; mask u8 3 2 | | mask has shape [3, 2] but x has [2, 3]; they must be the same",
         "rms-norm | x f16 2 3; gamma bf16 3 | | gamma is bf16 but x is f16; it must be that or f32",
         "rms-norm | x f16 2 3; gamma f16 2 | | gamma has shape [2]; it must be [N] = [3], as rows of x are",
@@ -147,8 +147,8 @@ class RowPlannerTest {
         "rope | x f32 2 3 1 6; positions i32 2 | theta=10 | positions has shape [2]; it must be [S] = [3] or […, S] = [2, 3]",
         "rope | x bf16 3 1 6; cos f16 3 3; sin f16 3 3 | | cos is f16 but x is bf16; it must be that or f32",
         "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | | neither heads nor headDim is given; rms-norm-rope needs one of them",
-        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=5 | 5 heads of 2 do not make rows of 12; heads · headDim must, and headDim must be even",
-        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=4 | 4 heads of 3 do not make rows of 12; heads · headDim must, and headDim must be even",
+        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=5 | 5 heads of 2 do not make rows of 12; heads · headDim must equal N, and headDim must be even",
+        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=4 | 4 heads of 3 do not make rows of 12; heads · headDim must equal N, and headDim must be even",
         "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | cos has shape [3, 2]; it must be [P, headDim / 2] = [3 or more, 3]",
         "rms-norm-rope | x f32 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | input \"x\" has shape [12]; it must be […, S, heads · headDim]"
       })

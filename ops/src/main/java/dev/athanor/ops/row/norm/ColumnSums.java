@@ -10,21 +10,21 @@ import dev.athanor.ops.row.RowKernel;
 import java.util.ArrayList;
 
 /**
- * The sums of the columns of an f32 matrix, always in the same order. The kernel's parameters are
- * {@code rows, n, in, out}; a block sums 32 columns, each of its warps some of the rows.
+ * A kernel that sums the columns of an f32 matrix in a fixed order. Its parameters are {@code rows,
+ * n, in, out}. A block sums 32 columns; each of its warps sums some of the rows.
  *
  * @param out dtype of the sums
  */
 record ColumnSums(DType out) implements Variant {
 
-  /** The columns of a block, one for each lane of a warp. */
+  /** Columns per block, one for each lane of a warp. */
   static final int COLUMNS = KernelBuilder.WARP;
 
   static final int THREADS = 256;
 
   private static final int WARPS = THREADS / COLUMNS;
 
-  /** Rows that a thread reads at once. */
+  /** Rows that a thread loads at once. */
   private static final int AT_ONCE = 4;
 
   @Override

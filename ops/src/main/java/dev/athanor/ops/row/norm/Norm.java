@@ -13,7 +13,7 @@ import dev.athanor.ops.row.RowShape;
 import java.util.List;
 import java.util.Map;
 
-/** What brings rows to one size. */
+/** A normalization of rows. */
 public enum Norm {
   /** (x − mean) / √(variance + epsilon). */
   LAYER("layer-norm"),
@@ -26,17 +26,17 @@ public enum Norm {
     this.text = text;
   }
 
-  /** The name of the op. */
+  /** Returns the name of the op. */
   String text() {
     return text;
   }
 
-  /** The name as part of a kernel's: {@code layer_norm}. */
+  /** Returns the part of kernel names: {@code layer_norm}. */
   String word() {
     return text.replace('-', '_');
   }
 
-  /** What is computed, for descriptions. */
+  /** Returns the formula, for descriptions. */
   String formula(String x) {
     return this == LAYER
         ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta"
@@ -44,7 +44,7 @@ public enum Norm {
         : "gamma · %1$s / √(mean(%1$s²) + epsilon)".formatted(x);
   }
 
-  /** The inputs that all rows share. */
+  /** Returns the inputs that all rows share. */
   List<Input> weights() {
     var gamma =
         new Input(
@@ -59,12 +59,12 @@ public enum Norm {
     return shifts() ? List.of(gamma, beta) : List.of(gamma);
   }
 
-  /** The operations for each element. */
+  /** Returns the number of floating-point operations per element. */
   int flops() {
     return this == LAYER ? 8 : 4;
   }
 
-  /** The attribute that keeps constant rows from being divided by zero. */
+  /** Returns the attribute that prevents division by zero in constant rows. */
   public Attribute epsilon() {
     return Attribute.number(
             "epsilon",
@@ -77,9 +77,9 @@ public enum Norm {
   }
 
   /**
-   * The dtype of the weights of some rows.
+   * Returns the dtype of the weights.
    *
-   * @throws OpException where their shapes or dtypes are not right
+   * @throws OpException if their shapes or dtypes are invalid
    */
   DType weights(RowShape x, Map<String, TensorType> inputs) {
     var gamma = x.weights(inputs, "gamma");
@@ -92,26 +92,26 @@ public enum Norm {
     return gamma;
   }
 
-  /** Whether beta is added. */
+  /** Returns whether beta is added. */
   boolean shifts() {
     return this == LAYER;
   }
 
   /**
-   * How the values of a row become its norm: {@code (x - origin) · scale + shift}.
+   * The statistics of a row. They normalize it as {@code (x - origin) · scale + shift}.
    *
-   * @param origin about the mean, or 0 for a norm without
-   * @param shift what the distance from the origin to the mean makes
+   * @param origin approximately the mean; 0 for an RMS norm
+   * @param shift the correction for the distance from the origin to the mean
    */
   public record Statistics(Norm norm, Real origin, Real scale, Real shift) {
 
-    /** The norm of a value of the row. */
+    /** Returns the normalized value. */
     public Real apply(Real x) {
       return norm == LAYER ? x.minus(origin).fma(scale, shift) : x.times(scale);
     }
   }
 
-  /** The statistics of a row, whose values are zeros where it has none. */
+  /** Computes the statistics of a row; values outside the row must be zeros. */
   public Statistics of(Row row, Row.Data values, Real epsilon) {
     var squares = row.variable(0);
     var count = real(row.n);
@@ -121,9 +121,9 @@ public enum Norm {
       var zero = mean.constant(0);
       return new Statistics(this, zero, mean.plus(epsilon).rsqrt(), zero);
     }
-    // Squares of differences from a number near the mean, so that nothing cancels; that number is
-    // the mean of what is read first, which is all of a row that fits. Its own rounding is what
-    // the sum of the differences tells: a constant row becomes exact zeros, however large.
+    // Sums squares of differences from a number near the mean, so that nothing cancels. That number
+    // is the mean of what is read first, which is all of a row that fits. The sum of the
+    // differences corrects its rounding error: a constant row becomes exact zeros, however large.
     var begin = row.variable(0);
     values.forFirst((_, v) -> v.forEach(begin::add));
     var origin = row.sum(begin).over(real(row.atOnce()));
@@ -137,7 +137,7 @@ public enum Norm {
     var sums = row.sums(differences, squares);
     var rest = sums.get(0).over(count);
     var variance = sums.get(1).over(count).minus(rest.times(rest));
-    // a NaN stays one, which max would hide
+    // unlike max, this preserves NaN
     var positive = variance.constant(0).where(variance.lt(0), variance);
     var scale = positive.plus(epsilon).rsqrt();
     return new Statistics(this, origin, scale, rest.times(scale).negate());
@@ -148,14 +148,14 @@ public enum Norm {
   }
 
   /**
-   * The norm of a row in float64.
+   * The normalized row in float64.
    *
-   * @param scale what differences from the mean were multiplied by
+   * @param scale the factor of the differences from the mean
    */
-  @SuppressWarnings("ArrayRecordComponent") // handed over, never compared
+  @SuppressWarnings("ArrayRecordComponent") // never compared
   public record Reference(double[] h, double scale) {}
 
-  /** The norm of n values from {@code first} on, in float64. */
+  /** Normalizes n values starting at {@code first}, in float64. */
   public Reference reference(double[] x, int first, int n, double epsilon) {
     double mean = 0;
     if (this == LAYER) {

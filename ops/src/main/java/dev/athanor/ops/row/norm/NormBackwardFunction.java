@@ -15,8 +15,8 @@ import java.util.List;
 
 /**
  * The gradients of {@code y = gamma · norm(x) + beta}. With g = grad · gamma and h = norm(x),
- * {@code dx = scale · (g − mean(g) − h · mean(g · h))}, where an RMS norm has no mean(g); each team
- * sums {@code grad · h} and {@code grad} over its rows, for {@link ColumnSums} to sum over the
+ * {@code dx = scale · (g − mean(g) − h · mean(g · h))}, without mean(g) for an RMS norm. Each team
+ * sums {@code grad · h} and {@code grad} over its rows; {@link ColumnSums} then sums over the
  * teams. The kernel's parameters are {@code rows, n, grad, x, gamma, dx, dgamma, dbeta, epsilon};
  * dgamma and dbeta are f32 with a row for each team.
  */
@@ -84,14 +84,14 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
     dbeta.forEach(TeamSums::store);
   }
 
-  /** A product, nothing outside of the row, where the norm may be no number. */
+  /** Returns a product; zero outside the row, where the norm may be NaN. */
   private static Real contribution(Chunk chunk, Real g, Real h) {
     return chunk.orElse(0, List.of(g.times(h))).getFirst();
   }
 
   /**
-   * Sums over the rows of a team, column by column: in registers where the tile is whole, else in
-   * memory, where each thread comes back to what it wrote itself.
+   * Sums over the rows of a team, column by column: in registers if the tile is whole, else in
+   * memory, where each thread reads only what it has written itself.
    */
   private static final class TeamSums {
     private final RowTile tile;

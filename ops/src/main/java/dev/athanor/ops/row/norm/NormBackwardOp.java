@@ -23,12 +23,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.random.RandomGenerator;
 
-/** The gradients of a norm of rows. */
+/** The gradients of a normalization of rows. */
 public final class NormBackwardOp implements Op {
 
-  /** Blocks of a multiprocessor, and rows of each team at least: more would be more sums to sum. */
+  /** Maximum number of blocks per multiprocessor: more teams mean more partial sums. */
   private static final int BLOCKS = 2;
 
+  /** Minimum number of rows per team. */
   private static final int ROWS_OF_TEAM = 4;
 
   private final Norm norm;

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Norms of rows of every length, of numbers large, far from zero, constant and special. */
+/** Test cases of norms: rows of every length; large, shifted, constant and special numbers. */
 public final class NormCases {
 
   private NormCases() {}
@@ -23,14 +23,14 @@ public final class NormCases {
                 (number, dtype, rows, n) -> {
                   var made =
                       new RowCases.Builder(op, random)
-                          // a large mean shows whether the variance cancels; of a sum with a
-                          // residual the last digits are gone before
+                          // a large mean shows whether the variance cancels; adding a residual
+                          // would round away the digits that show it
                           .normal("x", number % 4 == 1 && !residual ? 1000 : 0, 1, dtype, rows, n);
                   return finish(made, norm, residual, number, dtype, rows, n);
                 }));
     var wide = new RowCases.Builder(op, random).normal("x", 0, 1e4, DType.F32, 3, 100);
     cases.add(finish(wide, norm, residual, 1, DType.F32, 3, 100));
-    // two deviations of 0: rows of one number, and of zeros
+    // rows without variance: of zeros, and of another constant
     for (double constant : new double[] {0, residual ? 1 : 10_000.123}) {
       var made = new RowCases.Builder(op, random).normal("x", constant, 0, DType.F32, 2, 1000);
       cases.add(finish(made, norm, residual, 0, DType.F32, 2, 1000));
@@ -58,7 +58,7 @@ public final class NormCases {
     }
     made.normal("residual", dtype, rows, n);
     if (number % 4 < 2) {
-      // a sum is exact but for its rounding to f32 and that to the dtype
+      // a sum is rounded to f32 and then to the dtype
       return made.attribute("order", "pre")
           .within(Map.of("y", tolerance(dtype), "sum", Tolerance.roundings(1.05, dtype)));
     }
@@ -83,7 +83,7 @@ public final class NormCases {
         });
   }
 
-  /** How far a norm may be off. */
+  /** Returns the tolerance of a norm. */
   public static Tolerance tolerance(DType dtype) {
     return Tolerance.maximum(
         switch (dtype) {

@@ -10,26 +10,28 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * {@code gamma · norm(x) + beta}, before or after which a residual is added. The kernel's
- * parameters are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}.
+ * {@code gamma · norm(x) + beta}, with a residual added before or after. The kernel's parameters
+ * are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}.
  */
 public record NormFunction(Norm norm, Residual residual) implements RowFunction {
 
   /**
-   * Bytes of weights, and of a residual beside them, that a thread loads at once. More registers
-   * would lower the occupancy.
+   * Bytes of weights and residual that a thread loads at once. More would take registers and lower
+   * the occupancy.
    */
   private static final int BYTES_AT_ONCE = 64;
 
-  /** The same for a large block, of which a multiprocessor has room for two with 64 registers. */
+  /**
+   * The same for a large block; a multiprocessor holds two of them with 64 registers per thread.
+   */
   private static final int BYTES_OF_LARGE_TEAM = 32;
 
   private static final int LARGE_TEAM = 512;
 
-  /** Where the residual is added. */
+  /** The position of the residual. */
   public enum Residual {
     NONE,
-    /** norm(x + residual); the sum is written, too. */
+    /** norm(x + residual); the sum is also written. */
     PRE,
     /** residual + norm(x). */
     POST
@@ -65,7 +67,7 @@ public record NormFunction(Norm norm, Residual residual) implements RowFunction 
         chunksAtOnce(kernel),
         (chunk, v) -> {
           if (residual == Residual.PRE) {
-            // before the weights take registers
+            // store before the weights take registers
             chunk.store(sum, v);
           }
           var others = new ArrayList<>(chunk.load(gamma));
@@ -94,7 +96,7 @@ public record NormFunction(Norm norm, Residual residual) implements RowFunction 
         });
   }
 
-  /** Returns how many chunks have their weights loaded at once. */
+  /** Returns the number of chunks whose weights are loaded at once. */
   private int chunksAtOnce(RowKernel kernel) {
     var tile = kernel.tile();
     int most = tile.team() < LARGE_TEAM ? BYTES_AT_ONCE : BYTES_OF_LARGE_TEAM;

@@ -26,7 +26,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** A norm of rows, with weights and perhaps a residual. */
+/** A normalization of rows, with weights and an optional residual. */
 public final class NormOp implements Op {
 
   private final Norm norm;
@@ -108,7 +108,7 @@ public final class NormOp implements Op {
       outputs.put("sum", x.tensor());
     }
     var function = new NormFunction(norm, order);
-    // a kernel never reads or writes the tensors that it does not have
+    // placeholders for tensors that the kernel never accesses
     var slots =
         List.of(
             Slot.input("x"),

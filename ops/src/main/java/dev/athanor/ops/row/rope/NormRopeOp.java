@@ -19,7 +19,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** An RMS norm over the hidden size, and rotary positions of each head. */
+/** An RMS norm over the hidden size, then a rotary embedding of each head. */
 public final class NormRopeOp implements Op {
 
   static final Attribute STYLE =
@@ -96,7 +96,7 @@ public final class NormRopeOp implements Op {
     if (heads * headDim != x.n() || headDim % 2 != 0) {
       throw new OpException.InvalidAttribute(
           "headDim",
-          "%d heads of %d do not make rows of %d; heads · headDim must, and headDim must be even"
+          "%d heads of %d do not make rows of %d; heads · headDim must equal N, and headDim must be even"
               .formatted(heads, headDim, x.n()));
     }
     int sequence = (int) shape.extent(-2);
@@ -125,7 +125,7 @@ public final class NormRopeOp implements Op {
         h[first + j] = norm.h()[j] * weight.get(j);
       }
     }
-    return Map.of("y", problem.turn(h, inputs));
+    return Map.of("y", problem.rotate(h, inputs));
   }
 
   @Override

@@ -11,10 +11,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Rotary embeddings of both styles, with tables of every kind. */
+/** Test cases of rotary embeddings: both styles, all kinds of tables. */
 final class RopeCases {
 
-  /** Batch, positions, heads, elements of a head, of which are turned. */
+  /** Batch, positions, heads, elements of a head, rotated elements of a head. */
   private static final int[][] SIZES = {
     {1, 1, 1, 2, 2},
     {1, 3, 2, 64, 64},
@@ -59,7 +59,7 @@ final class RopeCases {
       }
     }
     cases.add(far(op, random));
-    // a position before the first and one behind the last of the tables
+    // a position before the first and one after the last of the tables
     var outside =
         new RowCases.Builder(op, random)
             .normal("x", DType.F32, 3, 1, 8)
@@ -69,7 +69,7 @@ final class RopeCases {
     return cases;
   }
 
-  /** Positions up to a million, where angles have few digits left in f32. */
+  /** Returns a case with positions up to a million, whose angles are inaccurate in f32. */
   private static Op.Case far(Op op, RandomGenerator random) {
     return new RowCases.Builder(op, random)
         .normal("x", DType.F32, 6, 2, 32)
@@ -104,7 +104,7 @@ final class RopeCases {
     return cases;
   }
 
-  /** Cosines and sines of random angles. */
+  /** Adds cosines and sines of random angles. */
   private static void tables(
       RowCases.Builder made, DType dtype, int rows, int half, RandomGenerator random) {
     var cos = HostTensor.zeros(TensorType.of(dtype, rows, half));

@@ -17,17 +17,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Rotary embedding of all heads of a position, which are a row: pair i of a head is turned by the
- * angle that a table has for the position and i. The kernel's parameters are {@code rows, n, x,
- * weight, cos, sin, positions, y, headDim, half, tableRows, period, epsilon}: pairs of a head that
- * are turned, rows of the tables, and after how many rows the positions begin anew.
+ * Rotary embedding of all heads of a position, which form a row: pair i of a head is rotated by the
+ * angle in a table for the position and i. The kernel's parameters are {@code rows, n, x, weight,
+ * cos, sin, positions, y, headDim, half, tableRows, period, epsilon}; {@code half} is the number of
+ * rotated pairs of a head, {@code tableRows} the number of rows of the tables, and {@code period}
+ * the number of rows after which the positions repeat.
  *
- * @param interleaved whether a pair are two neighbours; else one of the first and one of the second
- *     half of the turned part
- * @param norm whether the row is brought to a root mean square of 1 and multiplied by weights first
- * @param rest whether heads have elements that are copied
- * @param positions whether the rows of the tables are chosen by positions
- * @param table dtype of cosines and sines
+ * @param interleaved whether the elements of a pair are neighbors; otherwise one is in the first
+ *     and one in the second half of the rotated part
+ * @param norm whether an RMS norm with weights is applied to the row first
+ * @param rest whether heads have elements that are copied unchanged
+ * @param positions whether positions select the rows of the tables
+ * @param table dtype of the tables
  */
 public record RopeFunction(
     boolean interleaved, boolean norm, boolean rest, boolean positions, DType table)
@@ -44,7 +45,7 @@ public record RopeFunction(
             positions ? "_positions" : "");
   }
 
-  /** How many pairs a thread turns at once, where one access moves so many elements. */
+  /** Returns the number of pairs that a thread rotates at once, given the elements per access. */
   public int pairs(int access) {
     return interleaved ? Math.max(1, access / 2) : access;
   }
@@ -80,12 +81,12 @@ public record RopeFunction(
     var sine = sines.row(position, half);
     var statistics = norm ? List.of(Norm.RMS.of(row, values, epsilon)) : List.<Norm.Statistics>of();
     values.forEach((chunk, v) -> {
-      var turned = new ArrayList<>(v);
+      var rotated = new ArrayList<>(v);
       for (var each : statistics) {
         var weights = chunk.load(weight);
-        turned.replaceAll(each::apply);
-        for (int i = 0; i < turned.size(); i++) {
-          turned.set(i, turned.get(i).times(weights.get(i)));
+        rotated.replaceAll(each::apply);
+        for (int i = 0; i < rotated.size(); i++) {
+          rotated.set(i, rotated.get(i).times(weights.get(i)));
         }
       }
       var first = chunk.group().rem(perHead).times(pairs);
@@ -94,9 +95,9 @@ public record RopeFunction(
       for (int i = 0; i < pairs; i++) {
         int one = interleaved ? 2 * i : i;
         int two = interleaved ? 2 * i + 1 : i + pairs;
-        turn(turned, one, two, c.get(i), s.get(i));
+        rotate(rotated, one, two, c.get(i), s.get(i));
       }
-      chunk.store(y, turned);
+      chunk.store(y, rotated);
     });
     if (rest) {
       var perRest = headDim.minus(half.times(2)).div(access);
@@ -114,7 +115,7 @@ public record RopeFunction(
     }
   }
 
-  /** Where the pairs of a group are. */
+  /** Returns the first column of each run of a group of pairs. */
   private List<Int> columns(Int headDim, Int half, Int group, Int perHead, int access) {
     var head = group.div(perHead);
     var pair = group.minus(head.times(perHead)).times(pairs(access));
@@ -126,7 +127,7 @@ public record RopeFunction(
     return access > 1 ? List.of(first) : List.of(first, first.plus(1));
   }
 
-  /** Cosines or sines; no numbers for a position that the tables do not have. */
+  /** Loads cosines or sines; NaN for a position outside the tables. */
   private List<Real> factors(
       GlobalPointer row, Int first, int count, Chunk chunk, Int position, Int tableRows) {
     if (!positions) {
@@ -142,7 +143,7 @@ public record RopeFunction(
     return values.stream().map(Value::widen).toList();
   }
 
-  private static void turn(List<Real> values, int one, int two, Real cosine, Real sine) {
+  private static void rotate(List<Real> values, int one, int two, Real cosine, Real sine) {
     var a = values.get(one);
     var b = values.get(two);
     values.set(one, b.negate().fma(sine, a.times(cosine)));

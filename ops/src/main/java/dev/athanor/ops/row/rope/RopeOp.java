@@ -20,10 +20,10 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** Rotary positions. */
+/** Rotary position embedding. */
 public final class RopeOp implements Op {
 
-  /** The most angles that a kernel makes a table of, since it numbers them in 32 bits. */
+  /** Maximum number of angles of a computed table, so that 32-bit indices suffice. */
   private static final long MOST_ANGLES = 1L << 30;
 
   private static final OpDescription DESCRIPTION =
@@ -98,7 +98,7 @@ public final class RopeOp implements Op {
         tables(x, inputs, attributes, sequence, period, half));
   }
 
-  /** After how many rows positions begin anew. */
+  /** Returns the number of rows after which the positions repeat. */
   private static int period(RowShape x, Map<String, TensorType> inputs, int sequence) {
     var positions = inputs.get("positions");
     if (positions == null) {
@@ -140,7 +140,7 @@ public final class RopeOp implements Op {
     if ((long) period * half > MOST_ANGLES) {
       throw new OpException.TooLarge(
           "x",
-          "%d positions of %d angles are more than the %d of which a table is made; give cos and sin"
+          "a table of %d positions with %d angles exceeds the maximum of %d angles; give cos and sin"
               .formatted(period, half, MOST_ANGLES));
     }
     return new RopeTables(
@@ -157,7 +157,7 @@ public final class RopeOp implements Op {
     var tensor = Objects.requireNonNull(inputs.get("x"));
     var types = HostTensor.types(inputs);
     var problem = problem(RowShape.of(types, "x", 2), types, attributes);
-    return Map.of("y", problem.turn(tensor.toDoubles(), inputs));
+    return Map.of("y", problem.rotate(tensor.toDoubles(), inputs));
   }
 
   @Override

@@ -19,10 +19,10 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * A rotary embedding, its shapes checked.
+ * A checked rotary embedding.
  *
- * @param x rows that are all heads of a position
- * @param norm what is done before, if anything
+ * @param x rows, each with all heads of a position
+ * @param norm the preceding norm, if any
  */
 record RopeProblem(
     RowShape x, int headDim, boolean interleaved, Optional<Weighted> norm, RopeTables tables) {
@@ -32,7 +32,7 @@ record RopeProblem(
 
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();
-    // pairs of the half style are two runs, each aligned as the half; others are one run
+    // pairs of the half style are two runs, each aligned like the half; others are one run
     int access =
         interleaved ? x.access(headDim | 2 * tables.half()) : x.access(headDim | tables.half());
     var function =
@@ -56,7 +56,7 @@ record RopeProblem(
     var slots =
         List.of(
             Slot.input("x"),
-            // what a kernel does not have it never reads
+            // placeholders for tensors that the kernel never reads
             Slot.input(norm.isPresent() ? "weight" : "x"),
             tables.cos(),
             tables.sin(),
@@ -72,8 +72,8 @@ record RopeProblem(
     return steps;
   }
 
-  /** Turns the pairs of all rows, in float64. */
-  double[] turn(double[] h, Map<String, HostTensor> inputs) {
+  /** Rotates the pairs of all rows, in float64. */
+  double[] rotate(double[] h, Map<String, HostTensor> inputs) {
     var y = h.clone();
     for (int row = 0; row < x.rows(); row++) {
       int own = row % tables.period();
@@ -83,8 +83,8 @@ record RopeProblem(
         for (int i = 0; i < tables.half(); i++) {
           int one = first + (interleaved ? 2 * i : i);
           int two = interleaved ? one + 1 : one + tables.half();
-          double cos = circle("cos", position, i, inputs);
-          double sin = circle("sin", position, i, inputs);
+          double cos = cosineOrSine("cos", position, i, inputs);
+          double sin = cosineOrSine("sin", position, i, inputs);
           y[one] = h[one] * cos - h[two] * sin;
           y[two] = h[two] * cos + h[one] * sin;
         }
@@ -93,7 +93,7 @@ record RopeProblem(
     return y;
   }
 
-  private double circle(String name, int position, int i, Map<String, HostTensor> inputs) {
+  private double cosineOrSine(String name, int position, int i, Map<String, HostTensor> inputs) {
     if (tables.theta().isEmpty()) {
       return position < 0 || position >= tables.rows()
           ? Double.NaN

@@ -8,21 +8,22 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Variant;
 
 /**
- * Cosines and sines of the angles {@code position · 2^(i · step)}, for i from 0 to below half, as
- * two matrices of f32 with a row for each position. The step is −2 · log2(theta) / rotaryDim. The
- * kernel's parameters are {@code cos, sin, positions, rows, half, step}. Everything up to the last
- * rounding is in f64: an angle of 10^6 would have its last digits at 0.06 in f32.
+ * A kernel that computes cosines and sines of the angles {@code position · 2^(i · step)} for {@code
+ * 0 <= i < half}, as two f32 matrices with a row for each position. The step is −2 · log2(theta) /
+ * rotaryDim. The kernel's parameters are {@code cos, sin, positions, rows, half, step}. The
+ * arithmetic is f64 until the final rounding, since f32 represents an angle of 10^6 only to 0.06.
  *
- * @param positions whether the positions are given; else they count from 0
+ * @param positions whether positions are given; otherwise they are 0, 1, …
  */
 record RopeTable(boolean positions) implements Variant {
 
   static final int THREADS = 256;
 
-  /** Terms of the series, whose next ones are beyond the precision of f64 and of f32. */
+  /** Terms of the series of 2^x; the next one is below the precision of f64. */
   private static final int POWER_TERMS = 14;
 
-  private static final int CIRCLE_TERMS = 7;
+  /** Terms of the series of cosine and sine; the next one is below the precision of f32. */
+  private static final int ANGLE_TERMS = 7;
 
   @Override
   public String name() {
@@ -48,7 +49,7 @@ record RopeTable(boolean positions) implements Variant {
               () -> {
                 var position = positions ? given.load(row).integer() : row;
                 var frequency = power(index.rem(half).real(Type.F64).times(step));
-                circle(
+                cosineAndSine(
                     position.real(Type.F64).times(frequency),
                     (cosine, sine) -> {
                       cosines.store(index, cosine.to(Type.F32));
@@ -58,11 +59,11 @@ record RopeTable(boolean positions) implements Variant {
         });
   }
 
-  private interface Circle {
-    void at(Real cosine, Real sine);
+  private interface CosineAndSine {
+    void accept(Real cosine, Real sine);
   }
 
-  /** 2 to a power that is not positive and above -126. */
+  /** Returns 2 to a power from -126 (exclusive) to 0. */
   private static Real power(Real exponent) {
     var whole = exponent.round();
     var fraction = exponent.minus(whole.real(Type.F64)).times(Math.log(2));
@@ -74,8 +75,8 @@ record RopeTable(boolean positions) implements Variant {
     return sum.times((Real) two.to(Type.F64));
   }
 
-  /** The cosine and the sine of an angle: that of what is left of whole quarters of a turn. */
-  private static void circle(Real angle, Circle then) {
+  /** Computes cosine and sine after reducing the angle by multiples of π/2. */
+  private static void cosineAndSine(Real angle, CosineAndSine then) {
     var quarters = angle.times(2 / Math.PI);
     var quarter = quarters.round();
     var rest = quarters.minus(quarter.real(Type.F64)).times(Math.PI / 2);
@@ -85,18 +86,21 @@ record RopeTable(boolean positions) implements Variant {
     var odd = quarter.and(1).eq(1);
     var one = sine.where(odd, cosine);
     var two = cosine.where(odd, sine);
-    // the cosine is negative in the second and the third quarter, the sine in the third and fourth
-    then.at(signed(one, quarter.plus(1)), signed(two, quarter));
+    // the cosine is negative in quadrants 2 and 3, the sine in 3 and 4
+    then.accept(signed(one, quarter.plus(1)), signed(two, quarter));
   }
 
   private static Real signed(Real value, Int quarter) {
     return value.negate().where(quarter.and(2).eq(2), value);
   }
 
-  /** The series 1/first! − square/(first + 2)! + …, without the factor of the sine. */
+  /**
+   * Returns the series 1/first! − square/(first + 2)! + …, to be multiplied by the angle for the
+   * sine.
+   */
   private static Real series(Real square, int first) {
     var sum = square.constant(1);
-    for (int i = CIRCLE_TERMS; i > 0; i--) {
+    for (int i = ANGLE_TERMS; i > 0; i--) {
       double divisor = (2.0 * i + first) * (2.0 * i + first - 1);
       sum = sum.times(square).fma(square.constant(-1 / divisor), square.constant(1));
     }

@@ -12,24 +12,24 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where a rotary embedding has its cosines and sines from: inputs, or a base from which a kernel
- * makes them first.
+ * The source of the cosines and sines of a rotary embedding: inputs, or a base from which a kernel
+ * computes them first.
  *
- * @param dtype of cosines and sines
- * @param rows how many positions there are angles for
- * @param half angles of a position
- * @param period after how many rows of x the positions begin anew
- * @param positions whether each row of a period says which row of the tables is its own
- * @param theta the base, where there are no inputs
+ * @param dtype dtype of the tables
+ * @param rows number of positions in the tables
+ * @param half number of angles per position
+ * @param period number of rows of x after which the positions repeat
+ * @param positions whether the input {@code positions} is given
+ * @param theta the base if the tables are not inputs
  */
 record RopeTables(
     DType dtype, int rows, int half, int period, boolean positions, Optional<Double> theta) {
 
   /**
-   * Checks cosines and sines that were given.
+   * Checks the inputs {@code cos} and {@code sin}.
    *
-   * @param sequence the positions of x
-   * @param shape that of the tables, in words
+   * @param sequence number of positions of x
+   * @param shape the required shape in words
    */
   static RopeTables given(
       RowShape x,
@@ -72,12 +72,15 @@ record RopeTables(
     return theta.isEmpty() ? Slot.input("sin") : new Slot.Workspace(bytes());
   }
 
-  /** Whether the kernel that turns reads positions; tables that were made are in their order. */
+  /**
+   * Returns whether the rotating kernel reads positions; computed tables are already in their
+   * order.
+   */
   boolean indexed() {
     return positions && theta.isEmpty();
   }
 
-  /** The launch that makes the tables, where they are not given. */
+  /** Returns the launch that computes the tables; empty if they are inputs. */
   List<Step> steps() {
     if (theta.isEmpty()) {
       return List.of();

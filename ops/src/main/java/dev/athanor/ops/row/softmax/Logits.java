@@ -9,15 +9,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A row of logits, or a part of one, and its powers of two. The difference to the maximum comes
- * before the product with the scale: a rounded product would err with the size of x, not of y.
+ * A row of logits, or a part of one, and its powers of two. The maximum is subtracted before the
+ * multiplication by the scale: otherwise the rounding error would be relative to x, not to y.
  *
  * @param scale the scale times log2(e)
- * @param values -infinity where the row has none or they are masked
+ * @param values the logits; -infinity outside the row and where masked
  */
 record Logits(Row row, Real scale, Row.Data values) {
 
-  /** The logits in a tensor, all but the first {@code keys} of which are masked. */
+  /**
+   * Reads the logits of a row. If causal, all but the first {@code row % queries + n - queries + 1}
+   * are masked.
+   */
   static Logits of(Row row, GlobalPointer x, Real scale, boolean causal, Int queries) {
     if (!causal) {
       return new Logits(
@@ -40,24 +43,24 @@ record Logits(Row row, Real scale, Row.Data values) {
   }
 
   /**
-   * A maximum and a sum of powers relative to it.
+   * The maximum of logits and the sum of their powers relative to it.
    *
-   * @param most -infinity where all is masked
+   * @param most the maximum; -infinity if all logits are masked
    */
   record Sum(Real most, Real total) {
 
-    /** The number that is subtracted from logits. */
+    /** Returns the number to subtract from logits. */
     Real base() {
       return finite(most);
     }
 
-    /** What powers are multiplied by: nothing is left where all was masked. */
+    /** Returns the factor of powers; 0 if all logits are masked. */
     Real reciprocal(Real keep) {
       return total.constant(0).where(total.eq(0), keep.over(total));
     }
   }
 
-  /** The sum of values that stay in registers, which all threads of the team receive. */
+  /** Returns the sum of values that stay in registers; all threads of the team receive it. */
   Sum sum() {
     var found = new ArrayList<Real>();
     values.forEach((_, v) -> found.addAll(v));
@@ -67,14 +70,14 @@ record Logits(Row row, Real scale, Row.Data values) {
     return new Sum(most, row.sum(total));
   }
 
-  /** The sum of values that are read in steps. */
+  /** Returns the sum of values that are read in steps; all threads of the team receive it. */
   Sum runningSum() {
     var running = new Running();
     values.forEach((_, v) -> running.add(v));
     return running.ofTeam();
   }
 
-  /** The powers relative to a number. */
+  /** Returns the powers relative to a number. */
   Row.Data powers(Real base) {
     return values.map((_, v) -> v.stream().map(each -> power(each, base)).toList());
   }
@@ -83,12 +86,15 @@ record Logits(Row row, Real scale, Row.Data values) {
     return x.minus(base).times(scale).exp2();
   }
 
-  /** A maximum to subtract: 0 where all is masked, since -infinity less itself is no number. */
+  /**
+   * Returns the maximum to subtract; 0 if all logits are masked, since -infinity minus itself is
+   * NaN.
+   */
   private static Real finite(Real most) {
     return most.where(most.gt(Double.NEGATIVE_INFINITY), most.constant(0));
   }
 
-  /** The maximum and the sum of powers that a thread has seen so far. */
+  /** The running maximum and sum of powers of a thread (online softmax). */
   final class Running {
     private final Real.Variable most = row.variable(Double.NEGATIVE_INFINITY);
     private final Real.Variable total = row.variable(0);
@@ -115,7 +121,7 @@ record Logits(Row row, Real scale, Row.Data values) {
       return base;
     }
 
-    /** The sum over the threads of the team, which all of them receive. */
+    /** Returns the sum over the threads of the team; all of them receive it. */
     Sum ofTeam() {
       var all = row.max(most);
       return new Sum(all, row.sum(total.times(power(most, finite(all)))));

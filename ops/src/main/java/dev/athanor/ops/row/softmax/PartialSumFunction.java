@@ -10,15 +10,15 @@ import dev.athanor.ops.row.RowSchedule;
 import java.util.List;
 
 /**
- * The first launch of a softmax that has several blocks to a row: each block stores the maximum of
- * its part and the sum of powers relative to it, for {@link SplitSoftmaxFunction}. The grid has
- * {@code parts × rows} blocks. The parameters are {@code rows, n, x, partials, scale, queries}.
+ * The first launch of a softmax with several blocks per row: each block stores the maximum of its
+ * part and the sum of powers relative to it, for {@link SplitSoftmaxFunction}. The grid has {@code
+ * parts × rows} blocks. The parameters are {@code rows, n, x, partials, scale, queries}.
  *
  * @param causal as in {@link SoftmaxFunction}
  */
 record PartialSumFunction(boolean causal) implements RowFunction {
 
-  /** The f32 numbers of a partial sum: the maximum and the sum. */
+  /** Number of f32 numbers of a partial sum: the maximum and the sum. */
   static final int NUMBERS = 2;
 
   @Override

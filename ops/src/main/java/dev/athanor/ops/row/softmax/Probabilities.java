@@ -13,7 +13,7 @@ import java.util.List;
 /**
  * A row of the output of softmax.
  *
- * @param mask a row of bytes, 0 where an element is dropped; not read without dropout
+ * @param mask a row of bytes, 0 for dropped elements; not read without dropout
  */
 record Probabilities(GlobalPointer mask, GlobalPointer y, boolean dropout) {
 
@@ -24,7 +24,7 @@ record Probabilities(GlobalPointer mask, GlobalPointer y, boolean dropout) {
     return new Probabilities(dropout ? row.of(masks) : masks, y, dropout);
   }
 
-  /** Stores the products of powers with a factor, zeros where the mask drops them. */
+  /** Stores powers times a factor; zeros for dropped elements. */
   void store(Row.Data powers, Real factor) {
     powers.forEach((chunk, v) ->
         chunk.store(y, kept(chunk, v.stream().map(each -> each.times(factor)).toList())));

@@ -33,7 +33,7 @@ public final class Softmax implements Op {
   private final boolean dropout;
   private final OpDescription description;
 
-  /** Softmax, or softmax and dropout by a mask. */
+  /** Creates softmax, optionally with dropout by a mask. */
   public Softmax(boolean dropout) {
     this.dropout = dropout;
     var inputs = new ArrayList<Input>();
@@ -81,7 +81,7 @@ public final class Softmax implements Op {
             "5·N a row");
   }
 
-  /** Causal, the last two dimensions are one matter. */
+  /** A causal matrix [S, N] cannot be split into rows. */
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     return attributes.flag("causal") && RowShape.rank(inputs) < 3
@@ -138,12 +138,12 @@ public final class Softmax implements Op {
             Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
   }
 
-  /** The factor of elements that dropout keeps. */
+  /** Returns the factor of elements that dropout keeps. */
   private static double kept(double probability) {
     return probability == 1 ? 0 : 1 / (1 - probability);
   }
 
-  /** S of a causal x[…, S, N]. */
+  /** Returns S of a causal x[…, S, N], else 1. */
   private static int queries(RowShape x, Attributes attributes) {
     if (!attributes.flag("causal")) {
       return 1;
@@ -192,7 +192,7 @@ public final class Softmax implements Op {
     return Map.of("y", y);
   }
 
-  /** Probabilities of long rows are small: those of f16 may be subnormal. */
+  /** Probabilities of long rows are small; in f16 they may be subnormal. */
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
@@ -204,7 +204,7 @@ public final class Softmax implements Op {
     return SoftmaxCases.of(this, dropout, random, quick);
   }
 
-  /** How far probabilities may be off; those of 16 bits are rounded besides. */
+  /** Returns the tolerance of probabilities; 16-bit results are also rounded. */
   static Tolerance tolerance(DType dtype) {
     return dtype == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.05, dtype);
   }

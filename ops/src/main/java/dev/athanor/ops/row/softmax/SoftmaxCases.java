@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Softmax of every length, with masks of every kind. */
+/** Test cases of softmax: every row length, every kind of mask. */
 final class SoftmaxCases {
 
   private SoftmaxCases() {}
@@ -21,7 +21,7 @@ final class SoftmaxCases {
             RowCases.sizes(
                 quick,
                 (number, dtype, rows, n) -> {
-                  // scores of ±50 at times, and scales as attention has them
+                  // some logits of ±50, and scales as in attention
                   double deviation = number % 2 == 0 ? 1 : 20;
                   var made =
                       new RowCases.Builder(op, random)
@@ -36,7 +36,7 @@ final class SoftmaxCases {
       var made = new RowCases.Builder(op, random).normal("x", 0, 4, dtype, 1, lengths[i]);
       cases.add(finish(made, dropout, i, dtype, 1, lengths[i]));
     }
-    // the first rows of the second see nothing at all
+    // the first rows of the second shape are fully masked
     long[][] causal = {{2, 5, 5}, {3, 7, 4}, {2, 4, 9}, {33, 64}};
     for (int i = 0; i < (quick ? 2 : causal.length); i++) {
       var dtype = RowCases.DTYPES.get(i % RowCases.DTYPES.size());

@@ -7,11 +7,12 @@ import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
 
 /**
- * Softmax. The kernel's parameters are {@code rows, n, x, mask, y, scale, keep, queries}: the scale
- * times log2(e), what is left after dropout is multiplied by, and the rows of a causal matrix.
+ * Softmax. The kernel's parameters are {@code rows, n, x, mask, y, scale, keep, queries}; {@code
+ * scale} is the scale times log2(e), {@code keep} the factor of elements that dropout keeps, and
+ * {@code queries} the number of rows of a causal matrix.
  *
- * @param causal whether row i of S sees the elements up to i + n − S alone
- * @param dropout whether elements become zero where the mask is
+ * @param causal whether row i of S sees only the elements up to i + n − S
+ * @param dropout whether elements are dropped where the mask is 0
  */
 public record SoftmaxFunction(boolean causal, boolean dropout) implements RowFunction {
 

@@ -8,10 +8,9 @@ import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
 
 /**
- * The second launch of a softmax that has several blocks to a row: each block combines the partial
- * sums of its row, always in the same order, and writes its part. The grid and the tile are those
- * of {@link PartialSumFunction}. The parameters are those of {@link SoftmaxFunction} and {@code
- * partials}.
+ * The second launch of a softmax with several blocks per row: each block combines the partial sums
+ * of its row in a fixed order and writes its part. The grid and the tile are those of {@link
+ * PartialSumFunction}. The parameters are those of {@link SoftmaxFunction} and {@code partials}.
  *
  * @param causal as in {@link SoftmaxFunction}
  * @param dropout as in {@link SoftmaxFunction}
@@ -30,8 +29,8 @@ record SplitSoftmaxFunction(boolean causal, boolean dropout) implements RowFunct
     var result = Probabilities.of(k, kernel, row, dropout);
     var scale = k.real("scale", Type.F32);
     var keep = k.real("keep", Type.F32);
-    // The loads of the part are in flight while the team reduces the sums; those of an input would
-    // sink below the barriers.
+    // The loads of the part are in flight while the team reduces the sums; loads of an input would
+    // be moved below the barriers.
     var logits = Logits.of(row, x, scale, causal, k.integer("queries"));
     var parts = k.read(SpecialRegister.NCTAID_X);
     var partials =

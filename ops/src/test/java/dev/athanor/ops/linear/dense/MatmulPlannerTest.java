@@ -146,8 +146,7 @@ class MatmulPlannerTest {
             inputs(DType.E4M3, 4096, 4096, 4096),
             attributes(Map.of()),
             TestDevices.of(Target.SM_89, 128, 101_376));
-    var reason =
-        "its registers would not suffice for sums of fp8 that leave the tensor cores every 32 of K";
+    var reason = "its registers would not suffice for fp8 sums that are promoted every 32 along K";
     assertThat(plan.explain())
         .contains("  matmul_e4m3_128x256x64x4_nn_a16_b16_f32_c16: " + reason)
         .contains("  matmul_e4m3_128x128x128x3_nn_a16_b16_f32_c16: " + reason)

@@ -213,7 +213,7 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.I8, 3, 64)),
         Map.of(),
         OpException.MissingInput.class,
-        "input \"scale\" is missing; x of i8 has one");
+        "input \"scale\" is missing; x of i8 requires it");
     refused(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 3, 64), "scale", TensorType.of(DType.F32, 64)),
@@ -225,13 +225,13 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.U32, 3, 64)),
         Map.of(),
         OpException.MissingInput.class,
-        "input \"scale\" is missing; weights of four bits have scales");
+        "input \"scale\" is missing; 4-bit weights require scales");
     refused(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 4), "zeros", TensorType.of(DType.U32, 1, 1)),
         Map.of(),
         OpException.UnknownField.class,
-        "zeros go with x of u32, got x of i8");
+        "zeros require x of u32, got x of i8");
     refused(
         new QuantizeInt8(),
         Map.of("x", TensorType.of(DType.F32)),
@@ -247,7 +247,7 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.NF4, 1L << 20, 1L << 15)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [1048576, 32768], which takes 8589934592 threads; 2^31 - 1025 are the most");
+        "input \"x\" has shape [1048576, 32768], which takes 8589934592 threads; the maximum is 2^31 - 1025");
   }
 
   private static Map<String, TensorType> int4(TensorType packed, TensorType scales) {
