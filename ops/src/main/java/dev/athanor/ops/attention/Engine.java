@@ -14,8 +14,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
- * it knows: rows with rows, and weights in registers with rows.
+ * Multiplies tiles in shared memory and accumulates in registers. An engine implements the two products of attention: rows with rows, and weights in registers with rows.
  */
 public abstract class Engine {
 
@@ -36,23 +35,23 @@ public abstract class Engine {
     };
   }
 
-  /** The bytes that the engine needs for itself, at the end of shared memory. */
+  /** Returns the bytes of the engine's scratch area at the end of shared memory. */
   public static int ownBytes(Tile tile) {
     return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
   }
 
-  /** The elements from one row of a tile in shared memory to the next. */
+  /** Returns the pitch, in elements, of the rows of a tile in shared memory. */
   public static int pitch(Tile.Unit unit, int columns) {
     return unit == Tile.Unit.CORES ? CoresEngine.pitch(columns) : TensorEngine.pitch(columns);
   }
 
-  /** A tile of so many columns that {@link #dot} and {@link #addWeighted} read. */
+  /** Returns a tile for {@link #dot} and {@link #addWeighted}. */
   public abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
 
-  /** Where {@link #ownBytes} are. */
+  /** Sets the scratch area of {@link #scratchBytes}. */
   public abstract void own(SharedTile shared, int offset);
 
-  /** The left factor of {@link #dot}, a tile of as many rows as the block has. */
+  /** The left operand of {@link #dot}, a tile with all rows of the block. */
   public record Left(SharedTile tile, int columns, List<MatrixFragment> fragments) {
     public Left {
       fragments = List.copyOf(fragments);
@@ -60,37 +59,35 @@ public abstract class Engine {
   }
 
   /**
-   * A left factor that is in shared memory by now and is used many times.
+   * Returns a left operand for repeated use; the tile must be complete in shared memory.
    *
-   * @param most columns whose fragments may stay in registers; with more they are read at each use
+   * @param most maximum number of columns for which fragments stay in registers; fragments of wider tiles are loaded at each use
    */
   public abstract Left keep(SharedTile left, int columns, int most);
 
-  /** Zeros for {@link #dot}. */
+  /** Returns zeros for {@link #dot}. */
   public abstract RegisterTile scores(int columns);
 
-  /** Zeros for {@link #addWeighted}. */
+  /** Returns zeros for {@link #addWeighted}. */
   public abstract RegisterTile sums(int columns);
 
-  /** {@code scores += left · rightᵀ}, over the columns of left. */
+  /** Computes {@code scores += left · rightᵀ}, over the columns of left. */
   public abstract void dot(RegisterTile scores, Left left, SharedTile right);
 
   /**
-   * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
-   * the sums have. The weights are rounded to the type of the tiles.
+   * Computes {@code sums += weights · right} with the columns of {@code right} that start at {@code column}, as many as the sums have. The weights are rounded to the type of the tiles.
    */
   public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
     addWeighted(sums, weights, right, column, Taken.ALL);
   }
 
-  /** What a product takes of the elements of its right factor. */
+  /** A mapping of the elements of a right operand before the product. */
   enum Taken {
     ALL,
-    /** The finite ones; the others count as 0. */
+    /** Keeps finite elements and replaces the others by 0. */
     FINITE,
     /**
-     * The others, as codes that tell how many of each kind a sum of at most 64 has: {@link
-     * #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN}. A finite one counts as 0.
+     * Replaces non-finite elements by {@link #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN}, and finite ones by 0. A sum of at most 64 codes determines the number of each kind.
      */
     CODES
   }
@@ -104,24 +101,22 @@ public abstract class Engine {
   /** The code of a NaN. */
   static final int NAN = 1 << 14;
 
-  /** Sums of a row in a lane that lie within {@link #chunk} columns. */
+  /** The sums of a row that a lane holds within {@link #chunk} columns. */
   private static final int PLACES = 4;
 
-  /** The same with a part of the elements of {@code right}. */
+  /** Computes {@code sums += weights · right} with mapped elements of {@code right}. */
   public abstract void addWeighted(
       RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken);
 
-  /** Columns that all lanes of a row have sums of at once. */
+  /** Returns the number of columns over which the lanes of a row distribute {@link #PLACES} sums each. */
   abstract int chunk();
 
   /**
-   * Adds {@code weights · right} where not every row sees all rows of {@code right}. What a row
-   * does not see has no influence on it, even if it is NaN or infinite, which a weight of 0 would
-   * make NaN.
+   * Adds {@code weights · right} if a row may not see all rows of {@code right}. Hidden NaNs and infinities do not contribute, although a product with a weight of 0 would be NaN.
    *
-   * @param weights 0 where a row does not see
-   * @param ragged whether some row does not see all
-   * @param hide makes zeros of what the rows do not see
+   * @param weights 0 for hidden elements
+   * @param ragged whether a row does not see all rows of {@code right}
+   * @param hide sets hidden elements to 0
    */
   public void addSeen(
       RegisterTile sums,
@@ -141,7 +136,7 @@ public abstract class Engine {
         });
   }
 
-  /** The sum of the magnitudes of a tile, which is finite only where all elements are. */
+  /** Returns the sum of the magnitudes of a tile, which is finite only if all elements are. */
   private Real magnitudes(SharedTile right) {
     int atOnce = 16 / type.bytes();
     int across = right.columns() / atOnce;
@@ -157,7 +152,7 @@ public abstract class Engine {
     return k.reduceLanes(sum, KernelBuilder.WARP, Real::plus);
   }
 
-  /** Adds the infinities and NaNs that the rows see. */
+  /** Adds the visible infinities and NaNs. */
   private void addSpecial(
       RegisterTile sums, SharedTile right, Int column, Consumer<RegisterTile> hide) {
     var seen = scores(tile.columns());
@@ -184,7 +179,7 @@ public abstract class Engine {
         });
   }
 
-  /** The sum of the numbers that codes stand for. */
+  /** Returns the sum of the infinities and NaNs that codes represent. */
   private Real decode(Real codes) {
     var counts = codes.round();
     var zero = codes.constant(0);
@@ -196,20 +191,19 @@ public abstract class Engine {
     return codes.constant(Double.NaN).where(counts.shr(14).gt(k.integer(0)), infinite);
   }
 
-  /** Neighbours in a row of {@link #sums} that a thread holds. */
+  /** Returns the number of adjacent columns of {@link #sums} that a thread holds. */
   abstract int neighbours();
 
   /**
-   * Writes sums to global memory, those of 16 bits by way of shared memory, so that whole sectors
-   * are written. All threads must come here, and none may need what is there.
+   * Writes sums to global memory; 16-bit elements are staged in shared memory, so that whole sectors are written. All threads of the block must call this, and the staging area must be unused.
    *
    * @param width columns of the block's sums
-   * @param offset where in shared memory the tile may lie
-   * @param copy as the rows of {@code out} allow
-   * @param out where the block's row 0 and column 0 of the sums go
-   * @param ld elements from one row to the next
-   * @param rows how many rows there are
-   * @param columns how many columns there are
+   * @param offset of the staging area in shared memory
+   * @param copy with the access width that the rows of {@code out} allow
+   * @param out destination of the block's row 0 and column 0
+   * @param ld leading dimension of {@code out}, in elements
+   * @param rows number of rows to write
+   * @param columns number of columns to write
    */
   public void write(
       RegisterTile sums,

@@ -17,10 +17,10 @@ import java.util.Optional;
 /** Somebody else's library, to be measured beside ours. */
 public sealed interface Baseline extends AutoCloseable {
 
-  /** Its short name, as the command line has it: {@code cublas}. */
+  /** Returns its short name, as the command line has it: {@code cublas}. */
   String library();
 
-  /** Its name and version. */
+  /** Returns its name and version. */
   String name();
 
   /** Why nothing can be measured with it, in one sentence, as soon as that is known. */
@@ -34,7 +34,7 @@ public sealed interface Baseline extends AutoCloseable {
   /** One that launches on our stream and buffers: timed sample by sample in turn with ours. */
   non-sealed interface Enqueued extends Baseline {
 
-    /** Whether it computes just what the problem asks for. */
+    /** Returns whether it computes just what the problem asks for. */
     boolean computes(Problem problem);
 
     /** Enqueues what a problem asks for that it computes. */

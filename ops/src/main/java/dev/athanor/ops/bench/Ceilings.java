@@ -87,7 +87,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
   }
 
   /**
-   * The shortest time in which the device could do this, in microseconds: the longer one of moving
+   * Returns the shortest time in which the device could do this, in microseconds: the longer one of moving
    * the bytes and of computing.
    *
    * @param dtype of the factors; where its rate is not known only the bytes count

@@ -23,7 +23,7 @@ public final class OpBench implements AutoCloseable {
   private final KernelCache kernels;
 
   /**
-   * A bench on a device.
+   * Creates a bench on a device.
    *
    * @param baselines timed in turn with ours where they compute the same; closed with this
    */
@@ -78,7 +78,7 @@ public final class OpBench implements AutoCloseable {
       return new Row(problem, kernel, sets, cost, error, limit, ours, all, failure);
     }
 
-    /** How many times as long as a baseline ours takes, by the medians. */
+    /** Returns the number of times as long as a baseline ours takes, by the medians. */
     public Optional<Double> ratio(Baseline.Result other) {
       return ours.flatMap(o -> other.samples().map(t -> o.median() / t.median()));
     }
@@ -116,7 +116,7 @@ public final class OpBench implements AutoCloseable {
     rows.forEach(row -> each.accept(row.ours.isPresent() ? row.with(others) : row));
   }
 
-  /** Those with clocks of their own, when nothing of ours runs and our tensors are gone. */
+  /** Returns those with clocks of their own, when nothing of ours runs and our tensors are gone. */
   private List<Baseline.Result> timeOthers(Problem problem, Plan plan, long seed) {
     var results = new ArrayList<Baseline.Result>();
     for (var baseline : baselines) {
@@ -178,7 +178,7 @@ public final class OpBench implements AutoCloseable {
     }
   }
 
-  /** The kernels that spill on the device, of those that were timed so far. */
+  /** Returns the kernels that spill on the device, of those that were timed so far. */
   public List<KernelCache.Spill> spills() {
     return kernels.spills();
   }

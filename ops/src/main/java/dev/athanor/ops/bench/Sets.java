@@ -114,7 +114,7 @@ public final class Sets implements AutoCloseable {
     return buffer;
   }
 
-  /** The ends of an output, and elements anywhere; all of a small one. */
+  /** Returns the ends of an output, and elements anywhere; all of a small one. */
   private static long[] spots(long elements, SplittableRandom random) {
     if (elements <= SPOTS) {
       var all = new long[(int) elements];
@@ -131,7 +131,7 @@ public final class Sets implements AutoCloseable {
     return some;
   }
 
-  /** How many there are. */
+  /** Returns the number of there are. */
   public int count() {
     return sets.size();
   }
@@ -161,7 +161,7 @@ public final class Sets implements AutoCloseable {
    */
   public record Deviation(String output, double error, double limit) {
 
-    /** Whether it is within the limit; a NaN is not. */
+    /** Returns whether it is within the limit; a NaN is not. */
     public boolean right() {
       return error <= limit;
     }

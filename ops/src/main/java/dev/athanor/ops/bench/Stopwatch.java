@@ -91,7 +91,7 @@ final class Stopwatch implements AutoCloseable {
                       Math.ceil(2 * Stopwatch.this.time(work).host / plugMicros), 1, MOST_PLUGS);
     }
 
-    /** The microseconds of all launches of a new sample. */
+    /** Returns the microseconds of all launches of a new sample. */
     double sample() {
       plug(plugs);
       double all = Stopwatch.this.time(work).device;

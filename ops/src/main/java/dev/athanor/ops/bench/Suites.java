@@ -26,7 +26,7 @@ public final class Suites {
 
   private Suites() {}
 
-  /** The problems of an op; none when it has no suite. */
+  /** Returns the problems of an op; none when it has no suite. */
   public static List<Problem> of(Op op, boolean large) {
     var size = large ? LARGE : SMALL;
     return LINES.getOrDefault(op.description().name(), List.of()).stream()

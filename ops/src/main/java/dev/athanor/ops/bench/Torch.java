@@ -283,7 +283,7 @@ public final class Torch implements Baseline.Timed {
       }
     }
 
-    /** The process is gone or as good as gone: its last words are on standard error. */
+    /** Returns the process is gone or as good as gone: its last words are on standard error. */
     private Failure death() {
       waitFor(Duration.ofSeconds(5));
       var status = process.isAlive() ? "" : " with status %d".formatted(process.exitValue());

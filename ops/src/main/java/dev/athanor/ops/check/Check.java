@@ -27,7 +27,7 @@ public record Check(
     inputs = Map.copyOf(inputs);
   }
 
-  /** The error as a share of what is allowed: up to 1 is right. */
+  /** Returns the error as a share of what is allowed: up to 1 is right. */
   public double share() {
     return error == 0 ? 0 : error / limit;
   }

@@ -28,7 +28,7 @@ record Differences(int first, int count) {
     return new Differences(first, count);
   }
 
-  /** The elements that are still poison where that is not what the reference says. */
+  /** Returns the elements that are still poison where that is not what the reference says. */
   static Differences unwritten(HostTensor result, double[] expected) {
     int bytes = result.type().dtype().bytes();
     return of(
@@ -44,7 +44,7 @@ record Differences(int first, int count) {
   }
 
   /**
-   * The elements that take more than their share of the tolerance. Where the error as a whole is
+   * Returns the elements that take more than their share of the tolerance. Where the error as a whole is
    * beyond the limit there is at least one: by the relative metric an element's share is the limit
    * times the root mean square of the reference, and not all squares are below their mean.
    */

@@ -95,7 +95,7 @@ final class Guarded implements AutoCloseable {
     return new Written(tensor, difference(guard, UNTOUCHED));
   }
 
-  /** The first byte of an input that is no longer what it was. */
+  /** Returns the first byte of an input that is no longer what it was. */
   OptionalLong changed(String name) {
     var input = Objects.requireNonNull(inputs.get(name), name);
     var now = HostTensor.zeros(input.type()).data();

@@ -128,17 +128,17 @@ public final class Verification {
     }
   }
 
-  /** How many checks there will be. */
+  /** Returns the number of checks there will be. */
   public int size() {
     return trials.stream().mapToInt(trial -> Math.max(1, trial.plans.size())).sum();
   }
 
-  /** The cases that the device is not made for. */
+  /** Returns the cases that the device is not made for. */
   public List<Skipped> skipped() {
     return List.copyOf(skipped);
   }
 
-  /** The kernels that spill on the device, of those that the checks have loaded so far. */
+  /** Returns the kernels that spill on the device, of those that the checks have loaded so far. */
   public List<KernelCache.Spill> spills() {
     return kernels.spills();
   }
@@ -195,7 +195,7 @@ public final class Verification {
   private record Outcome(double error, double limit, Optional<Check.Failure> failure) {
     static final Outcome RIGHT = new Outcome(0, 0, Optional.empty());
 
-    /** This, or the other where this is right; with the error that takes more of its limit. */
+    /** Returns this, or the other where this is right; with the error that takes more of its limit. */
     Outcome and(Outcome other) {
       var worse = other.share() > share() || limit == 0 ? other : this;
       return new Outcome(worse.error, worse.limit, failure.or(() -> other.failure));

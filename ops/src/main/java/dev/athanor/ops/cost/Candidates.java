@@ -61,7 +61,7 @@ public final class Candidates {
     return this;
   }
 
-  /** A way of one launch without workspace, which is called as its variant is. */
+  /** Returns a way of one launch without workspace, which is called as its variant is. */
   public Candidates offer(double microseconds, String how, Step step) {
     return offer(step.variant().name(), microseconds, how, List.of(step), 0);
   }
@@ -72,7 +72,7 @@ public final class Candidates {
     return this;
   }
 
-  /** Whether the device runs a target; where it does not the candidate is refused for that. */
+  /** Returns whether the device runs a target; where it does not the candidate is refused for that. */
   public boolean runs(Target target, String name) {
     if (device.target().canRun(target)) {
       return true;
@@ -82,7 +82,7 @@ public final class Candidates {
   }
 
   /**
-   * The plans of all usable ways, the cheapest first.
+   * Returns the plans of all usable ways, the cheapest first.
    *
    * @throws OpException.UnsupportedOnDevice when there is none, with each way's reason
    */

@@ -62,7 +62,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
   public static final double WAVEFRONT = 128;
 
   /**
-   * The machine for a device: the GPU of the same name, otherwise the first of the nearest target.
+   * Returns the machine for a device: the GPU of the same name, otherwise the first of the nearest target.
    */
   public static Machine of(Capability device) {
     var name = plain(device.name());

@@ -72,7 +72,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     loops.add(outer);
   }
 
-  /** The innermost loop; without one, a loop over a single product. */
+  /** Returns the innermost loop; without one, a loop over a single product. */
   public Loop inner() {
     return fromInnermost(0);
   }
@@ -94,7 +94,7 @@ public record Batch(Shape shape, List<Loop> loops) {
         .reduce(Math.min(1, shape.elements()), Math::multiplyExact);
   }
 
-  /** The loop around the innermost one; one launch covers both. */
+  /** Returns the loop around the innermost one; one launch covers both. */
   public Loop outer() {
     return fromInnermost(1);
   }
@@ -104,7 +104,7 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * The loops around the innermost one, whose matrices of a are the rows of a single one.
+   * Returns the loops around the innermost one, whose matrices of a are the rows of a single one.
    *
    * @throws IllegalStateException when the matrices of a do not follow one another in that loop
    */
@@ -121,17 +121,17 @@ public record Batch(Shape shape, List<Loop> loops) {
     return new Batch(Shape.of(outer.stream().mapToLong(Loop::count).toArray()), outer);
   }
 
-  /** The number of products. */
+  /** Returns the number of products. */
   public long products() {
     return shape.elements();
   }
 
-  /** The number of products that one launch computes. */
+  /** Returns the number of products that one launch computes. */
   public long productsPerLaunch() {
     return Math.multiplyExact(outer().count, inner().count);
   }
 
-  /** The first matrices of each launch: the loops around the two innermost ones. */
+  /** Returns the first matrices of each launch: the loops around the two innermost ones. */
   public List<Start> starts() {
     long perLaunch = productsPerLaunch();
     return LongStream.range(0, products() / perLaunch)
@@ -139,7 +139,7 @@ public record Batch(Shape shape, List<Loop> loops) {
         .toList();
   }
 
-  /** The matrices of a product, which is also the index of its matrix in c. */
+  /** Returns the matrices of a product, which is also the index of its matrix in c. */
   public Start matrices(long product) {
     long a = 0;
     long b = 0;
@@ -153,7 +153,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     return new Start(a, b, product);
   }
 
-  /** The same products with the roles of a and b exchanged. */
+  /** Returns the same products with the roles of a and b exchanged. */
   public Batch swapped() {
     return new Batch(
         shape,

@@ -49,7 +49,7 @@ public final class BatchParameters {
   }
 
   /**
-   * The arguments.
+   * Returns the arguments.
    *
    * @param matrixA elements of a matrix of a
    * @param matrixB elements of a matrix of b

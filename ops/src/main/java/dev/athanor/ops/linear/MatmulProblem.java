@@ -185,7 +185,7 @@ public record MatmulProblem(
         : this;
   }
 
-  /** Elements from one row of a, as it is stored, to the next. */
+  /** Returns elements from one row of a, as it is stored, to the next. */
   public int leadingDimensionA() {
     return transposeA ? m : k;
   }
@@ -202,7 +202,7 @@ public record MatmulProblem(
     return Operand.of(dtypeB, transposeB, leadingDimensionB());
   }
 
-  /** Whether tensor cores multiply such elements as exactly as is asked for. */
+  /** Returns whether tensor cores multiply such elements as exactly as is asked for. */
   public boolean onTensorCores() {
     return switch (dtype) {
       case F16, BF16, E4M3, E5M2, I8 -> true;

@@ -22,7 +22,7 @@ public final class ProductDescription {
     return new Input("a", "[…, M, K]", dtypes, false, "the left matrices");
   }
 
-  /** The right matrices, and how many they are. */
+  /** Returns the right matrices, and how many they are. */
   public static Input right(Set<DType> dtypes, String number) {
     return new Input("b", "[…, K, N]", dtypes, false, "the right matrices" + number);
   }
@@ -36,7 +36,7 @@ public final class ProductDescription {
     return Attribute.flag("transposeB", what + " stored as […, N, K]");
   }
 
-  /** The dtype of a product called {@code product}, and what else it is when left out. */
+  /** Returns the dtype of a product called {@code product}, and what else it is when left out. */
   public static Attribute outDType(String product, String otherwise) {
     return Attribute.choice(
         "outDtype",

@@ -58,7 +58,7 @@ public final class ProductParameters {
   }
 
   /**
-   * The arguments up to those of {@link BatchParameters}, of the products from {@code start} on.
+   * Returns the arguments up to those of {@link BatchParameters}, of the products from {@code start} on.
    *
    * @param c where they go
    */
@@ -67,7 +67,7 @@ public final class ProductParameters {
   }
 
   /**
-   * The same, of factors that may be copies in the workspace.
+   * Returns the same, of factors that may be copies in the workspace.
    *
    * @param c where the products go
    */
@@ -90,7 +90,7 @@ public final class ProductParameters {
     return slots;
   }
 
-  /** All arguments of a launch whose blocks compute all of K, in the order of the parameters. */
+  /** Returns all arguments of a launch whose blocks compute all of K, in the order of the parameters. */
   public static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
     var slots = operands(problem, start, c(problem, start));
     slots.add(Slot.of(problem.k()));
@@ -100,7 +100,7 @@ public final class ProductParameters {
   }
 
   /**
-   * All arguments of a launch that writes the sums of shares of K to {@code sums}.
+   * Returns all arguments of a launch that writes the sums of shares of K to {@code sums}.
    *
    * @param share how much of K a block computes
    */
@@ -112,18 +112,18 @@ public final class ProductParameters {
     return slots;
   }
 
-  /** The products from {@code start} on. */
+  /** Returns the products from {@code start} on. */
   public static Slot c(MatmulProblem problem, Batch.Start start) {
     long matrix = (long) problem.m() * problem.n();
     return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
   }
 
-  /** The elements of c that a launch computes. */
+  /** Returns the elements of c that a launch computes. */
   public static long elements(MatmulProblem problem) {
     return problem.batch().productsPerLaunch() * problem.m() * problem.n();
   }
 
-  /** The blocks that tiles of such a size take. */
+  /** Returns the blocks that tiles of such a size take. */
   public static long blocks(MatmulProblem problem, int tileM, int tileN) {
     return scheduler(tileM, tileN).tiles(problem.m(), problem.n())
         * problem.batch().productsPerLaunch();

@@ -32,13 +32,13 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
   /** Loads that a thread has in flight. */
   private static final int UNROLL = 4;
 
-  /** The kernel for matrices of c with {@code n} columns. */
+  /** Returns the kernel for matrices of c with {@code n} columns. */
   public static ShareSumVariant of(Epilogue epilogue, int n) {
     return new ShareSumVariant(epilogue, Operand.access(n, epilogue.out()));
   }
 
   /**
-   * The launch.
+   * Returns the launch.
    *
    * @param count elements of c
    * @param n columns of c

@@ -15,7 +15,7 @@ import java.util.OptionalLong;
 public record Source(
     String input, Operand operand, int leadingDimension, long matrix, OptionalLong workspace) {
 
-  /** The input {@code a} of a product. */
+  /** Returns the input {@code a} of a product. */
   public static Source ofA(MatmulProblem problem) {
     return new Source(
         "a",
@@ -25,7 +25,7 @@ public record Source(
         OptionalLong.empty());
   }
 
-  /** The input {@code b} of a product. */
+  /** Returns the input {@code b} of a product. */
   public static Source ofB(MatmulProblem problem) {
     return new Source(
         "b",

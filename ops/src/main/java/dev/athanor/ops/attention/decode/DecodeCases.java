@@ -15,14 +15,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Caches of every dtype, kind and length. What is behind a length is NaN: it must not count. */
+/** Test cases of caches of every dtype, layout and length. Elements beyond a length are NaN and must not contribute. */
 final class DecodeCases {
 
   /**
-   * A problem.
+   * The size of a test case.
    *
    * @param capacity of a contiguous cache
-   * @param blockSize of a paged one; 0 for a contiguous one
+   * @param blockSize of a paged cache; 0 for a contiguous one
    */
   private record Size(
       int heads,
@@ -88,7 +88,7 @@ final class DecodeCases {
     return new Case(inputs, attributes, Map.of("out", AttentionProblem.tolerance(dtype)));
   }
 
-  /** Blocks in any order. */
+  /** Returns a block table in random order. */
   private static HostTensor table(RandomGenerator random, int batch, int maxBlocks, int blocks) {
     var order = new int[blocks];
     for (int i = 0; i < blocks; i++) {
@@ -103,7 +103,7 @@ final class DecodeCases {
     return table;
   }
 
-  /** Makes NaN of all keys and values but those that the lengths say are there. */
+  /** Sets all keys and values beyond the lengths to NaN. */
   private static void forget(Map<String, HostTensor> inputs, Attributes attributes) {
     for (var name : List.of("kCache", "vCache")) {
       var cache = AttentionReference.tensor(inputs, name);

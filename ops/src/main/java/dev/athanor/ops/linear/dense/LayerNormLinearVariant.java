@@ -86,7 +86,7 @@ sealed interface LayerNormLinearVariant extends Variant {
           added.map(_ -> bias));
     }
 
-    /** A row of x, the last one where there are no more. */
+    /** Returns a row of x, the last one where there are no more. */
     private GlobalPointer source(Int inTile) {
       return x.row(tile.row().plus(inTile).min(m.plus(-1)), depth);
     }

@@ -78,7 +78,7 @@ public final class MatmulBackward implements Op {
       return MatmulPlanner.plans(MatmulProblem.of(types, attributes), capability);
     }
 
-    /** The steps of a plan of this product, on the tensors of the op. */
+    /** Returns the steps of a plan of this product, on the tensors of the op. */
     List<Step> steps(LaunchPlan plan) {
       var steps = new ArrayList<Step>();
       for (var step : plan.steps()) {
@@ -134,7 +134,7 @@ public final class MatmulBackward implements Op {
     return plans;
   }
 
-  /** The products that give da and db. */
+  /** Returns the products that give da and db. */
   private static List<Factor> factors(Map<String, TensorType> inputs, Attributes attributes) {
     var grad = Objects.requireNonNull(inputs.get("grad"));
     var a = Objects.requireNonNull(inputs.get("a"));

@@ -18,7 +18,7 @@ final class MatmulPlanner {
 
   private MatmulPlanner() {}
 
-  /** The plans that the device can run, the cheapest first. */
+  /** Returns the plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(MatmulProblem problem, Capability device) {
     var candidates = new Candidates("product of " + problem.dtype().text(), device);
     var computed = problem.withRowsTogether();

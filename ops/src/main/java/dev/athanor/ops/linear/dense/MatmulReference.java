@@ -14,13 +14,13 @@ final class MatmulReference {
 
   private MatmulReference() {}
 
-  /** All elements of c. */
+  /** Returns all elements of c. */
   static double[] compute(Map<String, HostTensor> inputs, Attributes attributes) {
     long elements = problem(inputs, attributes).output().shape().elements();
     return compute(inputs, attributes, LongStream.range(0, elements).toArray());
   }
 
-  /** Some elements of c, by their row-major indices. */
+  /** Returns some elements of c, by their row-major indices. */
   static double[] compute(Map<String, HostTensor> inputs, Attributes attributes, long[] elements) {
     var p = problem(inputs, attributes);
     var a = reader(Objects.requireNonNull(inputs.get("a")), elements.length);
@@ -56,7 +56,7 @@ final class MatmulReference {
     return p.activation().apply(p.alpha() * sum + (bias == null ? 0 : bias.get(j)));
   }
 
-  /** Elements that are read often are decoded once. */
+  /** Returns elements that are read often are decoded once. */
   private static LongToDoubleFunction reader(HostTensor tensor, int results) {
     if (tensor.type().shape().elements() > 64L * results) {
       return tensor::get;

@@ -34,7 +34,7 @@ record PadVariant(int bytes) implements Variant {
     return Math.ceilDiv(columns, elements) * elements;
   }
 
-  /** The launch. */
+  /** Returns the launch. */
   Step step(Slot x, Slot y, int rows, int columns) {
     return new Step(
         this,

@@ -30,7 +30,7 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
     steps = List.copyOf(steps);
   }
 
-  /** The inputs themselves. */
+  /** Returns the inputs themselves. */
   static Padding none(MatmulProblem problem) {
     return new Padding(Source.ofA(problem), Source.ofB(problem), List.of(), 0, 0);
   }
@@ -90,7 +90,7 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
     return steps.isEmpty() ? "" : ", after %d padding copies".formatted(steps.size());
   }
 
-  /** The time of the copies. */
+  /** Returns the time of the copies. */
   double microseconds(Machine machine) {
     return steps.isEmpty() ? 0 : machine.streaming(steps.size(), bytes);
   }

@@ -145,7 +145,7 @@ record TensorPlanner(
         inputs.workspaceBytes() + SplitVariant.workspaceBytes(tile, blocks * shares.count()));
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a launch whose blocks share K, and of the one that adds their sums. */
   private double microseconds(TileProduct product, Shares shares) {
     var tile = product.tile();
     long blocks = tiles.blocks(tile);
@@ -157,7 +157,7 @@ record TensorPlanner(
             SplitVariant.rounds(shares.count()));
   }
 
-  /** The bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch reads from memory and writes to it. */
   private double bytes() {
     return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }

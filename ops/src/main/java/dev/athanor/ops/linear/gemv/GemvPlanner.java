@@ -102,7 +102,7 @@ public final class GemvPlanner {
     }
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a launch whose blocks share K, and of the one that adds their sums. */
   private static double microseconds(
       GemvProblem problem, GemvVariant variant, int blocks, Parts parts, Machine machine) {
     var work = work(problem, variant, parts.chunk, machine);
@@ -111,7 +111,7 @@ public final class GemvPlanner {
         + machine.sum(parts.count * results, results, ShareSumVariant.rounds(parts.count));
   }
 
-  /** The bytes that a launch reads from memory: the matrices. */
+  /** Returns the bytes that a launch reads from memory: the matrices. */
   private static double bytes(GemvProblem problem) {
     return (double) problem.outputs()
         * problem.depth()
@@ -120,7 +120,7 @@ public final class GemvPlanner {
   }
 
   /**
-   * The work of a block, which pads K to whole steps.
+   * Returns the work of a block, which pads K to whole steps.
    *
    * @param depth of K that it computes
    */
@@ -200,7 +200,7 @@ public final class GemvPlanner {
         start.c() * problem.outputs() * problem.product().epilogue().out().bytes());
   }
 
-  /** The arguments of {@link GemvKernel}. */
+  /** Returns the arguments of {@link GemvKernel}. */
   private static List<Slot> slots(
       GemvProblem problem,
       Batch.Start start,

@@ -34,12 +34,12 @@ public record GemvProblem(
   /** What one multiply-add a lane computes: tensor cores alone multiply numbers of eight bits. */
   private static final Set<DType> KINDS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
-  /** Whether a matrix product has one row or one column. */
+  /** Returns whether a matrix product has one row or one column. */
   public static boolean fits(MatmulProblem problem) {
     return (problem.m() == 1 || problem.n() == 1) && KINDS.contains(problem.dtype());
   }
 
-  /** A matrix product of one row or one column. */
+  /** Returns a matrix product of one row or one column. */
   public static GemvProblem of(MatmulProblem problem) {
     boolean column = problem.n() == 1;
     int outputs = column ? problem.m() : problem.n();
@@ -55,17 +55,17 @@ public record GemvProblem(
         column ? new Names("a", "b", "c") : new Names("b", "a", "c"));
   }
 
-  /** Elements from one row of the matrix, as it is stored, to the next. */
+  /** Returns elements from one row of the matrix, as it is stored, to the next. */
   int leadingDimension() {
     return product.transposeA() ? outputs : depth;
   }
 
-  /** The columns of the matrix product. */
+  /** Returns the columns of the matrix product. */
   int columns() {
     return columnStep == 0 ? 1 : outputs;
   }
 
-  /** The most bytes that one access to the matrix can move. */
+  /** Returns the most bytes that one access to the matrix can move. */
   int access() {
     return Operand.access(leadingDimension(), product.dtype());
   }

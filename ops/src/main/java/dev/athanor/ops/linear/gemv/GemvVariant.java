@@ -24,12 +24,12 @@ record GemvVariant(Product product, int access, int lanes) implements Variant {
   /** Loads of the matrix that a thread has under way at once. */
   static final int UNROLL = 4;
 
-  /** The elements of an access. */
+  /** Returns the elements of an access. */
   int elements() {
     return access / product.dtype().bytes();
   }
 
-  /** The outputs of a block. */
+  /** Returns the outputs of a block. */
   int outputs() {
     return product.transposeA() ? lanes * elements() : THREADS / lanes;
   }

@@ -57,7 +57,7 @@ record Int4Copies(
     k.commitCopies();
   }
 
-  /** Whether an element of a step is before the limit. */
+  /** Returns whether an element of a step is before the limit. */
   private Predicate inside(Int step, Int depth) {
     return step.times(Int4Slot.DEPTH).lt(limit.minus(depth));
   }
@@ -163,7 +163,7 @@ record Int4Copies(
         });
   }
 
-  /** The bytes of some columns in a row. */
+  /** Returns the bytes of some columns in a row. */
   private static int bytes(int columns, int ofEight) {
     return columns * ofEight / Int4Layout.WORD;
   }
@@ -172,7 +172,7 @@ record Int4Copies(
     return columns.times(ofEight).div(Int4Layout.WORD);
   }
 
-  /** A byte of the block's columns in the first row. */
+  /** Returns a byte of the block's columns in the first row. */
   private GlobalPointer columns(GlobalPointer matrix, Int inRow, int ofEight) {
     return matrix.as(Type.U8).plus(bytes(firstColumn, ofEight).wide()).plus(inRow.wide());
   }

@@ -38,12 +38,12 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   /** A word of each column of a lane, or of AWQ of each of eight rows of K. */
   record Words(List<Int> words) {}
 
-  /** The position of this lane along the columns, from 0 to 7. */
+  /** Returns the position of this lane along the columns, from 0 to 7. */
   private Int across() {
     return k.lane().div(LANES_OF_K);
   }
 
-  /** The position of this lane along K, from 0 to 3. */
+  /** Returns the position of this lane along K, from 0 to 3. */
   private Int along() {
     return k.lane().rem(LANES_OF_K);
   }
@@ -53,7 +53,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     return slot.columns() * LANES_OF_K / KernelBuilder.WARP;
   }
 
-  /** The position of a column of this lane among those of the step. */
+  /** Returns the position of a column of this lane among those of the step. */
   Int column(int index) {
     if (slot.kPacked()) {
       return across().plus(index * KernelBuilder.WARP / LANES_OF_K);
@@ -64,7 +64,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * The elements of a row of the left matrix that go with eight weights of this lane: two registers
+   * Returns the elements of a row of the left matrix that go with eight weights of this lane: two registers
    * for each of two instructions.
    *
    * @param word the number of the eight among those of this lane
@@ -125,7 +125,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * The zero points of a group as {@link #weights} takes them: for each column of this lane, but of
+   * Returns the zero points of a group as {@link #weights} takes them: for each column of this lane, but of
    * AWQ for the even and the odd ones.
    */
   List<MatrixFragment> zeros(Int begin, int group) {
@@ -157,7 +157,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     return zeros;
   }
 
-  /** The scales of a group, for each column of this lane. */
+  /** Returns the scales of a group, for each column of this lane. */
   List<Real> scales(Int begin, int group) {
     var tile = slot.scales(shared, begin, Type.F16);
     int atOnce = slot.kPacked() ? 1 : slot.awq() ? Int4Layout.WORD : NEIGHBORS;

@@ -86,17 +86,17 @@ record Int4Gemv(
     return new Int4Slot(packing, columns, rows, group);
   }
 
-  /** The bytes of weights that a block has requested and not yet multiplied, at least. */
+  /** Returns the bytes of weights that a block has requested and not yet multiplied, at least. */
   int bytesInFlight() {
     return warps() * (stages() - 1) * slot().weightBytes();
   }
 
-  /** The dynamic shared memory of a block. */
+  /** Returns the dynamic shared memory of a block. */
   int sharedBytes() {
     return warps() * stages() * slot().bytes();
   }
 
-  /** The kernel that computes shares of K. */
+  /** Returns the kernel that computes shares of K. */
   Int4Gemv split() {
     return new Int4Gemv(
         packing, in, DType.F32, rows, columns, group, alignK, alignN, products, true);
@@ -218,7 +218,7 @@ record Int4Gemv(
       }
     }
 
-    /** The rows of a lane's sums: two, but of one row only one is needed. */
+    /** Returns the rows of a lane's sums: two, but of one row only one is needed. */
     private int rowsOfLane() {
       return Math.min(2, variant.rows);
     }

@@ -32,7 +32,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
   private static final int REGISTERS = 96;
 
   /**
-   * The plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill
+   * Returns the plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill
    * a GPU with fewer columns. Rows of AWQ with 32 columns would be less than a sector, and for
    * several rows of the left matrix narrow blocks would have too little shared memory.
    */
@@ -45,7 +45,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
         .stream().map(n -> new Int4GemvPlan(problem, n, weightBytes, device)).toList();
   }
 
-  /** The kernel that computes all of K. */
+  /** Returns the kernel that computes all of K. */
   Int4Gemv variant() {
     return new Int4Gemv(
         problem.packing(),
@@ -76,7 +76,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
   }
 
   /**
-   * The cheapest way in which blocks share K where there are fewer of them than multiprocessors,
+   * Returns the cheapest way in which blocks share K where there are fewer of them than multiprocessors,
    * with a step of each warp as a stage. One launch of several products computes each whole.
    *
    * @param bytes that the first launch reads from memory
@@ -91,12 +91,12 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
             shares -> microseconds(machine, bytes, shares));
   }
 
-  /** The time of the launch that computes all of K. */
+  /** Returns the time of the launch that computes all of K. */
   double microseconds(Machine machine, double bytes) {
     return machine.microseconds(blocks() * groups(), work(machine, problem.k()), bytes);
   }
 
-  /** The time of the launches that compute shares of K and add their sums. */
+  /** Returns the time of the launches that compute shares of K and add their sums. */
   double microseconds(Machine machine, double bytes, Shares shares) {
     var work = work(machine, shares.stages() * depthOfRound());
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
@@ -105,7 +105,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
             (double) workspaceBytes(shares), results, ShareSumVariant.rounds(shares.count()));
   }
 
-  /** The work of a block that multiplies so much of K. */
+  /** Returns the work of a block that multiplies so much of K. */
   private BlockWork work(Machine machine, int depth) {
     var variant = variant();
     double weights = (double) columns * depth;
@@ -120,12 +120,12 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
         variant.bytesInFlight());
   }
 
-  /** The launch that computes all of K. */
+  /** Returns the launch that computes all of K. */
   List<Step> whole() {
     return List.of(step(variant(), 1, problem.slots(Slot::output)));
   }
 
-  /** The launches that compute shares of K and add their sums. */
+  /** Returns the launches that compute shares of K and add their sums. */
   List<Step> split(Shares shares) {
     var projection = problem.projections().getFirst();
     var sums = new Slot.Workspace(0);
@@ -145,7 +145,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
             1));
   }
 
-  /** The memory for the sums of shares. */
+  /** Returns the memory for the sums of shares. */
   long workspaceBytes(Shares shares) {
     return ShareSumVariant.workspaceBytes(
         ProjectionParameters.epilogue(problem.packing(), problem.out()),

@@ -74,7 +74,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         };
   }
 
-  /** The byte of {@link #left} where a byte of a row goes: lanes far apart get a gap in between. */
+  /** Returns the byte of {@link #left} where a byte of a row goes: lanes far apart get a gap in between. */
   Int leftColumn(Int inRow) {
     return wordsAtOnce() == 4 ? inRow.plus(inRow.div(8 * CHUNK).times(CHUNK)) : inRow;
   }
@@ -87,14 +87,14 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
     return scalesAt() + groups() * columns * 2;
   }
 
-  /** The size. */
+  /** Returns the size. */
   int bytes() {
     int end = zerosAt() + (zeros() ? groups() * columns / 2 : 0);
     return Math.ceilDiv(end, CHUNK) * CHUNK;
   }
 
   /**
-   * The words of a slot: {@code [columns, words along K]} of k-packed weights, {@code [words along
+   * Returns the words of a slot: {@code [columns, words along K]} of k-packed weights, {@code [words along
    * K, columns]} of GPTQ, and of AWQ {@code [K/8, 8 rows of columns/8 words]}.
    *
    * @param element U32, or U8 as the target of copies
@@ -109,7 +109,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         slot, element, WORDS, columns * words, (columns * 4 + PADDING) / element.bytes());
   }
 
-  /** The part of the left matrix. */
+  /** Returns the part of the left matrix. */
   SharedTile left(SharedTile shared, Int slot, Type element) {
     return shared.at(
         slot.plus(paddedWeightBytes()),
@@ -119,14 +119,14 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         rowPitch() / element.bytes());
   }
 
-  /** The scales, a row for each group. */
+  /** Returns the scales, a row for each group. */
   SharedTile scales(SharedTile shared, Int slot, Type element) {
     int bytes = columns * 2;
     return shared.at(
         slot.plus(scalesAt()), element, groups(), bytes / element.bytes(), bytes / element.bytes());
   }
 
-  /** The zero points, a row for each group. */
+  /** Returns the zero points, a row for each group. */
   SharedTile zeros(SharedTile shared, Int slot, Type element) {
     int bytes = columns / 2;
     return shared.at(
@@ -134,7 +134,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   /**
-   * The row of {@link #weights} and the column in bytes where a byte of a row in global memory
+   * Returns the row of {@link #weights} and the column in bytes where a byte of a row in global memory
    * goes.
    *
    * @param row of the step in global memory: a column of k-packed weights, else a row of words

@@ -10,18 +10,18 @@ import dev.athanor.ops.quant.Names;
 /** How the weights of a product are stored, as far as kernels are built for it. */
 sealed interface Packing {
 
-  /** A part of the names of kernels. */
+  /** Returns a part of the names of kernels. */
   String text();
 
-  /** The type of what the pointer to weights points to. */
+  /** Returns the type of what the pointer to weights points to. */
   Type element();
 
-  /** The type of the scales beside the weights. */
+  /** Returns the type of the scales beside the weights. */
   default Type scale() {
     return Type.F16;
   }
 
-  /** Whether scales are those of groups of weights and applied to them, rather than to sums. */
+  /** Returns whether scales are those of groups of weights and applied to them, rather than to sums. */
   default boolean scaled() {
     return true;
   }

@@ -40,7 +40,7 @@ record PairedStaging(
   /** The words of a chunk of eight weights. */
   private static final int CHUNK = PairedNibbles.PAIRS;
 
-  /** Whether weights of a packing are four-bit. */
+  /** Returns whether weights of a packing are four-bit. */
   static boolean decodes(Packing packing) {
     return switch (packing) {
       case Packing.AlongK _ -> true;
@@ -74,7 +74,7 @@ record PairedStaging(
     return new PairedNibbles(k, stage.element(), order);
   }
 
-  /** A thread takes the same eight columns of neighboring rows of K. */
+  /** Returns a thread takes the same eight columns of neighboring rows of K. */
   private Runnable rows(
       SharedTile to, PairedNibbles nibbles, Int depth, boolean zeros, boolean lessOne) {
     int across = stage.extent() / Int4Layout.WORD;
@@ -111,7 +111,7 @@ record PairedStaging(
     return () -> stores.forEach(Runnable::run);
   }
 
-  /** A thread takes neighboring words along K of one column, all of one group. */
+  /** Returns a thread takes neighboring words along K of one column, all of one group. */
   private Runnable columns(SharedTile to, PairedNibbles nibbles, Int depth) {
     int length = words * Int4Layout.WORD;
     int parts = stage.depth() / length;

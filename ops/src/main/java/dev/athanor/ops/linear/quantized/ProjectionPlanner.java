@@ -86,7 +86,7 @@ final class ProjectionPlanner {
     this.candidates = new Candidates(op, device);
   }
 
-  /** The plans that the device can run, the cheapest first. */
+  /** Returns the plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(
       String op, ProjectionProblem problem, Map<String, TensorType> inputs, Capability device) {
     double weightBytes = 0;
@@ -237,7 +237,7 @@ final class ProjectionPlanner {
         0);
   }
 
-  /** The bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch reads from memory and writes to it. */
   private double bytes() {
     double written = (double) problem.m() * problem.columns() * problem.out().bytes();
     return weightBytes + (double) problem.m() * problem.k() * problem.in().bytes() + written;
@@ -350,7 +350,7 @@ final class ProjectionPlanner {
         bytes);
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a launch whose blocks share K, and of the one that adds their sums. */
   private double microseconds(TensorProjection whole, long tiles, Shares shares) {
     var work = work(whole.share(), shares.stages(), DType.F32);
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
@@ -362,7 +362,7 @@ final class ProjectionPlanner {
   }
 
   /**
-   * The work of a block.
+   * Returns the work of a block.
    *
    * @param stages of K that it computes
    * @param written dtype of what it writes
@@ -395,7 +395,7 @@ final class ProjectionPlanner {
     return Math.ceilDiv(extent, 16) * 16L;
   }
 
-  /** The most bytes that every row of so many elements begins at a multiple of, at most 16. */
+  /** Returns the most bytes that every row of so many elements begins at a multiple of, at most 16. */
   private static int access(int elements, DType dtype) {
     return (int) Math.min(16, Long.lowestOneBit(elements * (long) dtype.bytes()));
   }

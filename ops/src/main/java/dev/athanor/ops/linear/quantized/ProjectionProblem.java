@@ -42,7 +42,7 @@ record ProjectionProblem(
    */
   record Projection(String weights, String scales, String zeros, String output, int n) {}
 
-  /** The rows and the depth of a left matrix. */
+  /** Returns the rows and the depth of a left matrix. */
   static int requireRows(String name, TensorType left, int depth) {
     if (left.shape().rank() != 2) {
       throw new OpException.ShapeMismatch(
@@ -58,12 +58,12 @@ record ProjectionProblem(
     return Checks.requireExtent(name, left, left.shape().extent(0));
   }
 
-  /** How many columns all products have. */
+  /** Returns the number of columns all products have. */
   long columns() {
     return projections.stream().mapToLong(Projection::n).sum();
   }
 
-  /** The products' types. */
+  /** Returns the products' types. */
   Map<String, TensorType> outputs() {
     var outputs = new LinkedHashMap<String, TensorType>();
     projections.forEach(p -> outputs.put(p.output(), TensorType.of(out, m, p.n())));
@@ -74,19 +74,19 @@ record ProjectionProblem(
     return 2.0 * m * k * columns();
   }
 
-  /** How many blocks the tiles of all products take, where one has so many columns. */
+  /** Returns the number of blocks the tiles of all products take, where one has so many columns. */
   long blocks(int columnsOfTile) {
     return projections.stream().mapToLong(p -> Math.ceilDiv(p.n(), columnsOfTile)).sum();
   }
 
-  /** The greatest power of two that every product's number of columns is a multiple of. */
+  /** Returns the greatest power of two that every product's number of columns is a multiple of. */
   int alignment() {
     int all = projections.stream().mapToInt(Projection::n).reduce(0, (x, y) -> x | y);
     return Integer.lowestOneBit(all);
   }
 
   /**
-   * The arguments of {@link ProjectionParameters}.
+   * Returns the arguments of {@link ProjectionParameters}.
    *
    * @param output where a product of a name goes
    */

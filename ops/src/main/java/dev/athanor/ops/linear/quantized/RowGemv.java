@@ -72,17 +72,17 @@ record RowGemv(
     return split ? columns : warps() * columns;
   }
 
-  /** The bytes of what is on its way in shared memory. */
+  /** Returns the bytes of what is on its way in shared memory. */
   private int ringBytes() {
     return warps() * stages * columns * slotBytes();
   }
 
-  /** The dynamic shared memory of a block. */
+  /** Returns the dynamic shared memory of a block. */
   int sharedBytes() {
     return ringBytes() + (split ? 0 : StagedRows.bytes(packing, in, length, rows));
   }
 
-  /** The bytes of a step of a warp in a column, and those before it that were copied along. */
+  /** Returns the bytes of a step of a warp in a column, and those before it that were copied along. */
   private int slotBytes() {
     return stages == 0 ? 0 : Math.ceilDiv(stepBytes(), COPY) * COPY + COPY;
   }
@@ -102,10 +102,10 @@ record RowGemv(
   /** Where a lane finds what it multiplies with a run of a part. */
   private interface Left {
 
-    /** The numbers of a row. */
+    /** Returns the numbers of a row. */
     List<Real> run(int row, int run, Run weights);
 
-    /** Their sum. */
+    /** Returns their sum. */
     Real total(int row, int run, List<Real> ofRun);
   }
 
@@ -183,7 +183,7 @@ record RowGemv(
       store();
     }
 
-    /** A column of this warp, the last one where there are no more. */
+    /** Returns a column of this warp, the last one where there are no more. */
     private Int column(int c) {
       return firstColumn.plus(c).min(problem.n.plus(-1));
     }
@@ -236,7 +236,7 @@ record RowGemv(
         return rowBytes().times(column(c)).plus(step.wide().times(variant.stepBytes()));
       }
 
-      /** How many bytes before a step the copies begin, so that they are aligned. */
+      /** Returns the number of bytes before a step the copies begin, so that they are aligned. */
       private Int before(int c, Int step) {
         return start(c, step).narrow().rem(COPY);
       }

@@ -70,25 +70,25 @@ final class RowWeights {
     return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
   }
 
-  /** How many of {@code span} neighbours along K, from the first of a part on, that part has. */
+  /** Returns the number of of {@code span} neighbours along K, from the first of a part on, that part has. */
   static int together(Packing packing, int length, int span) {
     int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
     return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
   }
 
-  /** How many runs of a part have an offset, by which what they are multiplied with is summed. */
+  /** Returns the number of runs of a part have an offset, by which what they are multiplied with is summed. */
   static int sums(Packing packing) {
     return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
         ? BlockFormat.runs(dtype)
         : 0;
   }
 
-  /** The weights of a part whose runs have a length. */
+  /** Returns the weights of a part whose runs have a length. */
   static int part(Packing packing, int length) {
     return packing instanceof Packing.Block(var dtype) ? length * BlockFormat.runs(dtype) : length;
   }
 
-  /** The bytes of consecutive parts, which are whole blocks. */
+  /** Returns the bytes of consecutive parts, which are whole blocks. */
   static int bytes(DType format, int parts, int length) {
     return parts
         * part(new Packing.Block(format), length)
@@ -96,7 +96,7 @@ final class RowWeights {
         * format.bytes();
   }
 
-  /** The number of the parts of a row. */
+  /** Returns the number of the parts of a row. */
   Int parts() {
     return problem.depth.div(part(packing, length));
   }

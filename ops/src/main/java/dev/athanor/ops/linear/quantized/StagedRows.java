@@ -73,7 +73,7 @@ final class StagedRows {
             KernelBuilder.WARP);
   }
 
-  /** The shared memory of so many rows. */
+  /** Returns the shared memory of so many rows. */
   static int bytes(Packing packing, DType in, int length, int rows) {
     int steps = rows * steps(rows);
     int lines = steps * RowWeights.part(packing, length) / CHUNK;
@@ -87,7 +87,7 @@ final class StagedRows {
   }
 
   /**
-   * Elements from the first lane's chunk to the first lane's next one. Eight lanes that write 16
+   * Returns elements from the first lane's chunk to the first lane's next one. Eight lanes that write 16
    * bytes of neighbours along K at once have chunks of a few lanes: the gaps bring them to
    * different banks.
    */
@@ -96,7 +96,7 @@ final class StagedRows {
     return KernelBuilder.WARP * CHUNK + BANKS / chunks;
   }
 
-  /** The steps of a slice. */
+  /** Returns the steps of a slice. */
   int steps() {
     return steps(rows);
   }
@@ -161,7 +161,7 @@ final class StagedRows {
     }
   }
 
-  /** The numbers of a step, of those of all rows. */
+  /** Returns the numbers of a step, of those of all rows. */
   private SharedTile ofStep(Int step) {
     int lines = part() / CHUNK;
     int pitch = pitch(packing, in, length);
@@ -195,7 +195,7 @@ final class StagedRows {
   }
 
   /**
-   * The numbers that this lane multiplies with a run of its part.
+   * Returns the numbers that this lane multiplies with a run of its part.
    *
    * @param step of the slice
    * @param count of a run
@@ -204,13 +204,13 @@ final class StagedRows {
     return read(ofStep(step.plus(row * steps())), k.integer(run * count / CHUNK), k.lane(), count);
   }
 
-  /** Their sum, of weights that have offsets. */
+  /** Returns their sum, of weights that have offsets. */
   Real total(int row, Int step, int run) {
     var line = step.plus(row * steps()).times(RowWeights.sums(packing)).plus(run);
     return totals.load(line, k.lane()).widen();
   }
 
-  /** The sum of some numbers. */
+  /** Returns the sum of some numbers. */
   static Real sum(List<Real> values) {
     var sum = values.getFirst();
     for (var value : values.subList(1, values.size())) {

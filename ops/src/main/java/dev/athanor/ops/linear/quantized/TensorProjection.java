@@ -77,7 +77,7 @@ record TensorProjection(
     return in == DType.F32 ? Factors.SPLIT : Factors.PLAIN;
   }
 
-  /** The type of what is in shared memory. */
+  /** Returns the type of what is in shared memory. */
   static Type staged(DType in) {
     var mma = mma(in);
     return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
@@ -96,7 +96,7 @@ record TensorProjection(
     return split ? product().sharedBytes() : product().sharedBytes(out);
   }
 
-  /** The first of two steps, whose blocks share K. */
+  /** Returns the first of two steps, whose blocks share K. */
   TensorProjection share() {
     return new TensorProjection(
         tile, packing, in, DType.F32, group, accessA, accessWeights, accessC, products, true);

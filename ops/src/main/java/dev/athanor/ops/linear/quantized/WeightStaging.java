@@ -60,7 +60,7 @@ final class WeightStaging implements Producer {
     this.rows = new RowWeights(k, problem, packing, CHUNK, false);
   }
 
-  /** Whether the weights that a thread decodes together are neighbours along N. */
+  /** Returns whether the weights that a thread decodes together are neighbours along N. */
   static boolean kIsRow(Packing packing) {
     return packing instanceof Packing.AlongN along && along.format() != ColumnWeights.Format.GPTQ;
   }
@@ -103,7 +103,7 @@ final class WeightStaging implements Producer {
   }
 
   /**
-   * The column of a group of lanes. The runs of a part lie so many chunks apart, and the chunks of
+   * Returns the column of a group of lanes. The runs of a part lie so many chunks apart, and the chunks of
    * the first runs fill only every other such group of chunks of a row. Two columns whose numbers
    * differ in just that bit are swizzled to where the other's gaps are, so these are written
    * together.
@@ -118,7 +118,7 @@ final class WeightStaging implements Producer {
     return column.xor(differ.times(1 | apart));
   }
 
-  /** Some rows of K of eight columns. */
+  /** Returns some rows of K of eight columns. */
   private WeightPatch patch(Int row, int count, Int column) {
     var weights = new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
     var parts = new ArrayList<WeightPatch>();

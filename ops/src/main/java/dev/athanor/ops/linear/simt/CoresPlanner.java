@@ -121,7 +121,7 @@ public final class CoresPlanner {
   }
 
   /**
-   * The work of a block.
+   * Returns the work of a block.
    *
    * @param depth of K that it computes
    */
@@ -198,12 +198,12 @@ public final class CoresPlanner {
     return true;
   }
 
-  /** The bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch reads from memory and writes to it. */
   private double bytes() {
     return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a launch whose blocks share K, and of the one that adds their sums. */
   private double microseconds(CoresVariant variant, long tiles, Shares shares) {
     var work = work(variant, shares.stages() * variant.tile().k());
     double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();

@@ -51,7 +51,7 @@ final class LaneProducts extends CoresPart {
     return warp.times(extent).plus(lane.times(group));
   }
 
-  /** The distances of a thread's rows or columns from the first. */
+  /** Returns the distances of a thread's rows or columns from the first. */
   private List<Integer> distances(int lanes, int count) {
     return IntStream.range(0, count)
         .map(i -> i / group * (lanes * group) + i % group)

@@ -82,7 +82,7 @@ final class OperandTile {
     this.endOfK = endOfK.minus(place.alongK);
   }
 
-  /** The rows of a. */
+  /** Returns the rows of a. */
   static OperandTile ofA(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
     return new OperandTile(
         k,
@@ -97,7 +97,7 @@ final class OperandTile {
         problem.range.to());
   }
 
-  /** The columns of b. */
+  /** Returns the columns of b. */
   static OperandTile ofB(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
     return new OperandTile(
         k,
@@ -127,7 +127,7 @@ final class OperandTile {
   }
 
   /**
-   * The first chunk of a thread. Of a matrix whose rows go along K, a warp's chunks are neighbors.
+   * Returns the first chunk of a thread. Of a matrix whose rows go along K, a warp's chunks are neighbors.
    * Of a transposed one as many neighbors as fill a sector are of one row, and the next are of the
    * next row: in the banks those rows' elements are neighbors, and a sector's fill the gaps between
    * them.
@@ -152,13 +152,13 @@ final class OperandTile {
     return sector() / elements;
   }
 
-  /** Elements along K from a thread's first chunk to the one of a round. */
+  /** Returns elements along K from a thread's first chunk to the one of a round. */
   private int offsetAlongK(int round) {
     int chunks = round * threads;
     return kIsRow ? chunks * elements / extent : chunks / lanes() / extent * sector();
   }
 
-  /** Elements along c from a thread's first chunk to the one of a round. */
+  /** Returns elements along c from a thread's first chunk to the one of a round. */
   private int offsetAlongC(int round) {
     return kIsRow ? 0 : round * threads / lanes() % extent;
   }
