@@ -48,8 +48,8 @@ public record AttentionProblem(
   private static final String ALIGNMENT = "alignment";
   private static final String BOTTOM_RIGHT = "bottom-right";
   private static final String TOP_LEFT = "top-left";
-  private static final double LEAST_SCALE = 1e-6;
-  private static final double GREATEST_SCALE = 1e6;
+  private static final double MIN_SCALE = 1e-6;
+  private static final double MAX_SCALE = 1e6;
 
   /** Returns the attributes of {@link #of}. */
   public static List<Attribute> attributes() {
@@ -68,12 +68,12 @@ public record AttentionProblem(
                 "softcap",
                 0,
                 "scores s become softcap·tanh(s/softcap), softcap at least 1e-6; 0 leaves them")
-            .from(0, GREATEST_SCALE));
+            .from(0, MAX_SCALE));
   }
 
   public static Attribute scaleAttribute() {
     return Attribute.number("scale", "what q·kᵀ is multiplied by; 1/√D when left out")
-        .from(LEAST_SCALE, GREATEST_SCALE);
+        .from(MIN_SCALE, MAX_SCALE);
   }
 
   static Attribute windowAttribute() {
@@ -112,10 +112,10 @@ public record AttentionProblem(
       wholeGroups("k", k, sharedHeads, q, heads);
     }
     double cap = attributes.number("softcap");
-    if (cap > 0 && cap < LEAST_SCALE) {
+    if (cap > 0 && cap < MIN_SCALE) {
       throw new OpException.InvalidAttribute(
           "softcap",
-          "attribute \"softcap\" must be 0 or at least %s, got %s".formatted(LEAST_SCALE, cap));
+          "attribute \"softcap\" must be 0 or at least %s, got %s".formatted(MIN_SCALE, cap));
     }
     int window = window(attributes, (long) extent("q", q, -2) + keys);
     boolean causal = attributes.flag("causal");
@@ -172,11 +172,11 @@ public record AttentionProblem(
   /** Returns the elements of a query, a key or a value. */
   public static int columns(String name, TensorType tensor) {
     long extent = tensor.shape().extent(-1);
-    if (extent > FlashVariant.MOST_COLUMNS) {
+    if (extent > FlashVariant.MAX_COLUMNS) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s, so heads of %d elements; %d are the most"
-              .formatted(name, tensor.shape(), extent, FlashVariant.MOST_COLUMNS));
+          "input \"%s\" has shape %s with heads of %d elements; the limit is %d"
+              .formatted(name, tensor.shape(), extent, FlashVariant.MAX_COLUMNS));
     }
     return (int) extent;
   }
@@ -222,7 +222,7 @@ public record AttentionProblem(
     if (tensor.shape().rank() != q.shape().rank()) {
       throw new OpException.ShapeMismatch(
           name,
-          "q has shape %s but %s has shape %s; they must have as many dimensions"
+          "q has shape %s but %s has shape %s; they must have the same number of dimensions"
               .formatted(q.shape(), name, tensor.shape()));
     }
   }

@@ -40,7 +40,7 @@ public record AttentionSize(
   /**
    * Returns all sizes, or every other one for bf16, whose kernels differ from those of f16 only in their conversions.
    */
-  public static <T> List<T> every(DType dtype, List<T> sizes) {
+  public static <T> List<T> forDType(DType dtype, List<T> sizes) {
     return dtype == DType.BF16
         ? IntStream.range(0, sizes.size()).filter(i -> i % 2 == 1).mapToObj(sizes::get).toList()
         : sizes;

@@ -64,13 +64,13 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  public void own(SharedTile shared, int offset) {
+  public void useScratch(SharedTile shared, int offset) {
     weights =
         shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), weightPitch(tile));
   }
 
   @Override
-  int neighbours() {
+  int neighbors() {
     return GROUP;
   }
 
@@ -142,13 +142,13 @@ final class CoresEngine extends Engine {
   }
 
   /** Returns the contribution of an element. */
-  private static Real taken(Real element, Taken taken) {
-    if (taken == Taken.ALL) {
+  private static Real map(Real element, Mapping mapping) {
+    if (mapping == Mapping.ALL) {
       return element;
     }
     var zero = element.constant(0);
     var finite = element.abs().lt(Double.POSITIVE_INFINITY);
-    if (taken == Taken.FINITE) {
+    if (mapping == Mapping.FINITE) {
       return element.where(finite, zero);
     }
     var infinity =
@@ -159,7 +159,7 @@ final class CoresEngine extends Engine {
 
   @Override
   public void addWeighted(
-      RegisterTile sums, RegisterTile given, SharedTile right, Int column, Taken taken) {
+      RegisterTile sums, RegisterTile given, SharedTile right, Int column, Mapping mapping) {
     var exchange = Objects.requireNonNull(weights);
     // the lanes of these rows have finished reading the previous weights
     k.warpBarrier();
@@ -185,7 +185,7 @@ final class CoresEngine extends Engine {
               for (int c = 0; c < sums.columns(); c += GROUP) {
                 var values =
                     read(right, from.plus(i), column.plus(sums.column(c))).stream()
-                        .map(value -> taken(value, taken))
+                        .map(value -> map(value, mapping))
                         .toList();
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {

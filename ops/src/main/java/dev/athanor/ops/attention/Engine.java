@@ -36,7 +36,7 @@ public abstract class Engine {
   }
 
   /** Returns the bytes of the engine's scratch area at the end of shared memory. */
-  public static int ownBytes(Tile tile) {
+  public static int scratchBytes(Tile tile) {
     return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
   }
 
@@ -49,7 +49,7 @@ public abstract class Engine {
   public abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
 
   /** Sets the scratch area of {@link #scratchBytes}. */
-  public abstract void own(SharedTile shared, int offset);
+  public abstract void useScratch(SharedTile shared, int offset);
 
   /** The left operand of {@link #dot}, a tile with all rows of the block. */
   public record Left(SharedTile tile, int columns, List<MatrixFragment> fragments) {
@@ -78,11 +78,11 @@ public abstract class Engine {
    * Computes {@code sums += weights · right} with the columns of {@code right} that start at {@code column}, as many as the sums have. The weights are rounded to the type of the tiles.
    */
   public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
-    addWeighted(sums, weights, right, column, Taken.ALL);
+    addWeighted(sums, weights, right, column, Mapping.ALL);
   }
 
   /** A mapping of the elements of a right operand before the product. */
-  enum Taken {
+  enum Mapping {
     ALL,
     /** Keeps finite elements and replaces the others by 0. */
     FINITE,
@@ -106,7 +106,7 @@ public abstract class Engine {
 
   /** Computes {@code sums += weights · right} with mapped elements of {@code right}. */
   public abstract void addWeighted(
-      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken);
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Mapping mapping);
 
   /** Returns the number of columns over which the lanes of a row distribute {@link #PLACES} sums each. */
   abstract int chunk();
@@ -131,7 +131,7 @@ public abstract class Engine {
         magnitudes.lt(Double.POSITIVE_INFINITY),
         () -> addWeighted(sums, weights, right, column),
         () -> {
-          addWeighted(sums, weights, right, column, Taken.FINITE);
+          addWeighted(sums, weights, right, column, Mapping.FINITE);
           addSpecial(sums, right, column, hide);
         });
   }
@@ -166,7 +166,7 @@ public abstract class Engine {
         number -> {
           var codes = sums(chunk());
           var from = column.plus(number.times(chunk()));
-          addWeighted(codes, seen, right, from, Taken.CODES);
+          addWeighted(codes, seen, right, from, Mapping.CODES);
           for (int r = 0; r < sums.rows(); r++) {
             for (int i = 0; i < PLACES; i++) {
               var value = decode(codes.get(r, i));
@@ -192,7 +192,7 @@ public abstract class Engine {
   }
 
   /** Returns the number of adjacent columns of {@link #sums} that a thread holds. */
-  abstract int neighbours();
+  abstract int neighbors();
 
   /**
    * Writes sums to global memory; 16-bit elements are staged in shared memory, so that whole sectors are written. All threads of the block must call this, and the staging area must be unused.
@@ -218,24 +218,24 @@ public abstract class Engine {
     if (out.element().bytes() == 2) {
       var staging = tile(shared, offset, tile.rows(), width);
       for (int r = 0; r < sums.rows(); r++) {
-        for (int c = 0; c < sums.columns(); c += neighbours()) {
+        for (int c = 0; c < sums.columns(); c += neighbors()) {
           var column = sums.column(c);
-          staging.store(sums.row(r), column, neighbours(sums, r, c, out.element()));
+          staging.store(sums.row(r), column, neighbors(sums, r, c, out.element()));
         }
       }
       k.barrier();
       copy.drain(staging, out, ld, rows, columns);
       return;
     }
-    boolean together = copy.access() >= neighbours() * type.bytes();
+    boolean together = copy.access() >= neighbors() * type.bytes();
     for (int r = 0; r < sums.rows(); r++) {
       var row = sums.row(r);
       var target = out.row(row, ld).plus(sums.firstColumn().wide());
       var left = columns.minus(sums.firstColumn());
       var inside = row.lt(rows);
-      for (int c = 0; c < sums.columns(); c += neighbours()) {
+      for (int c = 0; c < sums.columns(); c += neighbors()) {
         int at = sums.columnOffset(c);
-        var values = neighbours(sums, r, c, out.element());
+        var values = neighbors(sums, r, c, out.element());
         if (together) {
           target.storeWhere(inside.and(left.gt(k.integer(at))), k.integer(at), values);
         } else {
@@ -248,7 +248,7 @@ public abstract class Engine {
     }
   }
 
-  private List<Value> neighbours(RegisterTile sums, int row, int column, Type as) {
-    return sums.get(row, column, neighbours()).stream().map(sum -> sum.to(as)).toList();
+  private List<Value> neighbors(RegisterTile sums, int row, int column, Type as) {
+    return sums.get(row, column, neighbors()).stream().map(sum -> sum.to(as)).toList();
   }
 }

@@ -145,7 +145,7 @@ final class FlashKernel {
     var queries = engine.tile(shared, 0, tile.rows(), variant.d());
     var keys = engine.tile(shared, variant.keysAt(), tile.columns(), variant.d());
     var values = engine.tile(shared, variant.valuesAt(), tile.columns(), variant.dv());
-    engine.own(shared, variant.ownAt());
+    engine.useScratch(shared, variant.scratchAt());
 
     var first = block.first();
     var last = block.last();

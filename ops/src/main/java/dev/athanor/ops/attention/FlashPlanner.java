@@ -24,14 +24,14 @@ import java.util.stream.IntStream;
 public final class FlashPlanner {
 
   /** The minimum number of column tiles per split. */
-  private static final int LEAST_TILES = 2;
+  private static final int MIN_TILES = 2;
 
-  private static final int MOST_SPLITS = 128;
+  private static final int MAX_SPLITS = 128;
 
   /** The minimum and maximum number of blocks per multiprocessor with splits. */
-  private static final int LEAST_FILLINGS = 2;
+  private static final int MIN_FILLINGS = 2;
 
-  private static final int MOST_FILLINGS = 4;
+  private static final int MAX_FILLINGS = 4;
 
   private FlashPlanner() {}
 
@@ -174,8 +174,8 @@ public final class FlashPlanner {
   /** Returns the cheapest number of splits greater than 1; empty if none is possible. */
   private static OptionalInt splits(Task task, Tile tile, Capability capability) {
     var machine = Machine.of(capability);
-    int most = Math.min(MOST_SPLITS, Math.ceilDiv(task.keys, LEAST_TILES * tile.columns()));
-    return IntStream.rangeClosed(LEAST_FILLINGS, MOST_FILLINGS)
+    int most = Math.min(MAX_SPLITS, Math.ceilDiv(task.keys, MIN_TILES * tile.columns()));
+    return IntStream.rangeClosed(MIN_FILLINGS, MAX_FILLINGS)
         .map(fillings ->
             (int)
                 Math.min(
@@ -206,7 +206,7 @@ public final class FlashPlanner {
     }
     long blocks = blocks(task, tile) * splits;
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      candidates.refuse(name, "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
     var machine = Machine.of(capability);

@@ -44,7 +44,7 @@ public record FlashVariant(
   }
 
   /** The maximum number of columns of q and of v. */
-  static final int MOST_COLUMNS = 256;
+  static final int MAX_COLUMNS = 256;
 
   /** Returns the number of columns in shared memory, including zero padding. */
   public static int padded(int columns) {
@@ -75,12 +75,12 @@ public record FlashVariant(
     return keysAt() + bytes(tile.columns(), d);
   }
 
-  int ownAt() {
+  int scratchAt() {
     return valuesAt() + bytes(tile.columns(), dv);
   }
 
   int sharedBytes() {
-    return ownAt() + Engine.ownBytes(tile);
+    return scratchAt() + Engine.scratchBytes(tile);
   }
 
   @Override

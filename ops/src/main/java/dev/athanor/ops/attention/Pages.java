@@ -38,7 +38,7 @@ record Pages(
       }
 
       @Override
-      public GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by) {
+      public GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by) {
         return at(row).plus(column.wide());
       }
     };

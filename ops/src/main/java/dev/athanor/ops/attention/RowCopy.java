@@ -19,17 +19,17 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   private static final int SEGMENT_BYTES = 128;
 
   /** The minimum bytes of an asynchronous copy. */
-  private static final int LEAST_ASYNC = 4;
+  private static final int MIN_ASYNC_BYTES = 4;
 
   /**
    * The maximum number of unrolled copies of a thread; with more, a loop avoids register spills.
    */
-  private static final int MOST_UNROLLED = 64;
+  private static final int MAX_UNROLLED = 64;
 
   /**
    * The maximum number of segments of a row that are copied with predicates. More segments exceed the predicate registers of a thread and cause spills.
    */
-  private static final int MOST_PREDICATED = 2;
+  private static final int MAX_PREDICATED = 2;
 
   /** Returns the widest copy in bytes to which all rows are aligned. */
   public static int access(long rowBytes) {
@@ -46,7 +46,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     GlobalPointer at(Int row);
 
     /** Returns a pointer to {@code column} of {@code row}, {@code by} rows after the row of {@code pointer}. */
-    GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by);
+    GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by);
 
     /** Returns rows that are {@code ld} elements apart. */
     static Rows of(GlobalPointer first, Int ld) {
@@ -62,7 +62,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
         }
 
         @Override
-        public GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by) {
+        public GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by) {
           return pointer.plus(ld.wide().times(by));
         }
       };
@@ -96,7 +96,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     var type = source.element();
     var places = places(tile, type.bytes());
     var row = first.plus(places.row);
-    if (access < LEAST_ASYNC) {
+    if (access < MIN_ASYNC_BYTES) {
       // element-wise copies are numerous: a loop needs fewer registers than unrolled code
       each(
           tile,
@@ -112,7 +112,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
           });
       return;
     }
-    if (Math.ceilDiv(tile.rows(), places.rowsAtOnce) * places.segments > MOST_UNROLLED) {
+    if (Math.ceilDiv(tile.rows(), places.rowsAtOnce) * places.segments > MAX_UNROLLED) {
       each(
           tile,
           places,
@@ -127,7 +127,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     var pointer = source.at(row).plus(places.column.wide());
     for (int step = 0; step < tile.rows(); step += places.rowsAtOnce) {
       if (step > 0) {
-        pointer = source.further(pointer, row.plus(step), places.column, places.rowsAtOnce);
+        pointer = source.advance(pointer, row.plus(step), places.column, places.rowsAtOnce);
       }
       var from = pointer;
       int at = step;
@@ -152,7 +152,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
       int further = s * places.segment;
       var column = places.column.plus(further);
       var index = k.integer(further);
-      if (places.segments <= MOST_PREDICATED) {
+      if (places.segments <= MAX_PREDICATED) {
         // the length of a row is a multiple of the copy size
         var inside = there.and(column.lt(columns));
         tile.copyAsyncWhere(inside, row, column, access, from, index);

@@ -50,10 +50,10 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  public void own(SharedTile shared, int offset) {}
+  public void useScratch(SharedTile shared, int offset) {}
 
   @Override
-  int neighbours() {
+  int neighbors() {
     return 2;
   }
 
@@ -139,8 +139,8 @@ final class TensorEngine extends Engine {
   }
 
   /** Returns the contributions of two 16-bit elements. */
-  private Value taken(Value pair, Taken taken) {
-    if (taken == Taken.ALL) {
+  private Value map(Value pair, Mapping mapping) {
+    if (mapping == Mapping.ALL) {
       return pair;
     }
     // adding the exponent's lowest bit carries into the sign bit if all exponent bits are set
@@ -148,7 +148,7 @@ final class TensorEngine extends Engine {
     int fraction = last - 0x0001_0001;
     var bits = pair.integer();
     var flags = bits.and(0x7FFF_7FFF & ~fraction).plus(last).and(0x8000_8000).shr(15);
-    if (taken == Taken.FINITE) {
+    if (mapping == Mapping.FINITE) {
       return bits.and(flags.times(0xFFFF).xor(k.integer(-1))).value().as(Type.B32);
     }
     var nan = bits.and(fraction).plus(0x7FFF_7FFF).shr(15).and(flags);
@@ -170,7 +170,7 @@ final class TensorEngine extends Engine {
 
   @Override
   public void addWeighted(
-      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken) {
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Mapping mapping) {
     for (int depth = 0; depth < weights.columns() / 2 * N; depth += K) {
       var rows = new ArrayList<MatrixFragment>();
       for (int row = 0; row < tile.warpRows(); row += M) {
@@ -182,7 +182,7 @@ final class TensorEngine extends Engine {
                 lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
                 column.plus(lane.div(16).times(8)).plus(n),
                 true);
-        var parts = new MatrixFragment(two).map(pair -> taken(pair, taken));
+        var parts = new MatrixFragment(two).map(pair -> map(pair, mapping));
         multiply(sums, rows, parts, n);
       }
     }

@@ -45,7 +45,7 @@ public record Batch(Shape shape, List<Loop> loops) {
       if (extentA != extentB && extentA != 1 && extentB != 1) {
         throw new OpException.ShapeMismatch(
             "b",
-            "the leading dimensions %s of a and %s of b do not go together; each pair must be equal or one of it 1"
+            "the leading dimensions %s of a and %s of b cannot be broadcast; each pair must be equal or contain a 1"
                 .formatted(a, b));
       }
       long count = Math.max(extentA, extentB);

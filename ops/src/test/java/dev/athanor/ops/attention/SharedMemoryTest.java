@@ -167,7 +167,7 @@ class SharedMemoryTest {
     assertThatThrownBy(() -> plans(DType.F32, 257, old))
         .isInstanceOf(OpException.TooLarge.class)
         .hasMessage(
-            "input \"q\" has shape [1, 32, 4096, 257], so heads of 257 elements; 256 are the most");
+            "input \"q\" has shape [1, 32, 4096, 257] with heads of 257 elements; the limit is 256");
     assertThatThrownBy(() -> plans(DType.F32, 256, old))
         .hasMessage(
             "test device (sm_75) cannot compute this attention of f32: it needs sm_80, the device is sm_75; f32 is computed by CORES");

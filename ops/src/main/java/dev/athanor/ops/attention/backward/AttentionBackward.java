@@ -92,7 +92,7 @@ public final class AttentionBackward implements Op {
       if (Math.max(Math.max(blocks, keyBlocks), rows) > Integer.MAX_VALUE) {
         candidates.refuse(
             name,
-            "it needs %d blocks, and 2^31 - 1 are the most".formatted(Math.max(blocks, rows)));
+            "it needs %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
         continue;
       }
       double microseconds =

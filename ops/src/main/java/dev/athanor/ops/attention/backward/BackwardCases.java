@@ -46,7 +46,7 @@ final class BackwardCases {
     var draw = new Draw(random);
     var cases = new ArrayList<Case>();
     for (var dtype : AttentionSize.DTYPES) {
-      for (var size : AttentionSize.every(dtype, quick ? QUICK_BACKWARD : BACKWARD)) {
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK_BACKWARD : BACKWARD)) {
         cases.add(backward(draw, size, dtype));
       }
       cases.add(backward(draw, AttentionSize.oneHead(37, 20, 16, 16, CAUSAL), dtype));

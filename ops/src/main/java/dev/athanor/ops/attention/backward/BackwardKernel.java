@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
 final class BackwardKernel {
 
   /** The maximum columns of a block's rows, for each of two tensors, kept in registers. */
-  private static final int MOST_KEPT = 64;
+  private static final int MAX_KEPT = 64;
 
   private final KernelBuilder k;
   private final BackwardVariant variant;
@@ -104,7 +104,7 @@ final class BackwardKernel {
     rowsV = engine.tile(shared, variant.secondAt(), tile.rows(), variant.dv());
     columns = engine.tile(shared, variant.columnsAt(), tile.columns(), variant.d());
     columnsV = engine.tile(shared, variant.secondColumnsAt(), tile.columns(), variant.dv());
-    engine.own(shared, variant.ownAt());
+    engine.useScratch(shared, variant.scratchAt());
   }
 
   static Kernel build(BackwardVariant variant) {
@@ -156,8 +156,8 @@ final class BackwardKernel {
     k.commitCopies();
     k.awaitCopies(0);
     k.barrier();
-    var left = engine.keep(rows, variant.d(), MOST_KEPT);
-    var leftV = engine.keep(rowsV, variant.dv(), MOST_KEPT);
+    var left = engine.keep(rows, variant.d(), MAX_KEPT);
+    var leftV = engine.keep(rowsV, variant.dv(), MAX_KEPT);
     var sums = engine.sums(variant.d());
     var ofRows = new ArrayList<Query>();
     for (int r = 0; r < sums.rows(); r++) {
@@ -208,13 +208,13 @@ final class BackwardKernel {
     k.commitCopies();
     k.awaitCopies(0);
     k.barrier();
-    var left = engine.keep(rows, variant.d(), MOST_KEPT);
-    var leftV = engine.keep(rowsV, variant.dv(), MOST_KEPT);
+    var left = engine.keep(rows, variant.d(), MAX_KEPT);
+    var leftV = engine.keep(rowsV, variant.dv(), MAX_KEPT);
     int width = variant.width(variant.d());
     int widthV = variant.width(variant.dv());
     var dkey = engine.sums(width);
     var dvalue = engine.sums(widthV);
-    var column = part.times(BackwardVariant.MOST_SUMS);
+    var column = part.times(BackwardVariant.MAX_SUMS);
 
     var visible = score.queriesOf(firstRow);
     var lastVisible = score.queriesOf(firstRow.plus(tile.rows()).min(keys).plus(-1));

@@ -31,23 +31,23 @@ record BackwardVariant(
   }
 
   /** The maximum columns of dk and of dv that a block accumulates, limited by registers. */
-  static final int MOST_SUMS = 128;
+  static final int MAX_SUMS = 128;
 
   /**
    * Returns the number of columns in shared memory: padded, or two parts if a block cannot accumulate all columns.
    */
   static int padded(int columns, int most) {
-    return most <= MOST_SUMS ? FlashVariant.padded(columns) : 2 * MOST_SUMS;
+    return most <= MAX_SUMS ? FlashVariant.padded(columns) : 2 * MAX_SUMS;
   }
 
   /** Returns the number of parts of the columns of dk and dv, each accumulated by its own block. */
   int parts() {
-    return of == Of.KEYS ? Math.ceilDiv(Math.max(d, dv), MOST_SUMS) : 1;
+    return of == Of.KEYS ? Math.ceilDiv(Math.max(d, dv), MAX_SUMS) : 1;
   }
 
   /** Returns the columns of dk or dv that a block accumulates. */
   int width(int columns) {
-    return Math.min(columns, MOST_SUMS);
+    return Math.min(columns, MAX_SUMS);
   }
 
   private int bytes(int rows, int columns) {
@@ -72,7 +72,7 @@ record BackwardVariant(
    * Returns the number of column tiles in shared memory. With two, copies overlap with products. One is used if rows have more than 128 columns or f32 elements, for lack of shared memory, or if dk and dv are accumulated with scores of 64 columns, for lack of registers.
    */
   int stages() {
-    boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MOST_SUMS;
+    boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MAX_SUMS;
     return roomy && (of == Of.QUERIES || tile.columns() <= 32) ? 2 : 1;
   }
 
@@ -81,12 +81,12 @@ record BackwardVariant(
     return bytes(tile.columns(), d) + bytes(tile.columns(), dv);
   }
 
-  int ownAt() {
+  int scratchAt() {
     return columnsAt() + stages() * stageBytes();
   }
 
   int sharedBytes() {
-    return ownAt() + Engine.ownBytes(tile);
+    return scratchAt() + Engine.scratchBytes(tile);
   }
 
   @Override

@@ -56,7 +56,7 @@ final class DecodeCases {
   static List<Case> of(RandomGenerator random, boolean quick) {
     var cases = new ArrayList<Case>();
     for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
-      for (var size : AttentionSize.every(dtype, quick ? QUICK : FULL)) {
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK : FULL)) {
         cases.add(make(random, dtype, size));
       }
     }
@@ -84,7 +84,7 @@ final class DecodeCases {
     inputs.put("kCache", draw.normal(dtype, first, size.sharedHeads, rows, size.d));
     inputs.put("vCache", draw.normal(dtype, first, size.sharedHeads, rows, size.dv));
     var attributes = Attributes.of(new AttentionDecode().description(), size.given);
-    forget(inputs, attributes);
+    poisonUnused(inputs, attributes);
     return new Case(inputs, attributes, Map.of("out", AttentionProblem.tolerance(dtype)));
   }
 
@@ -104,7 +104,7 @@ final class DecodeCases {
   }
 
   /** Sets all keys and values beyond the lengths to NaN. */
-  private static void forget(Map<String, HostTensor> inputs, Attributes attributes) {
+  private static void poisonUnused(Map<String, HostTensor> inputs, Attributes attributes) {
     for (var name : List.of("kCache", "vCache")) {
       var cache = AttentionReference.tensor(inputs, name);
       int columns = (int) cache.type().shape().extent(-1);

@@ -38,7 +38,7 @@ record DecodeProblem(
     if (q.shape().rank() != 4 || q.shape().extent(2) != 1) {
       throw new OpException.ShapeMismatch(
           "q",
-          "input \"q\" has shape %s; it must be [B, Hq, 1, D], and attention takes more queries"
+          "input \"q\" has shape %s; it must be [B, Hq, 1, D]; use attention for more queries"
               .formatted(q.shape()));
     }
     AttentionProblem.sameAsQ("kCache", k, q);

@@ -56,7 +56,7 @@ final class AttentionCases {
     var op = new Attention();
     var cases = new ArrayList<Case>();
     for (var dtype : AttentionSize.DTYPES) {
-      for (var size : AttentionSize.every(dtype, quick ? QUICK_FORWARD : FORWARD)) {
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK_FORWARD : FORWARD)) {
         cases.add(forward(op, size.draw(draw, dtype), size.given()));
       }
       // a NaN or infinity in a query affects only that query

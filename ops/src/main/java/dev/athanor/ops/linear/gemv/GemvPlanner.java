@@ -45,7 +45,7 @@ public final class GemvPlanner {
               * problem.batch().productsPerLaunch();
       if (blocks > Integer.MAX_VALUE) {
         candidates.refuse(
-            variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+            variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
         continue;
       }
       var machine = Machine.of(capability);

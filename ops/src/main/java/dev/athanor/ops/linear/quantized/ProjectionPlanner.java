@@ -413,7 +413,7 @@ final class ProjectionPlanner {
       Supplier<List<Step>> steps,
       long workspaceBytes) {
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      candidates.refuse(name, "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
     candidates.offer(name, microseconds, how, steps.get(), workspaceBytes);

@@ -175,7 +175,7 @@ public final class CoresPlanner {
     }
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
-          variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+          variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return false;
     }
     var starts = problem.batch().starts();
