@@ -8,18 +8,17 @@ import java.util.function.ToLongFunction;
 import java.util.stream.LongStream;
 
 /**
- * Which matrices of a and b are multiplied: their leading dimensions, broadcast against each other,
- * as few nested loops.
+ * The batch dimensions of a product: the leading dimensions of a and b, broadcast against each other, as the minimum number of nested loops.
  *
  * @param shape the leading dimensions of the product
- * @param loops outermost first; without any there is one product
+ * @param loops outermost first; empty for a single product
  */
 public record Batch(Shape shape, List<Loop> loops) {
 
   /**
    * A loop over products.
    *
-   * @param strideA how many matrices further a is in the next product: 0 where it is broadcast
+   * @param strideA stride of a between consecutive products, in matrices; 0 if a is broadcast
    */
   public record Loop(long count, long strideA, long strideB) {}
 
@@ -28,10 +27,9 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * Aligns two lists of leading dimensions at their ends; where one has 1 or nothing it is
-   * repeated.
+   * Broadcasts two lists of leading dimensions, aligned at their ends; extents of 1 and missing extents are repeated.
    *
-   * @throws OpException.ShapeMismatch where neither is 1 and they differ
+   * @throws OpException.ShapeMismatch if two extents differ and neither is 1
    */
   public static Batch of(Shape a, Shape b) {
     int rank = Math.max(a.rank(), b.rank());
@@ -59,7 +57,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     return new Batch(Shape.of(extents), loops.reversed());
   }
 
-  /** Adds a loop around the others, or lengthens the outermost where the steps go on alike. */
+  /** Adds a loop around the others, or merges it into the outermost if the strides continue. */
   private static void add(List<Loop> loops, Loop outer) {
     if (!loops.isEmpty()) {
       var last = loops.getLast();
@@ -77,12 +75,12 @@ public record Batch(Shape shape, List<Loop> loops) {
     return fromInnermost(0);
   }
 
-  /** Returns how many different matrices a has: one that is broadcast counts once. */
+  /** Returns the number of distinct matrices of a; broadcast matrices count once. */
   public long matricesOfA() {
     return matrices(Loop::strideA);
   }
 
-  /** Returns how many different matrices b has: one that is broadcast counts once. */
+  /** Returns the number of distinct matrices of b; broadcast matrices count once. */
   public long matricesOfB() {
     return matrices(Loop::strideB);
   }
@@ -104,9 +102,9 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * Returns the loops around the innermost one, whose matrices of a are the rows of a single one.
+   * Returns the batch without the innermost loop, whose matrices of a become the rows of a single matrix.
    *
-   * @throws IllegalStateException when the matrices of a do not follow one another in that loop
+   * @throws IllegalStateException if the matrices of a are not consecutive in that loop
    */
   Batch withoutInner() {
     var inner = inner();
@@ -115,7 +113,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     }
     var outer =
         loops.subList(0, loops.size() - 1).stream()
-            // where a is not repeated, a loop steps over whole inner loops
+            // unless a is broadcast, a loop strides over whole inner loops
             .map(loop -> new Loop(loop.count, loop.strideA / inner.count, loop.strideB))
             .toList();
     return new Batch(Shape.of(outer.stream().mapToLong(Loop::count).toArray()), outer);
@@ -126,7 +124,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     return shape.elements();
   }
 
-  /** Returns the number of products that one launch computes. */
+  /** Returns the number of products per launch. */
   public long productsPerLaunch() {
     return Math.multiplyExact(outer().count, inner().count);
   }
@@ -139,7 +137,7 @@ public record Batch(Shape shape, List<Loop> loops) {
         .toList();
   }
 
-  /** Returns the matrices of a product, which is also the index of its matrix in c. */
+  /** Returns the matrices of a product; its number is also the index of its matrix in c. */
   public Start matrices(long product) {
     long a = 0;
     long b = 0;

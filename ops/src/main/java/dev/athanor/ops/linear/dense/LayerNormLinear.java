@@ -36,7 +36,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
-/** A layer norm and the linear layer behind it. */
+/** A layer norm followed by a linear layer. */
 public final class LayerNormLinear implements Op {
 
   private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
@@ -47,10 +47,10 @@ public final class LayerNormLinear implements Op {
   private static final int DEPTH = 64;
   private static final int STAGES = 3;
 
-  /** Registers of a thread beside its sums. */
+  /** Registers per thread besides the accumulators. */
   private static final int OTHER_REGISTERS = 64;
 
-  /** How many times a larger tile may be as large as what it computes. */
+  /** The maximum ratio of a tile's size to its useful part. */
   private static final int WASTE = 4;
 
   private static final OpDescription DESCRIPTION =
@@ -87,7 +87,7 @@ public final class LayerNormLinear implements Op {
           Slot.input("gamma"),
           Slot.input("beta"),
           Slot.input("w"),
-          // a kernel without bias never reads the pointer
+          // placeholder: a kernel without a bias never reads the pointer
           bias ? Slot.input("bias") : Slot.input("w"),
           Slot.output("y"),
           Slot.of(m),
@@ -220,7 +220,7 @@ public final class LayerNormLinear implements Op {
         problem.dtype == DType.F32
             ? machine.laneCycles(multiplyAdds, type)
             : machine.tensorCycles(multiplyAdds, type);
-    // the rows are read once more for their means
+    // the rows are read a second time for their statistics
     double read = (2.0 * tileM + tileN) * problem.k * bytes;
     var work =
         new BlockWork(
@@ -251,7 +251,7 @@ public final class LayerNormLinear implements Op {
     var bias = p.bias ? Objects.requireNonNull(inputs.get("bias")).toDoubles() : new double[p.n];
     var y = new double[Math.multiplyExact(p.m, p.n)];
     for (int row = 0; row < p.m; row++) {
-      normalise(normal, row * p.k, gamma, beta, attributes.number("epsilon"));
+      normalize(normal, row * p.k, gamma, beta, attributes.number("epsilon"));
       for (int column = 0; column < p.n; column++) {
         double sum = bias[column];
         for (int i = 0; i < p.k; i++) {
@@ -263,7 +263,7 @@ public final class LayerNormLinear implements Op {
     return Map.of("y", y);
   }
 
-  private static void normalise(
+  private static void normalize(
       double[] x, int from, double[] gamma, double[] beta, double epsilon) {
     double mean = 0;
     for (int i = 0; i < gamma.length; i++) {

@@ -11,8 +11,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Chooses how a product is computed. Each family of kernels has a planner that offers them. All
- * costs are microseconds of {@link dev.athanor.ops.cost.Machine}, so that families compare.
+ * Chooses the kernel of a product. Each kernel family has a planner that offers candidates. All costs are microseconds of {@link dev.athanor.ops.cost.Machine}, so that families are comparable.
  */
 final class MatmulPlanner {
 

@@ -9,7 +9,7 @@ import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A thread's sums of its block's tile: which they are, and what multiplies. */
+/** A thread's accumulators in the tile of its block, and their multiplication. */
 abstract sealed class CoresPart permits LaneProducts, DoubleMma {
   final KernelBuilder k;
   final CoresVariant variant;
@@ -39,7 +39,7 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
   /** Writes the sums to c. */
   abstract void store();
 
-  /** What is the same in all of a column, for so many columns of the tile from one on. */
+  /** Returns the column-wise epilogue operands of consecutive columns of the tile. */
   final List<Epilogue.Line> columns(Int inColumn, int count) {
     var columns = new ArrayList<Epilogue.Line>();
     for (int i = 0; i < count; i++) {
@@ -49,11 +49,11 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
   }
 
   /**
-   * Writes neighbours of a row of c, as many at once as may be.
+   * Writes adjacent elements of a row of c with the widest possible stores.
    *
-   * @param inRow the row in the tile
-   * @param inColumn the column of the first in the tile
-   * @param columns what {@link #columns} gave for them
+   * @param inRow row in the tile
+   * @param inColumn column of the first element in the tile
+   * @param columns the result of {@link #columns} for these columns
    */
   final void store(
       Int inRow, Int inColumn, List<? extends Value> sums, List<Epilogue.Line> columns) {

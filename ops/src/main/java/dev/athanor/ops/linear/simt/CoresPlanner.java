@@ -23,13 +23,11 @@ import dev.athanor.ops.tile.Shares;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Offers the kernels that compute products of f32 and f64. */
+/** Offers the kernels for products of f32 and f64. */
 public final class CoresPlanner {
 
   /**
-   * A thread multiplies 8x8 in 137 to 161 registers. Blocks of 128 such threads are three on a
-   * multiprocessor, and while one waits at a barrier the others multiply. A tile of 128x128 has 256
-   * threads, of which a multiprocessor can run one block; limited to 128 registers they spill.
+   * Tiles for f32. A thread with 8x8 accumulators needs 137 to 161 registers. A multiprocessor holds three blocks of 128 such threads, so others multiply while one waits at a barrier. It holds only one block of 256 threads with a tile of 128x128; limited to 128 registers, these threads spill.
    */
   private static final List<CoresTile> SINGLE =
       List.of(
@@ -37,7 +35,7 @@ public final class CoresPlanner {
           new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
           new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
-  /** An f64 takes two registers and two banks. */
+  /** Tiles for f64, which takes two registers and two banks. */
   private static final List<CoresTile> DOUBLE =
       List.of(
           new CoresTile(Unit.MMA, 64, 64, 16, 32, 32),
@@ -45,13 +43,13 @@ public final class CoresPlanner {
           new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
           new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
-  /** Bytes that a load takes from the L2 cache at least. */
+  /** The minimum bytes of a load from the L2 cache. */
   private static final int SECTOR = 32;
 
-  /** Bytes that an instruction reads from shared memory. */
+  /** Bytes per load from shared memory and thread. */
   private static final double READ_BYTES = 16;
 
-  /** Registers of a thread beside its sums. */
+  /** Registers per thread besides the accumulators. */
   private static final int OTHER_REGISTERS = 64;
 
   private final MatmulProblem problem;
@@ -66,7 +64,7 @@ public final class CoresPlanner {
     this.candidates = candidates;
   }
 
-  /** Offers what computes a product of f32 or f64. */
+  /** Offers all kernels for a product of f32 or f64. */
   public static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (problem.onTensorCores()) {
       candidates.refuse(
@@ -94,7 +92,7 @@ public final class CoresPlanner {
     }
   }
 
-  /** Offers the kernel whose factors all come from global memory. */
+  /** Offers the kernel that reads all factors from global memory. */
   private void naive() {
     double warps = NaiveVariant.THREADS / (double) KernelBuilder.WARP;
     double steps = problem.k();
@@ -107,7 +105,7 @@ public final class CoresPlanner {
             NaiveVariant.THREADS,
             OTHER_REGISTERS,
             0,
-            // a step loads two factors and counts, and waits for them
+            // a step loads two factors, waits for them and increments the index
             Math.max(
                 machine.issueCycles(4 * warps * steps),
                 machine.laneCycles(NaiveVariant.THREADS * steps, type())),
@@ -123,7 +121,7 @@ public final class CoresPlanner {
   /**
    * Returns the work of a block.
    *
-   * @param depth of K that it computes
+   * @param depth the block's part of K
    */
   private BlockWork work(CoresVariant variant, int depth) {
     var tile = variant.tile();
@@ -165,7 +163,7 @@ public final class CoresPlanner {
   }
 
   /**
-   * Offers a launch whose blocks compute all of K.
+   * Offers a launch without split K.
    *
    * @return whether the device can run it
    */
@@ -198,12 +196,12 @@ public final class CoresPlanner {
     return true;
   }
 
-  /** Returns the bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch transfers from and to memory. */
   private double bytes() {
     return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
-  /** Returns the time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
   private double microseconds(CoresVariant variant, long tiles, Shares shares) {
     var work = work(variant, shares.stages() * variant.tile().k());
     double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
@@ -211,7 +209,7 @@ public final class CoresPlanner {
         + machine.sum(shares.count() * results, results, ShareSumVariant.rounds(shares.count()));
   }
 
-  /** Offers a launch whose blocks share K, and one that adds their sums. */
+  /** Offers a split-K launch and a launch that adds the partial sums. */
   private void split(CoresVariant first, CoresVariant whole, long tiles, Shares shares) {
     int depth = shares.stages() * first.tile().k();
     int count = Math.toIntExact(ProductParameters.elements(problem));

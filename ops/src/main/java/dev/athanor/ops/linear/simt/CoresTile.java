@@ -3,19 +3,19 @@ package dev.athanor.ops.linear.simt;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * How a block computes a part of c, stage by stage along K.
+ * The tiling of a block, which iterates over stages along K.
  *
- * @param m rows of c that a block computes
- * @param n columns of c that a block computes
+ * @param m rows of c per block
+ * @param n columns of c per block
  * @param k depth of a stage
- * @param partM of {@link Unit#LANES} the rows of a thread, of {@link Unit#MMA} those of a warp
- * @param partN the columns of it
+ * @param partM rows per thread for {@link Unit#LANES}, per warp for {@link Unit#MMA}
+ * @param partN columns per thread or warp
  */
 record CoresTile(Unit unit, int m, int n, int k, int partM, int partN) {
 
-  /** What multiplies. */
+  /** The execution unit of the products. */
   enum Unit {
-    /** One multiply-add a lane. */
+    /** FMA instructions. */
     LANES,
     /** {@code mma.m8n8k4} of f64. */
     MMA
@@ -26,7 +26,7 @@ record CoresTile(Unit unit, int m, int n, int k, int partM, int partN) {
     return unit == Unit.LANES ? parts : KernelBuilder.WARP * parts;
   }
 
-  /** {@code 64x64x16}, and {@code 64x64x16_mma} on tensor cores. */
+  /** Returns {@code 64x64x16}, or {@code 64x64x16_mma} on tensor cores. */
   @Override
   public String toString() {
     return m + "x" + n + "x" + k + (unit == Unit.MMA ? "_mma" : "");

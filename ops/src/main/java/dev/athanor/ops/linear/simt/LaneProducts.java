@@ -13,9 +13,7 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
- * Sums by one multiply-add a lane. A warp is 4 threads high and 8 wide; a thread's rows and columns
- * are groups of neighbours, as far apart as the groups of its warp reach, so that the lanes read
- * neighbouring groups.
+ * Products with FMA instructions. A warp is 4 threads high and 8 wide. A thread's rows and columns form groups of adjacent elements, strided by the groups of the whole warp, so that the lanes read adjacent groups.
  */
 final class LaneProducts extends CoresPart {
 
@@ -24,7 +22,7 @@ final class LaneProducts extends CoresPart {
 
   private static final int VECTOR_BYTES = 16;
 
-  /** Elements of a group, which is one access to shared memory. */
+  /** Elements per group, which is one access to shared memory. */
   private final int group;
 
   private final RegisterTile sums;
