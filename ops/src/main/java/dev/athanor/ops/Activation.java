@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Element-wise functions that an op can apply to its result. Each is accurate from -infinity to infinity and propagates NaN.
+ * Element-wise functions that an op can apply to its result. Each is accurate from -infinity to
+ * infinity and propagates NaN.
  */
 public enum Activation {
   NONE {
@@ -165,7 +166,8 @@ public enum Activation {
   }
 
   /**
-   * Emits 1/(1 + 2^-a). Computes 2^-|a|, which cannot overflow and keeps the relative precision of the tail below 0.
+   * Emits 1/(1 + 2^-a). Computes 2^-|a|, which cannot overflow and keeps the relative precision of
+   * the tail below 0.
    */
   private static Real logistic(Real a) {
     var power = a.abs().negate().exp2();
@@ -187,8 +189,8 @@ public enum Activation {
   }
 
   /**
-   * Returns the normal cumulative distribution function to double precision: the Taylor series of erf near 0 and the
-   * continued fraction of erfc beyond (Abramowitz and Stegun 7.1.6 and 7.1.14).
+   * Returns the normal cumulative distribution function to double precision: the Taylor series of
+   * erf near 0 and the continued fraction of erfc beyond (Abramowitz and Stegun 7.1.6 and 7.1.14).
    */
   private static double normalCdf(double x) {
     double z = Math.abs(x) / Math.sqrt(2);

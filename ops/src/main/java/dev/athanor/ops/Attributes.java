@@ -22,7 +22,8 @@ public record Attributes(Map<String, Object> values) {
   /**
    * Parses the attributes of a call.
    *
-   * @param given JSON booleans, numbers and strings; strings are also parsed as booleans and numbers because query parameters and the command line are strings
+   * @param given JSON booleans, numbers and strings; strings are also parsed as booleans and
+   *     numbers because query parameters and the command line are strings
    * @throws OpException.UnknownField for a name that the op does not have
    * @throws OpException.InvalidAttribute for a value that the attribute does not accept
    */

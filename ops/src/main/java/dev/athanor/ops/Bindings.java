@@ -23,7 +23,8 @@ public record Bindings(
   /**
    * Checks that outputs overlap no other tensor, except for an input in place.
    *
-   * @throws IllegalArgumentException if an output overlaps another output, or an input that it does not replace
+   * @throws IllegalArgumentException if an output overlaps another output, or an input that it does
+   *     not replace
    */
   public Bindings {
     inputs = Map.copyOf(inputs);

@@ -7,7 +7,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * Decoders of the GGML formats, in which the weights of a block share scales, and of NF4. The table of NF4 is that of QLoRA (arXiv 2305.14314, appendix E). As in bitsandbytes, the high nibble of a byte holds the first of two values.
+ * Decoders of the GGML formats, in which the weights of a block share scales, and of NF4. The table
+ * of NF4 is that of QLoRA (arXiv 2305.14314, appendix E). As in bitsandbytes, the high nibble of a
+ * byte holds the first of two values.
  */
 public final class Blocks {
 
@@ -28,7 +30,9 @@ public final class Blocks {
 
   private Blocks() {}
 
-  /** Returns the byte offsets of a block's floating-point scales: f32 for NF4, f16 for the others. */
+  /**
+   * Returns the byte offsets of a block's floating-point scales: f32 for NF4, f16 for the others.
+   */
   static int[] scales(DType format) {
     return switch (format) {
       case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
@@ -72,7 +76,8 @@ public final class Blocks {
   }
 
   /**
-   * Returns element {@code i} of a block of 256 with 6-bit scales; {@code fifth} is added to its nibble.
+   * Returns element {@code i} of a block of 256 with 6-bit scales; {@code fifth} is added to its
+   * nibble.
    */
   private static double super4(MemorySegment block, int quants, int i, int fifth) {
     int sub = i / 32;

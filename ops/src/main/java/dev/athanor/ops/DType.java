@@ -172,7 +172,9 @@ public enum DType {
   /**
    * Writes a number, rounded to nearest even for floating-point types.
    *
-   * @throws IllegalArgumentException if the number is not representable: a fraction or an out-of-range number for an integer type, a finite number beyond the greatest one for a floating-point type
+   * @throws IllegalArgumentException if the number is not representable: a fraction or an
+   *     out-of-range number for an integer type, a finite number beyond the greatest one for a
+   *     floating-point type
    */
   public void write(MemorySegment data, long index, double value) {
     requireElements();

@@ -9,7 +9,8 @@ public final class Draw {
   private static final int SPECIALS_EVERY = 7;
 
   /**
-   * The number of elements after which a tensor repeats, because drawing takes longer than most ops. It is prime, so rows of any length differ.
+   * The number of elements after which a tensor repeats, because drawing takes longer than most
+   * ops. It is prime, so rows of any length differ.
    */
   private static final long PERIOD = 1_048_573;
 
@@ -20,7 +21,8 @@ public final class Draw {
   }
 
   /**
-   * Returns normally distributed numbers for floating-point types, finite blocks for block formats, random bits for quantized numbers (i8, u32), and zeros and ones for other integers.
+   * Returns normally distributed numbers for floating-point types, finite blocks for block formats,
+   * random bits for quantized numbers (i8, u32), and zeros and ones for other integers.
    */
   public HostTensor usual(TensorType type) {
     if (type.dtype().isBlock()) {
@@ -33,7 +35,7 @@ public final class Draw {
     };
   }
 
-  /** Blocks of random bits whose scales are about 1/64. */
+  /** Returns blocks of random bits with scales from 0.01 to 0.02. */
   public HostTensor blocks(TensorType type) {
     var tensor = bytes(type);
     int bytes = type.dtype().bytes();
@@ -61,7 +63,10 @@ public final class Draw {
         type, (data, i) -> type.dtype().write(data, i, random.nextGaussian(mean, deviation)));
   }
 
-  /** Returns uniformly distributed numbers from {@code least}, inclusive, to {@code bound}, exclusive. */
+  /**
+   * Returns uniformly distributed numbers from {@code least}, inclusive, to {@code bound},
+   * exclusive.
+   */
   public HostTensor uniform(double least, double bound, TensorType type) {
     return fill(type, (data, i) -> type.dtype().write(data, i, random.nextDouble(least, bound)));
   }
@@ -73,7 +78,8 @@ public final class Draw {
   }
 
   /**
-   * Returns normally distributed numbers mixed with NaN, infinities, both zeros, the least and the greatest numbers of the dtype and subnormal numbers.
+   * Returns normally distributed numbers mixed with NaN, infinities, both zeros, the least and the
+   * greatest numbers of the dtype and subnormal numbers.
    */
   public HostTensor special(DType dtype, long... extents) {
     var tensor = normal(dtype, extents);

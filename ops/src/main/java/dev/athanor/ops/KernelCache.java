@@ -10,7 +10,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
- * An LRU cache of the kernels loaded on a device, by variant. It holds {@link #KERNELS} kernels, because the shapes of requests determine the variants; evicted kernels are rebuilt on demand.
+ * An LRU cache of the kernels loaded on a device, by variant. It holds {@link #KERNELS} kernels,
+ * because the shapes of requests determine the variants; evicted kernels are rebuilt on demand.
  */
 public final class KernelCache {
 

@@ -16,7 +16,8 @@ public interface Op {
   OpDescription description();
 
   /**
-   * Returns the plans that this device can run, the one expected to be fastest first. Pure and cheap: equal arguments give equal plans, and no device is accessed.
+   * Returns the plans that this device can run, the one expected to be fastest first. Pure and
+   * cheap: equal arguments give equal plans, and no device is accessed.
    *
    * @param inputs the given inputs, with checked names and dtypes
    * @return at least one plan
@@ -41,19 +42,24 @@ public interface Op {
   }
 
   /**
-   * Returns whether an output may share the memory of an input of the same type. This requires that, in every kernel, only the thread that writes an element reads that element of the input, and that it reads before it writes.
+   * Returns whether an output may share the memory of an input of the same type. This requires
+   * that, in every kernel, only the thread that writes an element reads that element of the input,
+   * and that it reads before it writes.
    */
   default boolean worksInPlace() {
     return false;
   }
 
   /**
-   * Computes the outputs in float64 from the given (already rounded) inputs, as simply as possible. Kernels are checked against this reference.
+   * Computes the outputs in float64 from the given (already rounded) inputs, as simply as possible.
+   * Kernels are checked against this reference.
    */
   Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes);
 
   /**
-   * Returns random inputs of the given types for timing, tuning and samples: normally distributed numbers, and zeros and ones for integers. An op whose integers are indices or lengths overrides this.
+   * Returns random inputs of the given types for timing, tuning and samples: normally distributed
+   * numbers, and zeros and ones for integers. An op whose integers are indices or lengths overrides
+   * this.
    */
   default Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
@@ -63,7 +69,8 @@ public interface Op {
   }
 
   /**
-   * Returns some elements of an output in float64. The default computes the whole reference; ops with an expensive reference override this.
+   * Returns some elements of an output in float64. The default computes the whole reference; ops
+   * with an expensive reference override this.
    *
    * @param elements row-major indices
    */
@@ -74,7 +81,8 @@ public interface Op {
   }
 
   /**
-   * Returns the tolerance of an output for inputs from {@link #draw}. The default is the usual tolerance of the dtype.
+   * Returns the tolerance of an output for inputs from {@link #draw}. The default is the usual
+   * tolerance of the dtype.
    *
    * @param dtype of the output
    */
@@ -91,7 +99,8 @@ public interface Op {
    */
   List<Case> cases(RandomGenerator random, boolean quick);
 
-  /** A test case.
+  /**
+   * A test case.
    *
    * @param tolerances the tolerance of each output, by name
    */

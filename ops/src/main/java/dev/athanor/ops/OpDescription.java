@@ -8,12 +8,14 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The name, inputs, attributes and outputs of an op. The catalogue, the command line and the documentation are generated from it.
+ * The name, inputs, attributes and outputs of an op. The catalogue, the command line and the
+ * documentation are generated from it.
  *
  * @param name in kebab case
  * @param summary one sentence
  * @param formula the exact definition of the outputs
- * @param flops the number of floating-point operations, as a formula in the letters of the shapes; the memory traffic is always each input once and each output once
+ * @param flops the number of floating-point operations, as a formula in the letters of the shapes;
+ *     the memory traffic is always each input once and each output once
  */
 public record OpDescription(
     String name,
@@ -178,7 +180,8 @@ public record OpDescription(
     }
 
     /**
-     * Returns this attribute without a default; its meaning describes the behavior if it is omitted.
+     * Returns this attribute without a default; its meaning describes the behavior if it is
+     * omitted.
      */
     public Attribute withoutDefault() {
       return new Attribute(name, type, false, "", choices, least, greatest, meaning);

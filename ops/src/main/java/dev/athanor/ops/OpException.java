@@ -1,7 +1,8 @@
 package dev.athanor.ops;
 
 /**
- * Thrown when an op rejects a request. Each cause is a subclass; the message states what was given and what is valid.
+ * Thrown when an op rejects a request. Each cause is a subclass; the message states what was given
+ * and what is valid.
  */
 public abstract sealed class OpException extends RuntimeException {
 

@@ -8,7 +8,10 @@ import java.util.Map;
 /** An execution plan of an op: all decisions made without access to a device. */
 public interface Plan {
 
-  /** Returns the name of the kernel variant, including everything that determines the order of summation. */
+  /**
+   * Returns the name of the kernel variant, including everything that determines the order of
+   * summation.
+   */
   String kernel();
 
   /** Returns the types of the outputs, by name. */

@@ -19,7 +19,8 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
   }
 
   /**
-   * Parses {@code a=f16[64,32] b=f16[32,16] transposeB=false}: inputs with their types and attributes with their values, in any order.
+   * Parses {@code a=f16[64,32] b=f16[32,16] transposeB=false}: inputs with their types and
+   * attributes with their values, in any order.
    *
    * @throws IllegalArgumentException for a syntax error
    * @throws OpException if the op does not accept these inputs or attributes
@@ -57,7 +58,8 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
   }
 
   /**
-   * Returns the inputs in the order of the description and the attributes with values other than the default.
+   * Returns the inputs in the order of the description and the attributes with values other than
+   * the default.
    */
   public String text() {
     var description = op.description();

@@ -37,7 +37,7 @@ public record Shape(List<Long> extents) {
   }
 
   /**
-   * Returns the number of elements there are.
+   * Returns the number of elements.
    *
    * @throws ArithmeticException if it is 2^63 or greater
    */

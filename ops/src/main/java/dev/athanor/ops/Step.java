@@ -74,7 +74,8 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List
   }
 
   /**
-   * Returns in one sentence why the device cannot launch this step; empty if it can. Checks shared memory, then the block, then the grid.
+   * Returns in one sentence why the device cannot launch this step; empty if it can. Checks shared
+   * memory, then the block, then the grid.
    */
   public Optional<String> refusal(Capability device) {
     if (sharedBytes > device.sharedBytesPerBlockOptIn()) {

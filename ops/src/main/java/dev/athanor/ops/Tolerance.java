@@ -21,13 +21,14 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
     this(metric, limit, DType.F64);
   }
 
-  /** Requires the result to equal the reference. */
+  /** Returns a tolerance of zero. */
   public static Tolerance exact() {
     return new Tolerance(Metric.MAXIMUM, 0);
   }
 
   /**
-   * Limits the error in units of one rounding to a dtype: 1 permits the reference rounded to nearest.
+   * Returns a tolerance in units of one rounding to a dtype; 1 permits the reference rounded to
+   * nearest.
    */
   public static Tolerance roundings(double limit, DType dtype) {
     return new Tolerance(Metric.ROUNDINGS, limit, dtype);
@@ -54,7 +55,8 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
   }
 
   /**
-   * Returns the error of a result in the metric; infinite if the result has a NaN or an infinity where the reference has none.
+   * Returns the error of a result in the metric; infinite if the result has a NaN or an infinity
+   * where the reference has none.
    */
   public double error(double[] result, double[] reference) {
     double difference = 0;
@@ -92,7 +94,8 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
   }
 
   /**
-   * Returns whether an element has no error. If the reference overflows the dtype, an infinity of the same sign is correct.
+   * Returns whether an element has no error. If the reference overflows the dtype, an infinity of
+   * the same sign is correct.
    */
   private boolean same(double result, double reference) {
     return Double.compare(result, reference) == 0

@@ -38,7 +38,8 @@ public record AttentionSize(
   }
 
   /**
-   * Returns all sizes, or every other one for bf16, whose kernels differ from those of f16 only in their conversions.
+   * Returns all sizes, or every other one for bf16, whose kernels differ from those of f16 only in
+   * their conversions.
    */
   public static <T> List<T> forDType(DType dtype, List<T> sizes) {
     return dtype == DType.BF16

@@ -8,7 +8,8 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 
 /**
- * Combines the partial results of the key splits, weighted by {@code 2^lse}. One block per query; parameters {@code partial, partialLse, out, lse, queries, dv, splits}.
+ * Combines the partial results of the key splits, weighted by {@code 2^lse}. One block per query;
+ * parameters {@code partial, partialLse, out, lse, queries, dv, splits}.
  *
  * @param dtype of out
  * @param logSumExp whether lse is written
@@ -20,7 +21,9 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
   /** Splits whose loads are in flight at once: ptxas unrolls the loops over splits by four. */
   private static final int UNROLL = 4;
 
-  /** Returns the number of dependent loads of a thread: for the maximum, the sum and the columns. */
+  /**
+   * Returns the number of dependent loads of a thread: for the maximum, the sum and the columns.
+   */
   static int rounds(int dv, int splits) {
     return (2 + Math.ceilDiv(dv, THREADS)) * Math.ceilDiv(splits, UNROLL);
   }

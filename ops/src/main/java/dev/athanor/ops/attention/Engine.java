@@ -14,7 +14,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Multiplies tiles in shared memory and accumulates in registers. An engine implements the two products of attention: rows with rows, and weights in registers with rows.
+ * Multiplies tiles in shared memory and accumulates in registers. An engine implements the two
+ * products of attention: rows with rows, and weights in registers with rows.
  */
 public abstract class Engine {
 
@@ -30,19 +31,19 @@ public abstract class Engine {
 
   public static Engine of(KernelBuilder k, Tile tile, Type type) {
     return switch (tile.unit()) {
-      case CORES -> new CoresEngine(k, tile, type);
+      case FMA -> new FmaEngine(k, tile, type);
       case TENSOR -> new TensorEngine(k, tile, type);
     };
   }
 
   /** Returns the bytes of the engine's scratch area at the end of shared memory. */
   public static int scratchBytes(Tile tile) {
-    return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
+    return tile.unit() == Tile.Unit.FMA ? FmaEngine.weightBytes(tile) : 0;
   }
 
   /** Returns the pitch, in elements, of the rows of a tile in shared memory. */
   public static int pitch(Tile.Unit unit, int columns) {
-    return unit == Tile.Unit.CORES ? CoresEngine.pitch(columns) : TensorEngine.pitch(columns);
+    return unit == Tile.Unit.FMA ? FmaEngine.pitch(columns) : TensorEngine.pitch(columns);
   }
 
   /** Returns a tile for {@link #dot} and {@link #addWeighted}. */
@@ -61,7 +62,8 @@ public abstract class Engine {
   /**
    * Returns a left operand for repeated use; the tile must be complete in shared memory.
    *
-   * @param most maximum number of columns for which fragments stay in registers; fragments of wider tiles are loaded at each use
+   * @param most maximum number of columns for which fragments stay in registers; fragments of wider
+   *     tiles are loaded at each use
    */
   public abstract Left keep(SharedTile left, int columns, int most);
 
@@ -75,7 +77,8 @@ public abstract class Engine {
   public abstract void dot(RegisterTile scores, Left left, SharedTile right);
 
   /**
-   * Computes {@code sums += weights · right} with the columns of {@code right} that start at {@code column}, as many as the sums have. The weights are rounded to the type of the tiles.
+   * Computes {@code sums += weights · right} with the columns of {@code right} that start at {@code
+   * column}, as many as the sums have. The weights are rounded to the type of the tiles.
    */
   public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
     addWeighted(sums, weights, right, column, Mapping.ALL);
@@ -87,7 +90,8 @@ public abstract class Engine {
     /** Keeps finite elements and replaces the others by 0. */
     FINITE,
     /**
-     * Replaces non-finite elements by {@link #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN}, and finite ones by 0. A sum of at most 64 codes determines the number of each kind.
+     * Replaces non-finite elements by {@link #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN},
+     * and finite ones by 0. A sum of at most 64 codes determines the number of each kind.
      */
     CODES
   }
@@ -108,11 +112,15 @@ public abstract class Engine {
   public abstract void addWeighted(
       RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Mapping mapping);
 
-  /** Returns the number of columns over which the lanes of a row distribute {@link #PLACES} sums each. */
+  /**
+   * Returns the number of columns over which the lanes of a row distribute {@link #PLACES} sums
+   * each.
+   */
   abstract int chunk();
 
   /**
-   * Adds {@code weights · right} if a row may not see all rows of {@code right}. Hidden NaNs and infinities do not contribute, although a product with a weight of 0 would be NaN.
+   * Adds {@code weights · right} if a row may not see all rows of {@code right}. Hidden NaNs and
+   * infinities do not contribute, although a product with a weight of 0 would be NaN.
    *
    * @param weights 0 for hidden elements
    * @param ragged whether a row does not see all rows of {@code right}
@@ -195,7 +203,9 @@ public abstract class Engine {
   abstract int neighbors();
 
   /**
-   * Writes sums to global memory; 16-bit elements are staged in shared memory, so that whole sectors are written. All threads of the block must call this, and the staging area must be unused.
+   * Writes sums to global memory; 16-bit elements are staged in shared memory, so that whole
+   * sectors are written. All threads of the block must call this, and the staging area must be
+   * unused.
    *
    * @param width columns of the block's sums
    * @param offset of the staging area in shared memory

@@ -14,10 +14,17 @@ import dev.athanor.ops.attention.Score.Range;
 import java.util.stream.IntStream;
 
 /**
- * Emits the kernel of {@code softmax(score(q·kᵀ))·v} after FlashAttention-2 (Dao, 2023). A block keeps a tile of queries and iterates over tiles of keys. It keeps the running maximum and the running sum of exponentials of each row, and rescales the sums when the maximum grows. Copies of keys overlap with the multiplication of values and vice versa.
+ * Emits the kernel of {@code softmax(score(q·kᵀ))·v} after FlashAttention-2 (Dao, 2023). A block
+ * keeps a tile of queries and iterates over tiles of keys. It keeps the running maximum and the
+ * running sum of exponentials of each row, and rescales the sums when the maximum grows. Copies of
+ * keys overlap with the multiplication of values and vice versa.
  *
  * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
- * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Each of the {@code heads} of each batch has {@code rows} queries; {@code group} heads share a head of k and v. Packed rows are those of several heads with {@code queries} each. A kernel with splits writes f32 to {@code out[splits, batch, heads, rows, dv]} and base-2 logarithms to {@code lse[splits, batch, heads, rows]}.
+ * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Each of the
+ * {@code heads} of each batch has {@code rows} queries; {@code group} heads share a head of k and
+ * v. Packed rows are those of several heads with {@code queries} each. A kernel with splits writes
+ * f32 to {@code out[splits, batch, heads, rows, dv]} and base-2 logarithms to {@code lse[splits,
+ * batch, heads, rows]}.
  *
  * <p>The one-dimensional grid enumerates tiles of queries first, then heads, batches and splits.
  */
@@ -201,7 +208,10 @@ final class FlashKernel {
     engine.write(sums, variant.dv(), shared, 0, copyV, out, block.dv, rows, block.dv);
   }
 
-  /** Returns the keys of the block, from the first tile that the first row sees to the last key of the last row. */
+  /**
+   * Returns the keys of the block, from the first tile that the first row sees to the last key of
+   * the last row.
+   */
   private Range part(Block block, Range first, Range last) {
     int columns = tile.columns();
     var all = block.score.tiles(first, last, columns);

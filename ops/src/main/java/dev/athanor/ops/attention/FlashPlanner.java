@@ -69,7 +69,8 @@ public final class FlashPlanner {
       Pages pages) {
 
     /**
-     * Returns this task with the queries of the heads that share keys, contiguous in memory, packed as the rows of one head.
+     * Returns this task with the queries of the heads that share keys, contiguous in memory, packed
+     * as the rows of one head.
      */
     Task withHeadsPacked() {
       return new Task(
@@ -120,7 +121,7 @@ public final class FlashPlanner {
             new Tile(unit, 64, across, 16),
             new Tile(unit, 16, across, 16));
       }
-      case CORES ->
+      case FMA ->
           columns <= 64
               ? List.of(
                   new Tile(unit, 64, 64, 8), new Tile(unit, 32, 32, 8), new Tile(unit, 8, 64, 2))
@@ -143,13 +144,16 @@ public final class FlashPlanner {
       Plan.Cost cost,
       Capability capability) {
     var candidates = new Candidates("%s of %s".formatted(op, task.dtype.text()), capability);
-    var wanted = task.dtype == DType.F32 ? Tile.Unit.CORES : Tile.Unit.TENSOR;
+    var wanted = task.dtype == DType.F32 ? Tile.Unit.FMA : Tile.Unit.TENSOR;
     for (var unit : Tile.Unit.values()) {
       var tiles = tiles(unit, Math.max(task.d, task.dv));
       for (var tile : tiles) {
         if (unit != wanted) {
           candidates.refuse(
-              tile.toString(), "%s is computed by %s".formatted(task.dtype.text(), wanted));
+              tile.toString(),
+              "%s is multiplied by %s"
+                  .formatted(
+                      task.dtype.text(), wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores"));
           continue;
         }
         offer(task, tiles, tile, candidates, capability);
@@ -163,11 +167,11 @@ public final class FlashPlanner {
 
   private static void offer(
       Task task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
-    judge(task, tile, 1, candidates, capability);
+    offerVariant(task, tile, 1, candidates, capability);
     // if a tile has more rows than queries, a smaller tile is better for splits
     if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
       splits(task, tile, capability)
-          .ifPresent(splits -> judge(task, tile, splits, candidates, capability));
+          .ifPresent(splits -> offerVariant(task, tile, splits, candidates, capability));
     }
   }
 
@@ -195,7 +199,7 @@ public final class FlashPlanner {
     return Math.ceilDiv(task.rows, tile.rows()) * (long) task.heads * task.batch;
   }
 
-  private static void judge(
+  private static void offerVariant(
       Task task, Tile tile, int splits, Candidates candidates, Capability capability) {
     boolean split = splits > 1;
     var variant = variant(task, tile, splits);

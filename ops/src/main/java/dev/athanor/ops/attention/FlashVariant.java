@@ -7,7 +7,8 @@ import dev.athanor.ops.Variant;
 import java.util.Locale;
 
 /**
- * The specialization of a kernel that computes attention in one pass over the keys. Problem sizes are kernel parameters.
+ * The specialization of a kernel that computes attention in one pass over the keys. Problem sizes
+ * are kernel parameters.
  *
  * @param dtype of q, k, v and out
  * @param d columns of q and k, padded to a multiple of 16
@@ -16,7 +17,8 @@ import java.util.Locale;
  * @param accessV bytes per copy instruction for v and out
  * @param logSumExp whether lse is written
  * @param store layout of keys and values
- * @param packed whether rows are the queries of several consecutive heads and a mask needs the position of a query within its head
+ * @param packed whether rows are the queries of several consecutive heads and a mask needs the
+ *     position of a query within its head
  * @param split whether a block processes only a part of the keys and writes to the workspace
  */
 public record FlashVariant(
@@ -66,7 +68,10 @@ public record FlashVariant(
     return rows * Engine.pitch(tile.unit(), columns) * dtype.bytes();
   }
 
-  /** Returns the offset of the key tile. The memory before it holds the queries and finally the output. */
+  /**
+   * Returns the offset of the key tile. The memory before it holds the queries and finally the
+   * output.
+   */
   int keysAt() {
     return Math.max(bytes(tile.rows(), d), bytes(tile.rows(), dv));
   }

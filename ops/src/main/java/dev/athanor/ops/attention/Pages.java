@@ -5,9 +5,11 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * The rows of a head in a paged cache: blocks {@code [blocks, heads, blockSize, D]} and a block table {@code [B, maxBlocks]}.
+ * The rows of a head in a paged cache: blocks {@code [blocks, heads, blockSize, D]} and a block
+ * table {@code [B, maxBlocks]}.
  *
- * @param last the last valid row; greater rows are clamped to it, so that unused table entries are not read
+ * @param last the last valid row; greater rows are clamped to it, so that unused table entries are
+ *     not read
  */
 record Pages(
     GlobalPointer table,

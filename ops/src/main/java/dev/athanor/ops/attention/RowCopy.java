@@ -9,7 +9,8 @@ import dev.athanor.engine.ptx.Type;
 import java.util.function.Consumer;
 
 /**
- * Copies rows between global memory and a tile in shared memory with all threads of a block. Consecutive threads copy consecutive chunks of a row, at most 128 bytes at a time.
+ * Copies rows between global memory and a tile in shared memory with all threads of a block.
+ * Consecutive threads copy consecutive chunks of a row, at most 128 bytes at a time.
  *
  * @param threads of the block
  * @param access bytes per copy: 2, 4, 8 or 16, limited by the alignment of the rows
@@ -27,7 +28,8 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   private static final int MAX_UNROLLED = 64;
 
   /**
-   * The maximum number of segments of a row that are copied with predicates. More segments exceed the predicate registers of a thread and cause spills.
+   * The maximum number of segments of a row that are copied with predicates. More segments exceed
+   * the predicate registers of a thread and cause spills.
    */
   private static final int MAX_PREDICATED = 2;
 
@@ -45,7 +47,10 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     /** Returns the start of a row. */
     GlobalPointer at(Int row);
 
-    /** Returns a pointer to {@code column} of {@code row}, {@code by} rows after the row of {@code pointer}. */
+    /**
+     * Returns a pointer to {@code column} of {@code row}, {@code by} rows after the row of {@code
+     * pointer}.
+     */
     GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by);
 
     /** Returns rows that are {@code ld} elements apart. */
@@ -86,7 +91,9 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   }
 
   /**
-   * Starts asynchronous copies that fill a tile, or copies synchronously if the rows are not aligned. Elements outside the given rows and columns become zero. The tile is complete after waiting for the copies and a block barrier.
+   * Starts asynchronous copies that fill a tile, or copies synchronously if the rows are not
+   * aligned. Elements outside the given rows and columns become zero. The tile is complete after
+   * waiting for the copies and a block barrier.
    *
    * @param first first row of the tile
    * @param rows number of rows of the source

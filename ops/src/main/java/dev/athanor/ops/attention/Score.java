@@ -11,7 +11,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mask and the transformation of products before the softmax. Query {@code i} of {@code Sq} has a position {@code p} among {@code Sk} keys.
+ * The mask and the transformation of products before the softmax. Query {@code i} of {@code Sq} has
+ * a position {@code p} among {@code Sk} keys.
  *
  * @param topLeft whether {@code p = i}; otherwise {@code p = i + Sk − Sq}
  * @param causal whether keys {@code j > p} are hidden
@@ -114,7 +115,8 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
 
     /**
-     * Returns the column range of a block of rows: from the start of the first tile that its first row sees to the end of the range of its last row.
+     * Returns the column range of a block of rows: from the start of the first tile that its first
+     * row sees to the end of the range of its last row.
      */
     public Range tiles(Range first, Range last, int columns) {
       var earliest = first.from;
@@ -148,13 +150,15 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
           .exp2WithoutSubnormals();
     }
 
-    /** Returns the derivative of the score with respect to {@code scale} times the product. */ public Real slope(Real capped) {
+    /** Returns the derivative of the score with respect to {@code scale} times the product. */
+    public Real slope(Real capped) {
       var tanh = capped.times(cap.reciprocal());
       return tanh.negate().fma(tanh, tanh.constant(1));
     }
 
     /**
-     * Replaces the elements outside the rows' ranges in a tile of columns that begins at {@code first}.
+     * Replaces the elements outside the rows' ranges in a tile of columns that begins at {@code
+     * first}.
      *
      * @param ranges one for each row of the thread
      */
@@ -170,7 +174,8 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
 
     /**
-     * Returns tanh(x): the Taylor series near 0, where the exponential formula would cancel, and the exponential formula elsewhere, which gives 1 if the exponential overflows.
+     * Returns tanh(x): the Taylor series near 0, where the exponential formula would cancel, and
+     * the exponential formula elsewhere, which gives 1 if the exponential overflows.
      */
     private Real tanh(Real x) {
       var t = x.abs();
@@ -192,7 +197,10 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     return softcap ? cap * Math.tanh(product * scale / cap) : product * scale;
   }
 
-  /** Returns the derivative of the score with respect to {@code scale} times the product, in float64. */
+  /**
+   * Returns the derivative of the score with respect to {@code scale} times the product, in
+   * float64.
+   */
   public double slope(double product, double scale, double cap) {
     double tanh = softcap ? Math.tanh(product * scale / cap) : 0;
     return 1 - tanh * tanh;

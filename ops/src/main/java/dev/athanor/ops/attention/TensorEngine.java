@@ -15,7 +15,10 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * An engine for f16 and bf16 on tensor cores with f32 accumulators. A warp holds 16 or 32 rows. The accumulators of the first product serve as the left fragment of the second one without data movement: a lane's elements of two adjacent 16x8 accumulators are its elements of a 16x16 left fragment.
+ * An engine for f16 and bf16 on tensor cores with f32 accumulators. A warp holds 16 or 32 rows. The
+ * accumulators of the first product serve as the left fragment of the second one without data
+ * movement: a lane's elements of two adjacent 16x8 accumulators are its elements of a 16x16 left
+ * fragment.
  */
 final class TensorEngine extends Engine {
 
@@ -71,7 +74,8 @@ final class TensorEngine extends Engine {
   }
 
   /**
-   * Returns a left fragment. Its 8x8 matrices are in register order: rows 0 and 8 of the first columns, then of the others.
+   * Returns a left fragment. Its 8x8 matrices are in register order: rows 0 and 8 of the first
+   * columns, then of the others.
    */
   private MatrixFragment fragment(SharedTile left, int row, int depth) {
     var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));

@@ -8,14 +8,15 @@ import dev.athanor.ops.tile.TileScheduler.Order;
  *
  * @param rows of a block: queries, or keys in the kernel of dk and dv
  * @param columns of a tile: keys, or queries in the kernel of dk and dv; a multiple of 16
- * @param warpRows rows of a warp: 16 or 32 for {@link Unit#TENSOR}, an even number for {@link Unit#CORES}
+ * @param warpRows rows of a warp: 16 or 32 for {@link Unit#TENSOR}, an even number for {@link
+ *     Unit#FMA}
  */
 public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
   /** The execution unit of the products. */
   public enum Unit {
     /** FMA instructions. */
-    CORES,
+    FMA,
     /** {@code mma.sync.m16n8k16}. */
     TENSOR
   }
@@ -35,6 +36,6 @@ public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
   @Override
   public String toString() {
-    return (unit == Unit.CORES ? "cores_" : "tensor_") + rows + "x" + columns + "w" + warpRows;
+    return (unit == Unit.FMA ? "cores_" : "tensor_") + rows + "x" + columns + "w" + warpRows;
   }
 }

@@ -17,7 +17,8 @@ public record TileWork(
     Machine machine, Tile tile, DType dtype, int d, int dv, int depth, int sharedBytes) {
 
   /**
-   * Instructions per score: scale, compare, exponentiate, sum and convert. Source of this and the next constant: the ledger of first choices.
+   * Instructions per score: scale, compare, exponentiate, sum and convert. Source of this and the
+   * next constant: the ledger of first choices.
    */
   private static final double SCORE_INSTRUCTIONS = 8;
 

@@ -23,7 +23,8 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * The measured peak rates of a device: of copies, and of {@code mma.sync} and fused multiply-adds in isolation.
+ * The measured peak rates of a device: of copies, and of {@code mma.sync} and fused multiply-adds
+ * in isolation.
  *
  * @param bytesPerSecond bytes read plus bytes written by a copy within the device
  * @param flops operations per second, by the dtype of the factors
@@ -86,7 +87,8 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
   }
 
   /**
-   * Returns the minimum time in microseconds: the maximum of the transfer time and the compute time.
+   * Returns the minimum time in microseconds: the maximum of the transfer time and the compute
+   * time.
    *
    * @param dtype of the factors; without a measured rate, only the transfer time counts
    */

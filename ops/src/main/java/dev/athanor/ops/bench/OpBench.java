@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** Times ops and checks samples of their results, so that an incorrect kernel is not reported as fast. */
+/**
+ * Times ops and checks samples of their results, so that an incorrect kernel is not reported as
+ * fast.
+ */
 public final class OpBench implements AutoCloseable {
 
   private final Device device;
@@ -87,7 +90,8 @@ public final class OpBench implements AutoCloseable {
   /**
    * Times a problem.
    *
-   * @param allVariants whether to time every kernel variant that the device can run instead of the planner's first choice
+   * @param allVariants whether to time every kernel variant that the device can run instead of the
+   *     planner's first choice
    * @param seed of the random inputs
    * @param each receives each row when it is complete
    * @throws DeviceException.Lost if the device is lost
@@ -116,7 +120,10 @@ public final class OpBench implements AutoCloseable {
     rows.forEach(row -> each.accept(row.ours.isPresent() ? row.with(others) : row));
   }
 
-  /** Times the baselines with their own clocks, after our work has finished and our tensors are freed. */
+  /**
+   * Times the baselines with their own clocks, after our work has finished and our tensors are
+   * freed.
+   */
   private List<Baseline.Result> timeOthers(Problem problem, Plan plan, long seed) {
     var results = new ArrayList<Baseline.Result>();
     for (var baseline : baselines) {
@@ -132,7 +139,8 @@ public final class OpBench implements AutoCloseable {
       var contenders = new ArrayList<Runnable>();
       var names = new ArrayList<String>();
       contenders.add(
-          sets.inRotation(plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings)));
+          sets.inRotation(
+              plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings)));
       names.add(plan.kernel());
       var others = new ArrayList<Baseline>();
       for (var baseline : baselines) {

@@ -21,7 +21,8 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 
 /**
- * The tensors of a problem on a device, in enough copies that no launch finds its inputs in a cache, and expected output elements for checks.
+ * The tensors of a problem on a device, in enough copies that no launch finds its inputs in a
+ * cache, and expected output elements for checks.
  */
 public final class Sets implements AutoCloseable {
 
@@ -113,7 +114,10 @@ public final class Sets implements AutoCloseable {
     return buffer;
   }
 
-  /** Returns the indices of the first, the last and random elements of an output, or all indices of a small output. */
+  /**
+   * Returns the indices of the first, the last and random elements of an output, or all indices of
+   * a small output.
+   */
   private static long[] sampled(long elements, SplittableRandom random) {
     if (elements <= SAMPLED) {
       var all = new long[(int) elements];
@@ -171,7 +175,8 @@ public final class Sets implements AutoCloseable {
   }
 
   /**
-   * Runs a contender once on every set, with outputs initialized to NaN, and checks the first and the last set.
+   * Runs a contender once on every set, with outputs initialized to NaN, and checks the first and
+   * the last set.
    */
   public Deviation deviation(Runnable contender) {
     for (var set : sets) {

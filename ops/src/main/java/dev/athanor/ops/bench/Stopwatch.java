@@ -11,7 +11,10 @@ import org.jspecify.annotations.Nullable;
 /** Times launches with the device clock, between two events of a stream. */
 final class Stopwatch implements AutoCloseable {
 
-  /** The target duration of a sample, long relative to the event resolution of about half a microsecond. */
+  /**
+   * The target duration of a sample, long relative to the event resolution of about half a
+   * microsecond.
+   */
   private static final double SAMPLE_MICROS = 200;
 
   private static final int MAX_BATCH = 64;
@@ -81,7 +84,8 @@ final class Stopwatch implements AutoCloseable {
               contender.run();
             }
           };
-      // Fills keep the device busy until the whole batch is enqueued, so that it never waits for the host.
+      // Fills keep the device busy until the whole batch is enqueued, so that it never waits for
+      // the host.
       fills =
           filler == null
               ? 0

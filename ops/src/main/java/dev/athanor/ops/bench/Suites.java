@@ -12,7 +12,8 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * The benchmark problems of each op: shapes of language models for GPUs, and small ones for the emulator. They are listed in {@code suites.txt}, in the format of {@link Problem#parse}.
+ * The benchmark problems of each op: shapes of language models for GPUs, and small ones for the
+ * emulator. They are listed in {@code suites.txt}, in the format of {@link Problem#parse}.
  */
 public final class Suites {
 

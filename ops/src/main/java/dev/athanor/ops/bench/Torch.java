@@ -27,7 +27,9 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * PyTorch in a separate Python process, started for the first problem ({@code torch_baseline.py}). The process answers each problem with a line of JSON. After a failure, the next problem gets a new process, because the GPU context may be lost; a process that fails to start is not retried.
+ * PyTorch in a separate Python process, started for the first problem ({@code torch_baseline.py}).
+ * The process answers each problem with a line of JSON. After a failure, the next problem gets a
+ * new process, because the GPU context may be lost; a process that fails to start is not retried.
  */
 public final class Torch implements Baseline.Timed {
 
@@ -280,11 +282,14 @@ public final class Torch implements Baseline.Timed {
       }
     }
 
-    /** Returns the failure of a process that has ended, with the last line of its standard error. */
+    /**
+     * Returns the failure of a process that has ended, with the last line of its standard error.
+     */
     private Failure processEnded() {
       waitFor(Duration.ofSeconds(5));
       var status = process.isAlive() ? "" : " with status %d".formatted(process.exitValue());
-      return new Failure("its process ended%s before it answered%s".formatted(status, lastErrorLine()));
+      return new Failure(
+          "its process ended%s before it answered%s".formatted(status, lastErrorLine()));
     }
 
     private String lastErrorLine() {

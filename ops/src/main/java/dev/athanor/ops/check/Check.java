@@ -10,7 +10,8 @@ import java.util.Optional;
  *
  * @param number of the case among those of its op, from 1
  * @param kernel the name of the variant; empty if the op rejected its case
- * @param error the largest error of the outputs in the metric of the case; infinite without a result
+ * @param error the largest error of the outputs in the metric of the case; infinite without a
+ *     result
  * @param limit the limit of the error
  */
 public record Check(

@@ -44,7 +44,9 @@ record Differences(int first, int count) {
   }
 
   /**
-   * Returns the elements that exceed their share of the tolerance. If the total error exceeds the limit, at least one element does: in the relative metric, the share is the limit times the root mean square of the reference, and not all squares are below their mean.
+   * Returns the elements that exceed their share of the tolerance. If the total error exceeds the
+   * limit, at least one element does: in the relative metric, the share is the limit times the root
+   * mean square of the reference, and not all squares are below their mean.
    */
   static Differences wrong(double[] result, double[] expected, Tolerance tolerance) {
     double squares = 0;
@@ -66,7 +68,9 @@ record Differences(int first, int count) {
         });
   }
 
-  /** Returns text such as {@code element 17 ([1, 3]) of c was not written; 2 of 64 elements fail}. */
+  /**
+   * Returns text such as {@code element 17 ([1, 3]) of c was not written; 2 of 64 elements fail}.
+   */
   String describe(String output, HostTensor tensor, double[] expected, String what) {
     return "element %d (%s) of %s %s; %d of %d elements fail"
         .formatted(

@@ -18,7 +18,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * The tensors of one run on a device. Outputs and the guard zone behind each are initialized with 0xFF bytes, which are NaN in every floating-point type.
+ * The tensors of one run on a device. Outputs and the guard zone behind each are initialized with
+ * 0xFF bytes, which are NaN in every floating-point type.
  */
 final class Guarded implements AutoCloseable {
 

@@ -22,7 +22,9 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * Checks every case of some ops with every kernel variant of a device against the op's float64 reference. A seed makes it reproducible: each op has its own random generator, so its cases do not depend on the selection of ops.
+ * Checks every case of some ops with every kernel variant of a device against the op's float64
+ * reference. A seed makes it reproducible: each op has its own random generator, so its cases do
+ * not depend on the selection of ops.
  */
 public final class Verification {
 
@@ -84,7 +86,8 @@ public final class Verification {
   /**
    * Runs all checks of some ops, for unit tests.
    *
-   * @throws AssertionError if a check fails or none can run; the message has a line for each of the first failures
+   * @throws AssertionError if a check fails or none can run; the message has a line for each of the
+   *     first failures
    */
   public static void require(Device device, Collection<? extends Op> ops) {
     var verification = new Verification(device, ops, false, 1, OptionalInt.empty());
@@ -141,7 +144,8 @@ public final class Verification {
   }
 
   /**
-   * Runs the checks in order. A fault counts as a failure; the checks continue unless the device is lost.
+   * Runs the checks in order. A fault counts as a failure; the checks continue unless the device is
+   * lost.
    *
    * @param each receives each check when it is complete
    * @return the number of completed checks; fewer than {@link #size} if the device was lost
@@ -238,17 +242,17 @@ public final class Verification {
       for (var name : plan.outputs().keySet()) {
         var written = bench.read(name);
         first.put(name, written.tensor());
-        outcome = outcome.and(judge(trial, written, name, reference));
+        outcome = outcome.and(compare(trial, written, name, reference));
       }
       outcome = outcome.and(inputs(trial, bench));
       return repeated && outcome.failure.isEmpty()
-          ? outcome.and(again(plan, bench, first))
+          ? outcome.and(repeat(plan, bench, first))
           : outcome;
     }
   }
 
   /** Runs a plan again on the tensors of the first run; the results must be bitwise equal. */
-  private Outcome again(Plan plan, Guarded bench, Map<String, HostTensor> first) {
+  private Outcome repeat(Plan plan, Guarded bench, Map<String, HostTensor> first) {
     plan.enqueue(kernels, bench.stream(), bench.bindings(plan.workspaceBytes()));
     bench.stream().synchronize();
     for (var output : first.entrySet()) {
@@ -275,7 +279,7 @@ public final class Verification {
     return Outcome.PASSED;
   }
 
-  private static Outcome judge(
+  private static Outcome compare(
       Trial trial, Guarded.Written written, String name, Map<String, double[]> reference) {
     var expected = Objects.requireNonNull(reference.get(name));
     HostTensor tensor = written.tensor();
@@ -313,7 +317,6 @@ public final class Verification {
             name,
             tensor,
             expected,
-            "is %s, expected %s"
-                .formatted(result[wrong.first()], expected[wrong.first()])));
+            "is %s, expected %s".formatted(result[wrong.first()], expected[wrong.first()])));
   }
 }

@@ -4,7 +4,7 @@ package dev.athanor.ops.cost;
  * The resource demands of a block, from which {@link Machine} computes cycles.
  *
  * @param threads per block
- * @param estimated registers per thread
+ * @param registers estimated registers per thread
  * @param sharedBytes static and dynamic shared memory
  * @param busy cycles of the busiest unit: tensor cores, FMA units, warp schedulers or shared memory
  * @param stalls cycles in which the block is idle: barriers and the latency of the first bytes

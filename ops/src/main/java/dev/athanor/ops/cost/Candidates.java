@@ -14,9 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/**
- * The candidate plans that a planner considers: offered with their cost, or rejected.
- */
+/** The candidate plans that a planner considers: offered with their cost, or rejected. */
 public final class Candidates {
 
   private final String op;

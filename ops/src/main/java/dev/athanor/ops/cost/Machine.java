@@ -10,16 +10,16 @@ import java.util.Comparator;
 import java.util.Locale;
 
 /**
- * The GPU model with which planners rank kernels: it estimates the time of a launch from the work of a block. {@link Gpu} provides the rates; memory bandwidth scales with the number of multiprocessors. Decision 21 describes the model.
+ * The GPU model with which planners rank kernels: it estimates the time of a launch from the work
+ * of a block. {@link Gpu} provides the rates; memory bandwidth scales with the number of
+ * multiprocessors. Decision 21 describes the model.
  *
  * @param gpu the described GPU that is most similar to the device
  * @param multiprocessors of the device
  */
 public record Machine(Gpu gpu, int multiprocessors) {
 
-  /**
-   * The minimum end-to-end time of a launch in microseconds: assumed, not measured.
-   */
+  /** The minimum end-to-end time of a launch in microseconds: assumed, not measured. */
   public static final double LAUNCH_MICROSECONDS = 2.5;
 
   /** Cycles per barrier that nothing within the block overlaps. */
@@ -29,7 +29,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
   public static final int MOST_REGISTERS = 255;
 
   /**
-   * Instructions of a main loop per {@code mma}, without copies: the {@code mma} and its share of the fragment loads. Source: the ledger of first choices.
+   * Instructions of a main loop per {@code mma}, without copies: the {@code mma} and its share of
+   * the fragment loads. Source: the ledger of first choices.
    */
   public static final double MMA_INSTRUCTIONS = 1.75;
 
@@ -45,12 +46,15 @@ public record Machine(Gpu gpu, int multiprocessors) {
   /** Instructions per warp before its first load and after its last store: a round number. */
   private static final double PROLOGUE_INSTRUCTIONS = 100;
 
-  /** The fraction of the shorter of computing and transferring that does not overlap with the longer. */
+  /**
+   * The fraction of the shorter of computing and transferring that does not overlap with the
+   * longer.
+   */
   private static final double APART = 0.25;
 
   /**
-   * The latency of the L2 cache in cycles: a round number near the 260 to 300 that
-   * microbenchmarks report (arXiv 2402.13499).
+   * The latency of the L2 cache in cycles: a round number near the 260 to 300 that microbenchmarks
+   * report (arXiv 2402.13499).
    */
   private static final double L2_LATENCY = 300;
 
@@ -58,7 +62,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
   public static final double WAVEFRONT = 128;
 
   /**
-   * Returns the model of a device: the GPU of the same name, otherwise the first one with the nearest target.
+   * Returns the model of a device: the GPU of the same name, otherwise the first one with the
+   * nearest target.
    */
   public static Machine of(Capability device) {
     var name = plain(device.name());
@@ -138,7 +143,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
   }
 
   /**
-   * Returns the time of a launch: full waves of blocks, and a partial wave, which is shorter if fewer blocks share a multiprocessor.
+   * Returns the time of a launch: full waves of blocks, and a partial wave, which is shorter if
+   * fewer blocks share a multiprocessor.
    *
    * @param dramBytes bytes that the launch reads from device memory and writes to it
    */
@@ -168,7 +174,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
   }
 
   /**
-   * Returns the time of a launch that adds the partial sums of the previous launch. It reads them from the L2 cache if they fit.
+   * Returns the time of a launch that adds the partial sums of the previous launch. It reads them
+   * from the L2 cache if they fit.
    *
    * @param sums bytes of the partial sums
    * @param results bytes of the results
@@ -200,7 +207,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
    * Returns the cycles of blocks, without stalls.
    *
    * @param together blocks per multiprocessor
-   * @param number of multiprocessors in use
+   * @param used number of multiprocessors in use
    * @param dramBytes bytes of device memory per block
    */
   private double overlapped(BlockWork block, int together, long used, double dramBytes) {

@@ -23,8 +23,9 @@ import java.util.stream.Stream;
  *
  * @param kernels by the dtype of the tensors without a dtype of their own
  * @param arguments in the order of the parameters of the kernels
- * @param defined sizes, in order
- * @param grid names of the sizes along x, y and z; empty for one thread per element of the first output
+ * @param sizes defined sizes, in order
+ * @param grid names of the sizes along x, y and z; empty for one thread per element of the first
+ *     output
  * @param block empty if the kernels declare it
  * @param sharedBytes bytes of dynamic shared memory; empty for none
  * @param cases sizes and attributes of test cases; empty for automatic selection

@@ -27,10 +27,16 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.random.RandomGenerator;
 
-/** An op whose kernel is a static Java method with {@code @GpuKernel}. It runs as one launch, without bounds checks. */
+/**
+ * An op whose kernel is a static Java method with {@code @GpuKernel}. It runs as one launch,
+ * without bounds checks.
+ */
 public final class KernelOp implements Op {
 
-  /** The maximum length of an array; index plus a small literal could silently overflow an int in longer ones. */
+  /**
+   * The maximum length of an array; index plus a small literal could silently overflow an int in
+   * longer ones.
+   */
   private static final long MAX_ELEMENTS = (1L << 31) - (1L << 20);
 
   private final KernelDefinition definition;
@@ -164,7 +170,10 @@ public final class KernelOp implements Op {
     return Math.clamp(bytes, 0, Integer.MAX_VALUE);
   }
 
-  /** Returns the arguments of the method, followed by the lengths of arrays and the bytes of segments. */
+  /**
+   * Returns the arguments of the method, followed by the lengths of arrays and the bytes of
+   * segments.
+   */
   private List<Slot> slots(
       JavaKernel kernel,
       Call call,

@@ -16,7 +16,8 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds an op whose kernel is a Java method. {@link #input}, {@link #output}, {@link #attribute} and {@link #argument} each describe the next parameter of the method.
+ * Builds an op whose kernel is a Java method. {@link #input}, {@link #output}, {@link #attribute}
+ * and {@link #argument} each describe the next parameter of the method.
  *
  * <p>Shapes are written with names for extents, such as {@code [R, C]} or {@code […, C]}: equal
  * names are equal extents, an ellipsis stands for any leading extents, and numbers are fixed
@@ -56,7 +57,8 @@ public final class KernelOpBuilder {
   }
 
   /**
-   * Adds a kernel. An op has one kernel per supported dtype; all have the same parameters except for the types of these tensors.
+   * Adds a kernel. An op has one kernel per supported dtype; all have the same parameters except
+   * for the types of these tensors.
    *
    * @param dtype of the inputs and outputs that are described without one
    * @param kernel such as {@code Kernels.of(Saxpy::saxpy)}
@@ -85,7 +87,8 @@ public final class KernelOpBuilder {
   }
 
   /**
-   * Describes the next parameter: an output of the kernel's dtype. The kernel must write each element; the memory is uninitialized.
+   * Describes the next parameter: an output of the kernel's dtype. The kernel must write each
+   * element; the memory is uninitialized.
    *
    * @param shape with names of the inputs' shapes and of defined sizes
    * @param meaning for the documentation
@@ -138,7 +141,8 @@ public final class KernelOpBuilder {
   }
 
   /**
-   * Sets the numbers of blocks along x, y and z. The default is one thread per element of the first output.
+   * Sets the numbers of blocks along x, y and z. The default is one thread per element of the first
+   * output.
    *
    * @param names of one to three sizes
    */
@@ -185,7 +189,8 @@ public final class KernelOpBuilder {
   /**
    * Sets the problems of {@code athanor verify}. By default, error-prone sizes are selected.
    *
-   * @param problems such as {@code R=3 C=1000 alpha=2}; attributes are optional; an ellipsis is one leading extent
+   * @param problems such as {@code R=3 C=1000 alpha=2}; attributes are optional; an ellipsis is one
+   *     leading extent
    */
   public KernelOpBuilder cases(String... problems) {
     cases = List.of(problems);
@@ -201,7 +206,8 @@ public final class KernelOpBuilder {
   /**
    * Returns the op.
    *
-   * @throws IllegalArgumentException if the description and the kernels do not match; the message names the op, the error and its correction
+   * @throws IllegalArgumentException if the description and the kernels do not match; the message
+   *     names the op, the error and its correction
    */
   public KernelOp op() {
     try {

@@ -9,7 +9,8 @@ import java.util.Objects;
 import java.util.function.ToLongFunction;
 
 /**
- * The sizes of a call: the named extents of its inputs, the sizes that the description defines, and the attributes.
+ * The sizes of a call: the named extents of its inputs, the sizes that the description defines, and
+ * the attributes.
  */
 public final class Sizes {
   private final Map<String, Long> values;
@@ -41,8 +42,7 @@ public final class Sizes {
   /**
    * Returns a size.
    *
-   * @param name a named extent, a defined size, or {@code …} for the product of the leading
-   *     extents
+   * @param name a named extent, a defined size, or {@code …} for the product of the leading extents
    * @throws IllegalArgumentException if there is no size with that name
    */
   public long size(String name) {

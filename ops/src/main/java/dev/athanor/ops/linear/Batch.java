@@ -8,7 +8,8 @@ import java.util.function.ToLongFunction;
 import java.util.stream.LongStream;
 
 /**
- * The batch dimensions of a product: the leading dimensions of a and b, broadcast against each other, as the minimum number of nested loops.
+ * The batch dimensions of a product: the leading dimensions of a and b, broadcast against each
+ * other, as the minimum number of nested loops.
  *
  * @param shape the leading dimensions of the product
  * @param loops outermost first; empty for a single product
@@ -27,7 +28,8 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * Broadcasts two lists of leading dimensions, aligned at their ends; extents of 1 and missing extents are repeated.
+   * Broadcasts two lists of leading dimensions, aligned at their ends; extents of 1 and missing
+   * extents are repeated.
    *
    * @throws OpException.ShapeMismatch if two extents differ and neither is 1
    */
@@ -102,7 +104,8 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * Returns the batch without the innermost loop, whose matrices of a become the rows of a single matrix.
+   * Returns the batch without the innermost loop, whose matrices of a become the rows of a single
+   * matrix.
    *
    * @throws IllegalStateException if the matrices of a are not consecutive in that loop
    */

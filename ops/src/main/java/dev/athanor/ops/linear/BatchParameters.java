@@ -9,7 +9,8 @@ import java.util.List;
 
 /**
  * The kernel parameters that locate the matrices of a product: {@code products, innerA, innerB,
- * outerA, outerB, strideC}. A launch covers two nested loops of a {@link Batch}. Strides are in elements.
+ * outerA, outerB, strideC}. A launch covers two nested loops of a {@link Batch}. Strides are in
+ * elements.
  */
 public final class BatchParameters {
   private final Int products;

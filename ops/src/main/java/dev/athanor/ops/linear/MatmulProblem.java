@@ -33,7 +33,7 @@ public record MatmulProblem(
     double alpha) {
 
   /** The maximum extent; the margin allows tiles to exceed it. */
-  private static final int MOST_EXTENT = Integer.MAX_VALUE - 1024;
+  private static final int MAX_EXTENT = Integer.MAX_VALUE - 1024;
 
   public static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var a = inputs.get("a");
@@ -134,7 +134,10 @@ public record MatmulProblem(
     }
   }
 
-  /** Checks that the dtypes of two tensors are equal; the exception names {@code wrong}, one of the two. */
+  /**
+   * Checks that the dtypes of two tensors are equal; the exception names {@code wrong}, one of the
+   * two.
+   */
   public static void requireSame(
       String first, DType one, String second, DType other, String wrong) {
     if (one != other) {
@@ -147,7 +150,7 @@ public record MatmulProblem(
 
   public static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
-    if (extent > MOST_EXTENT) {
+    if (extent > MAX_EXTENT) {
       throw new OpException.TooLarge(
           name,
           "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
@@ -157,7 +160,8 @@ public record MatmulProblem(
   }
 
   /**
-   * Merges consecutive products with the same right matrix into one product of the concatenated rows. Returns other problems unchanged.
+   * Merges consecutive products with the same right matrix into one product of the concatenated
+   * rows. Returns other problems unchanged.
    */
   public MatmulProblem withRowsTogether() {
     var inner = batch.inner();
@@ -167,7 +171,7 @@ public record MatmulProblem(
             && inner.strideA() == 1
             && inner.strideB() == 0
             && !transposeA
-            && rows <= MOST_EXTENT;
+            && rows <= MAX_EXTENT;
     return together
         ? new MatmulProblem(
             dtype,

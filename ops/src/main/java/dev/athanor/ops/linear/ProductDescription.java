@@ -27,7 +27,10 @@ public final class ProductDescription {
     return new Input("b", "[…, K, N]", dtypes, false, "the right matrices" + number);
   }
 
-  /** Returns the flag for a left matrix that is stored transposed; {@code what} is, for example, "a is". */
+  /**
+   * Returns the flag for a left matrix that is stored transposed; {@code what} is, for example, "a
+   * is".
+   */
   public static Attribute transposeA(String what, String shape) {
     return Attribute.flag("transposeA", what + " stored as " + shape);
   }
@@ -36,7 +39,10 @@ public final class ProductDescription {
     return Attribute.flag("transposeB", what + " stored as […, N, K]");
   }
 
-  /** Returns the attribute for the dtype of {@code product}; {@code otherwise} completes its default. */
+  /**
+   * Returns the attribute for the dtype of {@code product}; {@code otherwise} completes its
+   * default.
+   */
   public static Attribute outDType(String product, String otherwise) {
     return Attribute.choice(
         "outDtype",

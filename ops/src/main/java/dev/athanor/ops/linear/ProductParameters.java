@@ -11,7 +11,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The parameters of a tiled product kernel: {@code a, b, c, m, n, k, lda, ldb}, those of {@link BatchParameters}, {@code share, strideShare} and those of the epilogue. The first dimension of the grid has a block for each tile of each product. Blocks along the second dimension share K: each computes {@code share} of it, and writes its products {@code strideShare} elements after those of the previous block.
+ * The parameters of a tiled product kernel: {@code a, b, c, m, n, k, lda, ldb}, those of {@link
+ * BatchParameters}, {@code share, strideShare} and those of the epilogue. The first dimension of
+ * the grid has a block for each tile of each product. Blocks along the second dimension share K:
+ * each computes {@code share} of it, and writes its products {@code strideShare} elements after
+ * those of the previous block.
  */
 public final class ProductParameters {
   public final GlobalPointer a;
@@ -54,7 +58,8 @@ public final class ProductParameters {
   }
 
   /**
-   * Returns the arguments up to those of {@link BatchParameters} for the products from {@code start} on.
+   * Returns the arguments up to those of {@link BatchParameters} for the products from {@code
+   * start} on.
    *
    * @param c destination of the products
    */

@@ -15,8 +15,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The second launch of split-K products without tensor cores. It adds the partial sums in a fixed order and applies the epilogue. Parameters: {@code sums, c,
- * count, n, shares} and those of the epilogue. Each share has {@code count} sums, laid out as c.
+ * The second launch of split-K products without tensor cores. It adds the partial sums in a fixed
+ * order and applies the epilogue. Parameters: {@code sums, c, count, n, shares} and those of the
+ * epilogue. Each share has {@code count} sums, laid out as c.
  *
  * <p>The warps of a block take the shares in turn, so that many shares of a small product are read
  * in parallel, and add their totals in shared memory.

@@ -180,7 +180,8 @@ class TorchTest {
     assertThat(product(torch)).isEmpty();
     assertThat(torch.missing().orElseThrow())
         .startsWith(folder.resolve("snake") + " does not start: ")
-        .endsWith("; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
+        .endsWith(
+            "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
     torch.close();
   }
 

@@ -91,8 +91,7 @@ public final class AttentionBackward implements Op {
       long rows = (long) p.batch() * p.heads() * p.queries();
       if (Math.max(Math.max(blocks, keyBlocks), rows) > Integer.MAX_VALUE) {
         candidates.refuse(
-            name,
-            "it needs %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
+            name, "it needs %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
         continue;
       }
       double microseconds =
@@ -145,7 +144,7 @@ public final class AttentionBackward implements Op {
   private static List<Tile> tiles(AttentionProblem p) {
     int columns = Math.max(p.d(), p.dv());
     if (p.dtype() == DType.F32) {
-      var unit = Tile.Unit.CORES;
+      var unit = Tile.Unit.FMA;
       return columns <= 64
           ? List.of(new Tile(unit, 64, 32, 8), new Tile(unit, 32, 32, 4))
           : columns <= 128

@@ -26,7 +26,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Emits the kernels of attention's gradients after FlashAttention-2 (Dao, 2023), without atomics. With {@code s} the score and {@code delta} the sum of {@code grad · out}:
+ * Emits the kernels of attention's gradients after FlashAttention-2 (Dao, 2023), without atomics.
+ * With {@code s} the score and {@code delta} the sum of {@code grad · out}:
  *
  * <pre>{@code
  * p  = exp(s − lse)
@@ -35,7 +36,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Parameters: {@code q, k, v, grad, lse, delta, first, second, queries, keys, batches, heads,
- * group, d, dv, scale, factor, cap, window}; {@code first} is dq or dk, {@code second} is dv. The one-dimensional grid enumerates tiles of rows first, then heads, batches and, for dk and dv, parts of the columns.
+ * group, d, dv, scale, factor, cap, window}; {@code first} is dq or dk, {@code second} is dv. The
+ * one-dimensional grid enumerates tiles of rows first, then heads, batches and, for dk and dv,
+ * parts of the columns.
  */
 final class BackwardKernel {
 

@@ -11,7 +11,8 @@ import dev.athanor.ops.attention.Tile;
 /**
  * The specialization of the kernels of attention's gradients.
  *
- * @param tile its rows are queries for {@link Of#QUERIES} and keys for {@link Of#KEYS}, its columns the opposite
+ * @param tile its rows are queries for {@link Of#QUERIES} and keys for {@link Of#KEYS}, its columns
+ *     the other of the two
  * @param dtype of all tensors but lse
  * @param d columns of q and k in shared memory
  * @param dv columns of v, grad and out in shared memory
@@ -34,7 +35,8 @@ record BackwardVariant(
   static final int MAX_SUMS = 128;
 
   /**
-   * Returns the number of columns in shared memory: padded, or two parts if a block cannot accumulate all columns.
+   * Returns the number of columns in shared memory: padded, or two parts if a block cannot
+   * accumulate all columns.
    */
   static int padded(int columns, int most) {
     return most <= MAX_SUMS ? FlashVariant.padded(columns) : 2 * MAX_SUMS;
@@ -69,7 +71,9 @@ record BackwardVariant(
   }
 
   /**
-   * Returns the number of column tiles in shared memory. With two, copies overlap with products. One is used if rows have more than 128 columns or f32 elements, for lack of shared memory, or if dk and dv are accumulated with scores of 64 columns, for lack of registers.
+   * Returns the number of column tiles in shared memory. With two, copies overlap with products.
+   * One is used if rows have more than 128 columns or f32 elements, for lack of shared memory, or
+   * if dk and dv are accumulated with scores of 64 columns, for lack of registers.
    */
   int stages() {
     boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MAX_SUMS;

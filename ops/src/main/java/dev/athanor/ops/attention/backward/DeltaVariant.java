@@ -9,7 +9,8 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.attention.FlashVariant;
 
 /**
- * A kernel that computes the sum of {@code grad · out} of each query, which the gradient of the softmax subtracts. One warp per query; parameters {@code grad, out, delta, queries, dv}.
+ * A kernel that computes the sum of {@code grad · out} of each query, which the gradient of the
+ * softmax subtracts. One warp per query; parameters {@code grad, out, delta, queries, dv}.
  *
  * @param access bytes per load
  */

@@ -24,7 +24,8 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /**
- * Attention of the newest query of each sequence to its cached keys. The heads of q that share a head of the cache are the rows of one tile, so that they read the cache once.
+ * Attention of the newest query of each sequence to its cached keys. The heads of q that share a
+ * head of the cache are the rows of one tile, so that they read the cache once.
  */
 public final class AttentionDecode implements Op {
 

@@ -15,7 +15,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Test cases of caches of every dtype, layout and length. Elements beyond a length are NaN and must not contribute. */
+/**
+ * Test cases of caches of every dtype, layout and length. Elements beyond a length are NaN and must
+ * not contribute.
+ */
 final class DecodeCases {
 
   /**

@@ -147,7 +147,7 @@ public final class LayerNormLinear implements Op {
     var candidates = new Candidates("layer-norm-linear", capability);
     if (candidates.runs(Target.SM_80, "layer-norm-linear")) {
       if (problem.dtype == DType.F32) {
-        offerCores(problem, candidates, capability);
+        offerFma(problem, candidates, capability);
       } else {
         for (var shape : SHAPES) {
           offerTensor(problem, shape, candidates, capability);
@@ -159,11 +159,10 @@ public final class LayerNormLinear implements Op {
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
   }
 
-  private static void offerCores(Problem problem, Candidates candidates, Capability device) {
-    var variant = new LayerNormLinearVariant.Cores(problem.bias);
-    int tile = LayerNormLinearVariant.Cores.TILE;
-    offer(
-        problem, variant, tile, tile, LayerNormLinearVariant.Cores.THREADS, 0, candidates, device);
+  private static void offerFma(Problem problem, Candidates candidates, Capability device) {
+    var variant = new LayerNormLinearVariant.Fma(problem.bias);
+    int tile = LayerNormLinearVariant.Fma.TILE;
+    offer(problem, variant, tile, tile, LayerNormLinearVariant.Fma.THREADS, 0, candidates, device);
   }
 
   private static void offerTensor(
@@ -186,8 +185,7 @@ public final class LayerNormLinear implements Op {
     }
     if (!smallest && variant.vector() == 1) {
       candidates.refuse(
-          variant.name(),
-          "rows come one by one through registers, of which it would need too many");
+          variant.name(), "rows are loaded element by element and need too many registers");
       return;
     }
     offer(

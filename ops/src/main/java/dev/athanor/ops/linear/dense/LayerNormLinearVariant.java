@@ -28,7 +28,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Kernels of layer-norm-linear. A block computes mean and variance of the rows of its tile, and normalizes the left operand on its way to shared memory. The second dimension of the grid enumerates tiles along the rows. The parameters are {@code x, gamma, beta, w, bias, y, m, n, k,
+ * Kernels of layer-norm-linear. A block computes mean and variance of the rows of its tile, and
+ * normalizes the left operand on its way to shared memory. The second dimension of the grid
+ * enumerates tiles along the rows. The parameters are {@code x, gamma, beta, w, bias, y, m, n, k,
  * epsilon}.
  */
 sealed interface LayerNormLinearVariant extends Variant {
@@ -113,7 +115,10 @@ sealed interface LayerNormLinearVariant extends Variant {
           });
     }
 
-    /** Returns adjacent normalized elements of a row of the tile, or zeros if the condition is false. */
+    /**
+     * Returns adjacent normalized elements of a row of the tile, or zeros if the condition is
+     * false.
+     */
     List<Real> load(Predicate inK, int count, Int inTile, Int at) {
       var mean = statistics.load(k.integer(0), inTile).widen();
       var factor = statistics.load(k.integer(1), inTile).widen();
@@ -202,7 +207,7 @@ sealed interface LayerNormLinearVariant extends Variant {
   }
 
   /** The FMA kernel for f32: a thread computes some rows of one column of a tile. */
-  record Cores(boolean bias) implements LayerNormLinearVariant {
+  record Fma(boolean bias) implements LayerNormLinearVariant {
 
     /** Rows and columns of a tile, and the depth of a stage. */
     static final int TILE = 32;
@@ -223,7 +228,8 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     private void write(KernelBuilder k) {
       var problem = new Parameters(k, DType.F32, TILE, TILE, THREADS / KernelBuilder.WARP);
-      // one row per index along K; padded by one element, so that transposed stores hit different banks
+      // one row per index along K; padded by one element, so that transposed stores hit different
+      // banks
       var a = k.shared(Type.F32, TILE, TILE, TILE + 1);
       var b = k.shared(Type.F32, TILE, TILE, TILE + 1);
       var across = k.thread().rem(TILE);

@@ -78,7 +78,10 @@ public final class Matmul implements Op {
     return MatmulPlanner.plans(MatmulProblem.of(inputs, attributes), capability);
   }
 
-  /** Returns a: runs with the same right matrix are batched along the rows of a single product, or along the products. */
+  /**
+   * Returns a: runs with the same right matrix are batched along the rows of a single product, or
+   * along the products.
+   */
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     int rank = rank(inputs, "a");

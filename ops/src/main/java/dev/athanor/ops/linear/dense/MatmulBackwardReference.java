@@ -8,7 +8,8 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * A reference implementation of the gradients in float64. Each element of the product adds its gradient, times the other factor, to both of its factors.
+ * A reference implementation of the gradients in float64. Each element of the product adds its
+ * gradient, times the other factor, to both of its factors.
  */
 final class MatmulBackwardReference {
 

@@ -20,7 +20,8 @@ import java.util.random.RandomGenerator;
 final class MatmulCases {
 
   /**
-   * M, N, K: single elements, primes, one more and one less than tile sizes, odd and even leading dimensions.
+   * M, N, K: single elements, primes, one more and one less than tile sizes, odd and even leading
+   * dimensions.
    */
   private static final int[][] SIZES = {
     {1, 1, 1},
@@ -96,7 +97,7 @@ final class MatmulCases {
     cases.add(
         make(random, DType.F16, Shape.of(2, 1), Shape.of(3), new int[] {9, 1, 7}, Map.of(), false));
     cases.addAll(TensorCases.of(random, quick));
-    cases.addAll(CoresCases.of(random, quick));
+    cases.addAll(SimtCases.of(random, quick));
     return cases;
   }
 
@@ -125,7 +126,8 @@ final class MatmulCases {
       inputs.put("bias", normal(random, dtype, Shape.of(n)));
     }
     var tolerance = ProductDescription.tolerance(dtype, k);
-    // A bias can cancel the product, and the tails of an activation amplify its error. In these cases the error is measured relative to 1 + |ref|.
+    // A bias can cancel the product, and the tails of an activation amplify its error. In these
+    // cases the error is measured relative to 1 + |ref|.
     var activation = Activation.of(attributes.choice("activation"));
     boolean plain = !bias && (activation == Activation.NONE || activation == Activation.RELU);
     return new Case(

@@ -32,7 +32,7 @@ import java.util.stream.LongStream;
 public final class MatmulInt8 implements Op {
 
   /** The maximum K: 2^17 products of -128 by -128 would overflow an i32. */
-  private static final int DEEPEST = (1 << 17) - 1;
+  private static final int MAX_DEPTH = (1 << 17) - 1;
 
   private static final Set<DType> I8 = Set.of(DType.I8);
   private static final Set<DType> F32 = Set.of(DType.F32);
@@ -84,11 +84,11 @@ public final class MatmulInt8 implements Op {
       throw new OpException.ShapeMismatch(
           "b", "a has shape %s and b %s; they must be [M, K] and [K, N]".formatted(a, b));
     }
-    if (a.extent(1) > DEEPEST) {
+    if (a.extent(1) > MAX_DEPTH) {
       throw new OpException.TooLarge(
           "a",
           "a %s has K = %d; sums of more than %d products of bytes may not fit an i32"
-              .formatted(a, a.extent(1), DEEPEST));
+              .formatted(a, a.extent(1), MAX_DEPTH));
     }
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
     return new MatmulProblem(

@@ -15,7 +15,8 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /**
- * Test cases of int8 products: sizes with scales and dtypes in turn, all alignments, and extreme values.
+ * Test cases of int8 products: sizes with scales and dtypes in turn, all alignments, and extreme
+ * values.
  */
 final class MatmulInt8Cases {
 

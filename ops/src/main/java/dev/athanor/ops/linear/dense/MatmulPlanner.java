@@ -6,12 +6,13 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.gemv.GemvPlanner;
 import dev.athanor.ops.linear.gemv.GemvProblem;
-import dev.athanor.ops.linear.simt.CoresPlanner;
+import dev.athanor.ops.linear.simt.SimtPlanner;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Chooses the kernel of a product. Each kernel family has a planner that offers candidates. All costs are microseconds of {@link dev.athanor.ops.cost.Machine}, so that families are comparable.
+ * Chooses the kernel of a product. Each kernel family has a planner that offers candidates. All
+ * costs are microseconds of {@link dev.athanor.ops.cost.Machine}, so that families are comparable.
  */
 final class MatmulPlanner {
 
@@ -24,7 +25,7 @@ final class MatmulPlanner {
     if (GemvProblem.fits(computed)) {
       GemvPlanner.offer(GemvProblem.of(computed), device, candidates);
     }
-    CoresPlanner.offer(computed, device, candidates);
+    SimtPlanner.offer(computed, device, candidates);
     TensorPlanner.offer(computed, device, candidates);
     return candidates.plans(Map.of("c", problem.output()), problem.cost());
   }

@@ -56,7 +56,9 @@ final class MatmulReference {
     return p.activation().apply(p.alpha() * sum + (bias == null ? 0 : bias.get(j)));
   }
 
-  /** Returns a reader of elements, which decodes the whole tensor once if elements are read often. */
+  /**
+   * Returns a reader of elements, which decodes the whole tensor once if elements are read often.
+   */
   private static LongToDoubleFunction reader(HostTensor tensor, int results) {
     if (tensor.type().shape().elements() > 64L * results) {
       return tensor::get;

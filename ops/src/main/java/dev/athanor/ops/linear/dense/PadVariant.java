@@ -13,8 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Copies a matrix to rows padded with zeros to multiples of 16 bytes. Tensor-core kernels copy aligned rows in 16-byte chunks, but unaligned rows element by element, in every block. One warp copies a row. Parameters: {@code x, y, rows, columns,
- * pitch}.
+ * Copies a matrix to rows padded with zeros to multiples of 16 bytes. Tensor-core kernels copy
+ * aligned rows in 16-byte chunks, but unaligned rows element by element, in every block. One warp
+ * copies a row. Parameters: {@code x, y, rows, columns, pitch}.
  *
  * @param bytes of an element: 1, 2 or 4
  */

@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The factors read by a kernel: the inputs, or copies in the workspace with rows padded to multiples of 16 bytes.
+ * The factors read by a kernel: the inputs, or copies in the workspace with rows padded to
+ * multiples of 16 bytes.
  *
  * @param steps a launch for each copy
  * @param bytes read and written by the copies
@@ -19,7 +20,9 @@ import java.util.Optional;
  */
 record Padding(Source a, Source b, List<Step> steps, double bytes, long workspaceBytes) {
 
-  /** Copies take at most this fraction (1/n) of the device's memory, which also holds the inputs. */
+  /**
+   * Copies take at most this fraction (1/n) of the device's memory, which also holds the inputs.
+   */
   private static final int MEMORY_SHARE = 8;
 
   /** The alignment of workspace offsets, that of allocations. */
@@ -35,7 +38,8 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
   }
 
   /**
-   * Returns copies of the inputs whose rows are not multiples of 16 bytes; empty if there are none, if they have too many rows for a launch, or if they take too much memory.
+   * Returns copies of the inputs whose rows are not multiples of 16 bytes; empty if there are none,
+   * if they have too many rows for a launch, or if they take too much memory.
    */
   static Optional<Padding> of(MatmulProblem problem, Capability device) {
     var batch = problem.batch();

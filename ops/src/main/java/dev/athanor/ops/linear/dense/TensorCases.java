@@ -18,12 +18,14 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /**
- * Test cases of products on tensor cores. Each size is used once per factor type; alignments, transposes and epilogues rotate, so that every pair is combined.
+ * Test cases of products on tensor cores. Each size is used once per factor type; alignments,
+ * transposes and epilogues rotate, so that every pair is combined.
  */
 final class TensorCases {
 
   /**
-   * Factor types and their sizes M, N, K: one, primes, rows copied in 16, 8, 4, 2 and 1 bytes, more rows or columns than any tile, more row tiles than a band, and large K.
+   * Factor types and their sizes M, N, K: one, primes, rows copied in 16, 8, 4, 2 and 1 bytes, more
+   * rows or columns than any tile, more row tiles than a band, and large K.
    *
    * @param tf32 whether factors are rounded to tf32
    */
@@ -175,7 +177,9 @@ final class TensorCases {
       double ofOut = out == DType.F32 ? 0 : ProductDescription.tolerance(out, k).limit();
       limit = Math.max(ProductDescription.tolerance(factors.a, k).limit(), ofOut);
     }
-    // A bias can cancel the product, and the tails of an activation amplify its error. In these cases the error is measured relative to 1 + |ref|; with tf32 factors it grows like a sum of random errors.
+    // A bias can cancel the product, and the tails of an activation amplify its error. In these
+    // cases the error is measured relative to 1 + |ref|; with tf32 factors it grows like a sum of
+    // random errors.
     var activation = Activation.of(attributes.choice("activation"));
     boolean plain = !bias && (activation == Activation.NONE || activation == Activation.RELU);
     return new Case(
@@ -188,7 +192,10 @@ final class TensorCases {
                 : Tolerance.maximum(factors.tf32 ? limit * Math.sqrt(k) : limit)));
   }
 
-  /** Returns a case with NaN, infinities, subnormal and the greatest numbers among ordinary ones; K is 2. */
+  /**
+   * Returns a case with NaN, infinities, subnormal and the greatest numbers among ordinary ones; K
+   * is 2.
+   */
   private static Case special(RandomGenerator random, DType dtype) {
     var draw = new Draw(random);
     return new Case(

@@ -17,7 +17,10 @@ import java.util.Optional;
 
 /**
  * A product of matrices on tensor cores. The kernel's parameters are {@code a, b, c, m, n, k, lda,
- * ldb}, those of {@link BatchParameters} and those of the epilogue. Each block of the one-dimensional grid computes a tile of a product. Without an epilogue, this is the first of two split-K steps: each block along the second dimension of the grid computes {@code depth} of K and writes partial sums to c for {@link SplitVariant}.
+ * ldb}, those of {@link BatchParameters} and those of the epilogue. Each block of the
+ * one-dimensional grid computes a tile of a product. Without an epilogue, this is the first of two
+ * split-K steps: each block along the second dimension of the grid computes {@code depth} of K and
+ * writes partial sums to c for {@link SplitVariant}.
  *
  * @param accessC bytes per store to c
  */

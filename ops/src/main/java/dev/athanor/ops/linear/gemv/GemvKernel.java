@@ -16,7 +16,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A product of a matrix and a vector, limited by memory bandwidth. Loads are as wide as the alignment of the rows allows, and a thread has several loads in flight. K may be split over the second dimension of the grid, whose blocks then write one set of partial sums each.
+ * A product of a matrix and a vector, limited by memory bandwidth. Loads are as wide as the
+ * alignment of the rows allows, and a thread has several loads in flight. K may be split over the
+ * second dimension of the grid, whose blocks then write one set of partial sums each.
  */
 final class GemvKernel {
 
@@ -118,7 +120,8 @@ final class GemvKernel {
   }
 
   /**
-   * Multiplies columns: the lanes of a warp have adjacent columns, and the warps of a block take rows in turn. The partial sums are added in shared memory in the order of the warps.
+   * Multiplies columns: the lanes of a warp have adjacent columns, and the warps of a block take
+   * rows in turn. The partial sums are added in shared memory in the order of the warps.
    */
   private void columns() {
     int warps = GemvVariant.THREADS / variant.lanes();

@@ -60,7 +60,10 @@ public final class GemvPlanner {
     }
   }
 
-  /** Offers a split-K kernel with the cheapest number of parts; a second launch adds the partial sums. */
+  /**
+   * Offers a split-K kernel with the cheapest number of parts; a second launch adds the partial
+   * sums.
+   */
   private static void offerSplit(
       GemvProblem problem,
       GemvVariant variant,
@@ -139,7 +142,8 @@ public final class GemvPlanner {
             machine.laneCycles(elements, type)),
         Machine.BARRIER_CYCLES,
         rounds * moved,
-        // a round waits for its loads before computing, so they are in flight about half of the time
+        // a round waits for its loads before computing, so they are in flight about half of the
+        // time
         moved / 2);
   }
 

@@ -8,9 +8,11 @@ import dev.athanor.ops.tile.Operand;
 import java.util.Set;
 
 /**
- * Products of matrices and vectors: matrix products with one column, or with one row, in which case the matrix is the right factor.
+ * Products of matrices and vectors: matrix products with one column, or with one row, in which case
+ * the matrix is the right factor.
  *
- * @param product has the matrix as a; if it is transposed, adjacent elements belong to different outputs, else to the same
+ * @param product has the matrix as a; if it is transposed, adjacent elements belong to different
+ *     outputs, else to the same
  * @param batch with the matrix as a and the vector as b
  * @param outputs number of outputs of a product
  * @param depth the length of x

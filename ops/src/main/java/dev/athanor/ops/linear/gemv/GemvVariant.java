@@ -14,7 +14,8 @@ import dev.athanor.ops.tile.Epilogue;
  *
  * @param product the matrix as a
  * @param access bytes per load of the matrix: from one element to 16
- * @param lanes threads per row of a matrix that is not transposed: 8, 32 or all of the block; 32 for a transposed matrix, whose rows a warp traverses
+ * @param lanes threads per row of a matrix that is not transposed: 8, 32 or all of the block; 32
+ *     for a transposed matrix, whose rows a warp traverses
  */
 record GemvVariant(Product product, int access, int lanes) implements Variant {
 

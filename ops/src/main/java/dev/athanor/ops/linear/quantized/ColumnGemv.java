@@ -16,7 +16,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Products of few rows with int8 {@link ColumnWeights}. Eight lanes take adjacent columns; the other lanes and warps of a block share K in patches of eight weight rows. The partial sums are added in shared memory in a fixed order.
+ * Products of few rows with int8 {@link ColumnWeights}. Eight lanes take adjacent columns; the
+ * other lanes and warps of a block share K in patches of eight weight rows. The partial sums are
+ * added in shared memory in a fixed order.
  *
  * @param rows of the left matrix per block
  * @param columns per lane

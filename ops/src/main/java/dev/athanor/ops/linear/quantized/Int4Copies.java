@@ -10,7 +10,8 @@ import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 
 /**
- * The asynchronous copies with which a warp loads a step of {@link Int4Gemv} into shared memory. Elements beyond the ends of K and N become zeros.
+ * The asynchronous copies with which a warp loads a step of {@link Int4Gemv} into shared memory.
+ * Elements beyond the ends of K and N become zeros.
  *
  * @param firstRow of the left matrix
  * @param firstColumn of the weights
@@ -29,10 +30,10 @@ record Int4Copies(
     int alignK,
     int alignN) {
 
-  private static final int MOST = 16;
+  private static final int MAX_BYTES = 16;
 
   /** The minimum bytes of a copy. */
-  private static final int LEAST = 4;
+  private static final int MIN_BYTES = 4;
 
   /** A piece of a row, in bytes. */
   @FunctionalInterface
@@ -68,7 +69,7 @@ record Int4Copies(
     each(
         slot.rows(),
         ofStep,
-        MOST,
+        MAX_BYTES,
         (row, inRow) -> {
           var from =
               problem
@@ -81,7 +82,7 @@ record Int4Copies(
               target,
               row,
               slot.leftColumn(inRow),
-              MOST,
+              MAX_BYTES,
               from,
               step,
               k.integer(ofStep));
@@ -92,7 +93,7 @@ record Int4Copies(
     var target = slot.weights(shared, to, Type.U8);
     var last = problem.n.plus(-1);
     int ofStep = Int4Slot.DEPTH / 2;
-    int bytes = Math.min(MOST, alignK / 2);
+    int bytes = Math.min(MAX_BYTES, alignK / 2);
     each(
         slot.columns(),
         ofStep,
@@ -116,7 +117,7 @@ record Int4Copies(
     int depth = awq ? 1 : Int4Layout.WORD;
     var pitch = bytes(problem.n, ofEight);
     var target = slot.weights(shared, to, Type.U8);
-    int bytes = Math.min(MOST, bytes(alignN, ofEight));
+    int bytes = Math.min(MAX_BYTES, bytes(alignN, ofEight));
     int rows = Int4Slot.DEPTH / depth;
     each(
         rows,
@@ -139,7 +140,7 @@ record Int4Copies(
   }
 
   private void ofGroups(SharedTile target, GlobalPointer source, Int step, int ofEight) {
-    int bytes = Math.min(MOST, bytes(alignN, ofEight));
+    int bytes = Math.min(MAX_BYTES, bytes(alignN, ofEight));
     each(
         slot.groups(),
         bytes(slot.columns(), ofEight),
@@ -150,7 +151,7 @@ record Int4Copies(
           var number = step.times(Int4Slot.DEPTH).plus(depth).shr(problem.groupShift);
           var from = columns(source, inRow, ofEight);
           var pitch = bytes(problem.n, ofEight);
-          if (bytes < LEAST) {
+          if (bytes < MIN_BYTES) {
             // rows with an odd number of scales are not aligned enough for asynchronous copies
             var scale = from.row(number, pitch).as(Type.F16).loadWhere(inside, k.integer(0));
             target
@@ -181,7 +182,8 @@ record Int4Copies(
   }
 
   /**
-   * Copies a piece. The step-invariant part of the address is in {@code from}, so that the address takes one instruction.
+   * Copies a piece. The step-invariant part of the address is in {@code from}, so that the address
+   * takes one instruction.
    */
   private void copy(
       Predicate inside,

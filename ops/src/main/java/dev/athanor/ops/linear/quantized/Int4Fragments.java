@@ -15,9 +15,12 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Reads a step of {@link Int4Gemv} from shared memory as fragments of {@code mma.m16n8k16}. The weights are the first matrix, with the columns of the product as its rows: a lane has {@code columns / 8} of them. The left matrix is the second one.
+ * Reads a step of {@link Int4Gemv} from shared memory as fragments of {@code mma.m16n8k16}. The
+ * weights are the first matrix, with the columns of the product as its rows: a lane has {@code
+ * columns / 8} of them. The left matrix is the second one.
  *
- * <p>The order of weights along K in a fragment is arbitrary as long as both matrices agree. A lane therefore takes eight contiguous weights for two instructions.
+ * <p>The order of weights along K in a fragment is arbitrary as long as both matrices agree. A lane
+ * therefore takes eight contiguous weights for two instructions.
  *
  * @param element f16 or bf16
  */
@@ -61,7 +64,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * Returns the elements of a row of the left matrix for eight weights of this lane: two registers for each of two instructions.
+   * Returns the elements of a row of the left matrix for eight weights of this lane: two registers
+   * for each of two instructions.
    *
    * @param word index of the eight weights in this lane
    */
@@ -121,7 +125,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * Returns the zero points of a group for {@link #weights}: one fragment for each column of this lane, or, for AWQ, one for the even and one for the odd columns.
+   * Returns the zero points of a group for {@link #weights}: one fragment for each column of this
+   * lane, or, for AWQ, one for the even and one for the odd columns.
    */
   List<MatrixFragment> zeros(Int begin, int group) {
     var nibbles = nibbles();
@@ -195,7 +200,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * Returns four pairs for each column from words of rows. The nibbles of two rows are combined four apart, like two weights along K in the other layouts.
+   * Returns four pairs for each column from words of rows. The nibbles of two rows are combined
+   * four apart, like two weights along K in the other layouts.
    */
   private List<MatrixFragment> pairsOfRows(Words words, List<MatrixFragment> zeros) {
     var nibbles = nibbles();

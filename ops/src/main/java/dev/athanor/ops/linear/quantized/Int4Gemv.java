@@ -15,7 +15,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Products of few rows with four-bit weights. Each warp copies words of the same columns to shared memory, several steps ahead to hide the DRAM latency. It decodes them to tensor-core fragments, which multiply up to eight rows at the cost of one. The warps of a block share K and add their sums in shared memory in a fixed order.
+ * Products of few rows with four-bit weights. Each warp copies words of the same columns to shared
+ * memory, several steps ahead to hide the DRAM latency. It decodes them to tensor-core fragments,
+ * which multiply up to eight rows at the cost of one. The warps of a block share K and add their
+ * sums in shared memory in a fixed order.
  *
  * @param rows of the left matrix per block: a power of two up to 8
  * @param columns per block: 32 or 64; 64 for AWQ
@@ -23,7 +26,8 @@ import java.util.List;
  * @param alignK alignment of K for k-packed weights: 8, 16 or 32
  * @param alignN alignment of the number of columns: a power of two up to 32
  * @param products number of products
- * @param share whether blocks along the grid's third dimension share K. In this case {@code c} receives partial sums and a parameter {@code depth} is the depth per block
+ * @param share whether blocks along the grid's third dimension share K. In this case {@code c}
+ *     receives partial sums and a parameter {@code depth} is the depth per block
  */
 record Int4Gemv(
     Packing packing,
@@ -39,12 +43,12 @@ record Int4Gemv(
     implements Variant {
 
   /** The maximum of {@link #alignK} and {@link #alignN}. */
-  static final int MOST_ALIGNMENT = 32;
+  static final int MAX_ALIGNMENT = 32;
 
   /** Total columns of all warps of a block. */
   private static final int COLUMNS_OF_WARPS = 256;
 
-  private static final int MOST_STAGES = 4;
+  private static final int MAX_STAGES = 4;
 
   /** The limit for shared memory; all GPUs since sm_80 permit 99 KB per block. */
   private static final int SHARED_BYTES = 98 * 1024;
@@ -75,7 +79,7 @@ record Int4Gemv(
 
   /** Returns the number of steps of a warp in shared memory, including the one being multiplied. */
   int stages() {
-    return Math.min(MOST_STAGES, SHARED_BYTES / (warps() * slot().bytes()));
+    return Math.min(MAX_STAGES, SHARED_BYTES / (warps() * slot().bytes()));
   }
 
   private Int4Slot slot() {
@@ -172,7 +176,8 @@ record Int4Gemv(
           variant.warps(),
           each -> {
             k.awaitCopies(ahead - 1);
-            // the copies of all lanes are complete, and all lanes have read the slot to be filled next
+            // the copies of all lanes are complete, and all lanes have read the slot to be filled
+            // next
             k.warpBarrier();
             copies.fill(free, each.plus(ahead * variant.warps()));
             multiply(full);

@@ -23,7 +23,7 @@ import java.util.Optional;
 record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, Capability device) {
 
   /** The maximum rows of the left matrix per block. */
-  private static final int MOST_ROWS = 8;
+  private static final int MAX_ROWS = 8;
 
   /** Machine instructions per weight; see the ledger of first choices. */
   private static final double INSTRUCTIONS = 2;
@@ -32,7 +32,9 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
   private static final int REGISTERS = 96;
 
   /**
-   * Returns the plans for a problem. Wide blocks execute fewer instructions per weight; narrow blocks fill a GPU with fewer columns. AWQ rows of 32 columns would be smaller than a sector, and narrow blocks lack shared memory for several rows of the left matrix.
+   * Returns the plans for a problem. Wide blocks execute fewer instructions per weight; narrow
+   * blocks fill a GPU with fewer columns. AWQ rows of 32 columns would be smaller than a sector,
+   * and narrow blocks lack shared memory for several rows of the left matrix.
    */
   static List<Int4GemvPlan> of(ProjectionProblem problem, double weightBytes, Capability device) {
     boolean narrow =
@@ -49,11 +51,11 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
         problem.packing(),
         problem.in(),
         problem.out(),
-        Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
+        Math.min(MAX_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
         columns,
         Math.min(Int4Slot.DEPTH, 1 << Math.min(problem.groupShift(), 30)),
-        Math.min(Int4Gemv.MOST_ALIGNMENT, Integer.lowestOneBit(problem.k())),
-        Math.min(Int4Gemv.MOST_ALIGNMENT, problem.alignment()),
+        Math.min(Int4Gemv.MAX_ALIGNMENT, Integer.lowestOneBit(problem.k())),
+        Math.min(Int4Gemv.MAX_ALIGNMENT, problem.alignment()),
         problem.projections().size(),
         false);
   }
@@ -74,7 +76,8 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
   }
 
   /**
-   * Returns the cheapest split of K, with one step of each warp as a stage; empty if there are enough blocks. K is not split for several products.
+   * Returns the cheapest split of K, with one step of each warp as a stage; empty if there are
+   * enough blocks. K is not split for several products.
    *
    * @param bytes that the first launch reads from memory
    */

@@ -8,7 +8,9 @@ import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 
 /**
- * The layout of a step of {@link Int4Gemv} in shared memory: the words of {@link #DEPTH} rows of K in the layout of global memory, the same part of each row of the left matrix, and the scales and zero points of the groups. Padding and swizzles avoid bank conflicts of reads.
+ * The layout of a step of {@link Int4Gemv} in shared memory: the words of {@link #DEPTH} rows of K
+ * in the layout of global memory, the same part of each row of the left matrix, and the scales and
+ * zero points of the groups. Padding and swizzles avoid bank conflicts of reads.
  *
  * @param columns of the weights
  * @param rows of the left matrix
@@ -62,7 +64,9 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
     return kPacked() ? weightBytes() : weightBytes() + WORDS * PADDING;
   }
 
-  /** Returns the row pitch of the left matrix in bytes; two rows read at once use different banks. */
+  /**
+   * Returns the row pitch of the left matrix in bytes; two rows read at once use different banks.
+   */
   private int rowPitch() {
     return ROW_BYTES
         + switch (wordsAtOnce()) {
@@ -72,7 +76,10 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         };
   }
 
-  /** Returns the column in bytes in {@link #left} of a byte of a row; distant lanes are separated by a gap. */
+  /**
+   * Returns the column in bytes in {@link #left} of a byte of a row; distant lanes are separated by
+   * a gap.
+   */
   Int leftColumn(Int inRow) {
     return wordsAtOnce() == 4 ? inRow.plus(inRow.div(8 * CHUNK).times(CHUNK)) : inRow;
   }
@@ -92,7 +99,8 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   /**
-   * Returns the words of a slot: {@code [columns, words along K]} for k-packed weights, {@code [words along K, columns]} for GPTQ, {@code [K/8, 8 rows of columns/8 words]} for AWQ.
+   * Returns the words of a slot: {@code [columns, words along K]} for k-packed weights, {@code
+   * [words along K, columns]} for GPTQ, {@code [K/8, 8 rows of columns/8 words]} for AWQ.
    *
    * @param element U32, or U8 as the target of copies
    */
@@ -131,7 +139,8 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   /**
-   * Returns the row and the column in bytes in {@link #weights} of a byte of a row in global memory.
+   * Returns the row and the column in bytes in {@link #weights} of a byte of a row in global
+   * memory.
    *
    * @param row row of the step in global memory: a column of k-packed weights, else a row of words
    */

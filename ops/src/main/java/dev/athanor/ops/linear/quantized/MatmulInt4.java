@@ -138,7 +138,10 @@ public final class MatmulInt4 implements Op {
     return tolerance(dtype);
   }
 
-  /** Returns the tolerance of a result, which includes the final rounding to its dtype: a relative error of up to 2^-9 for bf16. */
+  /**
+   * Returns the tolerance of a result, which includes the final rounding to its dtype: a relative
+   * error of up to 2^-9 for bf16.
+   */
   static Tolerance tolerance(DType out) {
     return Tolerance.relative(out == DType.BF16 ? 4e-3 : 2e-3);
   }

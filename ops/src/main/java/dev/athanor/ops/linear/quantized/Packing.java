@@ -53,7 +53,8 @@ sealed interface Packing {
   }
 
   /**
-   * Rows of weights along N: one scale for all int8 weights, or a scale and an optional zero point for each column and group.
+   * Rows of weights along N: one scale for all int8 weights, or a scale and an optional zero point
+   * for each column and group.
    */
   record AlongN(ColumnWeights.Format format, boolean zeros, boolean lessOne) implements Packing {
     @Override

@@ -15,12 +15,15 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Loads stages of four-bit weights into shared memory, decoded by {@link PairedNibbles} to f16 weights or to integers for {@link ColumnScales}. Beyond the ends of the weights, a stage contains repeated weights, which are multiplied by zeros or whose results are not stored.
+ * Loads stages of four-bit weights into shared memory, decoded by {@link PairedNibbles} to f16
+ * weights or to integers for {@link ColumnScales}. Beyond the ends of the weights, a stage contains
+ * repeated weights, which are multiplied by zeros or whose results are not stored.
  *
- * @param stage with rows along K for AWQ, whose words run along N
+ * @param stage with K as the row index for AWQ, whose words run along N
  * @param firstColumn of the block
  * @param scaled whether scales are applied to weights rather than sums
- * @param words that a thread decodes with the same scales: adjacent words along K of a column, or rows of K for AWQ
+ * @param words that a thread decodes with the same scales: adjacent words along K of a column, or
+ *     rows of K for AWQ
  */
 record PairedStaging(
     KernelBuilder k,
@@ -47,7 +50,8 @@ record PairedStaging(
   }
 
   /**
-   * Returns the number of words that a thread decodes with the same scales: its words of a stage, but along K at most the smallest group, and one if rows do not consist of whole groups.
+   * Returns the number of words that a thread decodes with the same scales: its words of a stage,
+   * but along K at most the smallest group, and one if rows do not consist of whole groups.
    */
   static int words(Packing packing, Stage stage, int threads, boolean wholeGroups) {
     int each = stage.extent() * stage.depth() / (Int4Layout.WORD * threads);
@@ -106,7 +110,10 @@ record PairedStaging(
     return () -> stores.forEach(Runnable::run);
   }
 
-  /** Loads the weights such that a thread takes adjacent words along K of one column, all of one group. */
+  /**
+   * Loads the weights such that a thread takes adjacent words along K of one column, all of one
+   * group.
+   */
   private Runnable columns(SharedTile to, PairedNibbles nibbles, Int depth) {
     int length = words * Int4Layout.WORD;
     int parts = stage.depth() / length;

@@ -112,7 +112,10 @@ final class ProjectionCases {
       quants = new QuantDraw(random);
     }
 
-    /** Adds a case in which NaN and infinities spread over their row and numbers near zero remain near zero. */
+    /**
+     * Adds a case in which NaN and infinities spread over their row and numbers near zero remain
+     * near zero.
+     */
     void addSpecial(int m, int n, int k) {
       cases.add(
           new Case(

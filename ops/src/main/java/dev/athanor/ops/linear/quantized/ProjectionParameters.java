@@ -14,7 +14,9 @@ import java.util.Optional;
 import java.util.function.BinaryOperator;
 
 /**
- * The parameters of a kernel with one or more products: {@code a, m, k, groupShift} and for each product {@code weights, scales, zeros, c, n}. The grid's first dimension enumerates the tiles of the first product, then those of the next.
+ * The parameters of a kernel with one or more products: {@code a, m, k, groupShift} and for each
+ * product {@code weights, scales, zeros, c, n}. The grid's first dimension enumerates the tiles of
+ * the first product, then those of the next.
  */
 final class ProjectionParameters {
   final GlobalPointer a;
@@ -40,7 +42,8 @@ final class ProjectionParameters {
   /**
    * Declares the parameters and selects the block's product.
    *
-   * @param tiles computes the number of tiles along the grid's first dimension from a product's m and n
+   * @param tiles computes the number of tiles along the grid's first dimension from a product's m
+   *     and n
    */
   ProjectionParameters(
       KernelBuilder k,

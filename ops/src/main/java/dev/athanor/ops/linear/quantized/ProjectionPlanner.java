@@ -35,7 +35,9 @@ final class ProjectionPlanner {
       List.of(new Shape(128, 128, 64, 32), new Shape(64, 64, 32, 32), new Shape(16, 64, 16, 16));
 
   /**
-   * Tiles for block formats that are decoded to f32. Warps have half as many accumulators, because the weights and the two parts of each factor need registers. With 32 accumulators per thread, all kernels spill.
+   * Tiles for block formats that are decoded to f32. Warps have half as many accumulators, because
+   * the weights and the two parts of each factor need registers. With 32 accumulators per thread,
+   * all kernels spill.
    */
   private static final List<Shape> SHAPES_FOR_BLOCKS_AS_SINGLES =
       List.of(new Shape(64, 64, 32, 16), new Shape(16, 64, 16, 16));
@@ -53,7 +55,7 @@ final class ProjectionPlanner {
   private static final int WASTE = 4;
 
   /** The maximum rows of the left matrix per GEMV block. */
-  private static final int MOST_ROWS = 8;
+  private static final int MAX_ROWS = 8;
 
   /** The steps in flight per warp of a GEMV. */
   private static final int STAGES = 3;
@@ -108,9 +110,12 @@ final class ProjectionPlanner {
     return planner.candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
   }
 
-  /** Returns the rows per GEMV block: the power of two from the number of rows up, but at most {@link #MOST_ROWS}. */
+  /**
+   * Returns the rows per GEMV block: the smallest power of two not less than the number of rows, at
+   * most {@link #MAX_ROWS}.
+   */
   private int rows() {
-    return Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
+    return Math.min(MAX_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
   }
 
   private void offerInt4(Int4GemvPlan plan) {
@@ -163,8 +168,9 @@ final class ProjectionPlanner {
             split,
             stages,
             problem.projections().size());
-    if (split && problem.m() > MOST_ROWS) {
-      candidates.refuse(variant.name(), "with this many rows, there are enough blocks without sharing columns");
+    if (split && problem.m() > MAX_ROWS) {
+      candidates.refuse(
+          variant.name(), "with this many rows, there are enough blocks without sharing columns");
       return;
     }
     int part = RowWeights.part(problem.packing(), length);
@@ -269,8 +275,7 @@ final class ProjectionPlanner {
     }
     if (group > 0 && group < depth && area > MAX_AREA_OF_SMALL_GROUPS) {
       candidates.refuse(
-          variant.name(),
-          "sums of %d that get their scale leave too few registers".formatted(group));
+          variant.name(), "scaling sums of %d leaves too few registers".formatted(group));
       return;
     }
     long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);
@@ -281,7 +286,7 @@ final class ProjectionPlanner {
         TensorProjection.factors(problem.in()) == Factors.SPLIT
             ? "each factor is the sum of two tf32 numbers"
             : group > 0
-                ? "weights are integers, and sums of %d get their scale".formatted(group)
+                ? "weights are integers; scales apply to sums of %d".formatted(group)
                 : "weights are rounded to " + staged.word(),
         blocks,
         () ->
@@ -302,10 +307,10 @@ final class ProjectionPlanner {
   }
 
   private int accessWeights(Packing packing) {
-    boolean wholeGroups = problem.k() % TensorProjection.LEAST_GROUP == 0;
+    boolean wholeGroups = problem.k() % TensorProjection.MIN_GROUP == 0;
     return PairedStaging.decodes(packing) && wholeGroups
-        ? TensorProjection.LEAST_GROUP
-        : Math.min(TensorProjection.MOST_BYTES, problem.alignment());
+        ? TensorProjection.MIN_GROUP
+        : Math.min(TensorProjection.MAX_INT8_WEIGHTS, problem.alignment());
   }
 
   /** Offers a split-K kernel, whose partial sums a second launch adds. */

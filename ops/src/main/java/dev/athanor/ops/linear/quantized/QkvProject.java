@@ -28,9 +28,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
-/**
- * The query, key and value projections in one launch; a block computes a tile of one of them.
- */
+/** The query, key and value projections in one launch; a block computes a tile of one of them. */
 public final class QkvProject implements Op {
 
   /** The letters of the projections, in the order of their outputs. */

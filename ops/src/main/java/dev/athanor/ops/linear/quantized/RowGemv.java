@@ -16,13 +16,17 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with {@link RowWeights} in block formats. The lanes of a warp share a column's weights, decode them in registers and multiply them with each row in f32. Weights are read once for all rows; {@link StagedRows} reads the left matrix once for all columns of a block.
+ * Products of few rows with {@link RowWeights} in block formats. The lanes of a warp share a
+ * column's weights, decode them in registers and multiply them with each row in f32. Weights are
+ * read once for all rows; {@link StagedRows} reads the left matrix once for all columns of a block.
  *
  * @param length of the run that a lane decodes
  * @param rows of the left matrix per block
  * @param columns per warp, which share the loads of the left matrix
- * @param split whether all warps of a block share the same columns, for products with few columns; the left matrix is not staged in this case
- * @param stages steps in flight in shared memory per warp, for block formats that do not support 16-byte accesses; 0 if lanes read their parts directly
+ * @param split whether all warps of a block share the same columns, for products with few columns;
+ *     the left matrix is not staged in this case
+ * @param stages steps in flight in shared memory per warp, for block formats that do not support
+ *     16-byte accesses; 0 if lanes read their parts directly
  * @param products number of products
  */
 record RowGemv(
@@ -77,7 +81,9 @@ record RowGemv(
     return ringBytes() + (split ? 0 : StagedRows.bytes(packing, in, length, rows));
   }
 
-  /** Returns the bytes of a warp's step in a column, including bytes copied before it for alignment. */
+  /**
+   * Returns the bytes of a warp's step in a column, including bytes copied before it for alignment.
+   */
   private int slotBytes() {
     return stages == 0 ? 0 : Math.ceilDiv(stepBytes(), COPY) * COPY + COPY;
   }

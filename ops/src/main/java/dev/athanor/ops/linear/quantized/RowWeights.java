@@ -43,7 +43,7 @@ final class RowWeights {
     return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
   }
 
-  /** Returns the starts of the runs of a part, relative to the start of part 0. */
+  /** Returns the starts of the runs of a part, relative to part 0, which begins a span. */
   List<Int> firsts(Int part) {
     var dtype = ((Packing.Block) packing).format();
     var first = BlockFormat.first(dtype, part, length);
@@ -59,7 +59,9 @@ final class RowWeights {
    */
   record Place(Int part, Int within) {}
 
-  /** Returns the position of weight {@code element}; the following weights of its run are adjacent. */
+  /**
+   * Returns the position of weight {@code element}; the following weights of its run are adjacent.
+   */
   static Place place(Packing packing, Int element, int length) {
     int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
     if (apart == 0) {
@@ -70,13 +72,19 @@ final class RowWeights {
     return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
   }
 
-  /** Returns how many of {@code span} consecutive weights along K, from the first of a part on, belong to that part. */
+  /**
+   * Returns how many of {@code span} consecutive weights along K, from the first of a part on,
+   * belong to that part.
+   */
   static int together(Packing packing, int length, int span) {
     int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
     return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
   }
 
-  /** Returns the number of runs of a part that have an offset, for which the left operands are summed. */
+  /**
+   * Returns the number of runs of a part that have an offset, for which the left operands are
+   * summed.
+   */
   static int sums(Packing packing) {
     return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
         ? BlockFormat.runs(dtype)

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Rows of the left matrix in shared memory, as f32, one slice of K at a time, for all warps of a block. A slice has the elements for a few steps of a warp; in a step, each lane has a part of a column's weights. Elements are stored in the order of the reads, four per lane, which avoids bank conflicts.
+ * Rows of the left matrix in shared memory, as f32, one slice of K at a time, for all warps of a
+ * block. A slice has the elements for a few steps of a warp; in a step, each lane has a part of a
+ * column's weights. Elements are stored in the order of the reads, four per lane, which avoids bank
+ * conflicts.
  */
 final class StagedRows {
 
@@ -84,7 +87,9 @@ final class StagedRows {
   }
 
   /**
-   * Returns the pitch between consecutive chunks of a lane, in elements. Eight lanes that write 16 adjacent bytes along K each have chunks of a few lanes; the padding maps them to different banks.
+   * Returns the pitch between consecutive chunks of a lane, in elements. Eight lanes that write 16
+   * adjacent bytes along K each have chunks of a few lanes; the padding maps them to different
+   * banks.
    */
   private static int pitch(Packing packing, DType in, int length) {
     int chunks = RowWeights.together(packing, length, 8 * 16 / in.bytes()) / CHUNK;
@@ -101,7 +106,8 @@ final class StagedRows {
   }
 
   /**
-   * Loads a slice. All threads of the block must call this after the last read of the previous slice. Elements beyond K are zeros; rows beyond the last repeat it.
+   * Loads a slice. All threads of the block must call this after the last read of the previous
+   * slice. Elements beyond K are zeros; rows beyond the last repeat it.
    *
    * @param firstRow of the rows
    * @param firstStep of the slice

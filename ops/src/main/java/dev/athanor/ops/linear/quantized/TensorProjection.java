@@ -20,11 +20,17 @@ import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
- * Products with quantized weights on tensor cores. Weights are dequantized on their way to shared memory. With {@code group}, four-bit weights remain integers and scales are applied to sums, because bf16 represents the integers exactly, but not the scaled weights. With {@code split}, each block along the second dimension of the grid computes {@code depth} of K and writes f32 partial sums to c for {@link SplitVariant}.
+ * Products with quantized weights on tensor cores. Weights are dequantized on their way to shared
+ * memory. With {@code group}, four-bit weights remain integers and scales are applied to sums,
+ * because bf16 represents the integers exactly, but not the scaled weights. With {@code split},
+ * each block along the second dimension of the grid computes {@code depth} of K and writes f32
+ * partial sums to c for {@link SplitVariant}.
  *
- * @param group number of weights along K that are summed before a scale is applied to the sum; 0 if scales are applied to weights
+ * @param group number of weights along K that are summed before a scale is applied to the sum; 0 if
+ *     scales are applied to weights
  * @param accessA bytes per copy of a
- * @param accessWeights weights decoded at once: for int8, the alignment of N; for four-bit weights, 32 if K is a multiple of 32
+ * @param accessWeights weights decoded at once: for int8, the alignment of N; for four-bit weights,
+ *     32 if K is a multiple of 32
  * @param accessC bytes per store to the products
  * @param products number of products
  */
@@ -42,15 +48,18 @@ record TensorProjection(
     implements Variant {
 
   /** The minimum group size. */
-  static final int LEAST_GROUP = 32;
+  static final int MIN_GROUP = 32;
 
   /** The maximum int8 weights per load. */
-  static final int MOST_BYTES = 8;
+  static final int MAX_INT8_WEIGHTS = 8;
 
   /** The minimum depth of a stage. */
   static final int DEPTH = 64;
 
-  /** Returns the number of weights that are summed before a scale is applied to the sum; 0 if scales are applied to weights. */
+  /**
+   * Returns the number of weights that are summed before a scale is applied to the sum; 0 if scales
+   * are applied to weights.
+   */
   static int group(ProjectionProblem problem) {
     return PairedStaging.decodes(problem.packing()) && problem.in() == DType.BF16
         ? Math.min(DEPTH, 1 << Math.min(problem.groupShift(), 30))
@@ -140,7 +149,7 @@ record TensorProjection(
     var shared = product.shared();
     var stage = product.product().b();
     if (PairedStaging.decodes(packing)) {
-      int words = PairedStaging.words(packing, stage, tile.threads(), accessWeights == LEAST_GROUP);
+      int words = PairedStaging.words(packing, stage, tile.threads(), accessWeights == MIN_GROUP);
       return new PairedStaging(
           k, shared, stage, problem, column, packing, group == 0, words, tile.threads());
     }
@@ -151,7 +160,7 @@ record TensorProjection(
         problem,
         column,
         packing,
-        Math.min(accessWeights, MOST_BYTES),
+        Math.min(accessWeights, MAX_INT8_WEIGHTS),
         tile.threads());
   }
 

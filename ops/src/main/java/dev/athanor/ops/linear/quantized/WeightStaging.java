@@ -14,7 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Loads stages of int8 weights or block formats into shared memory, dequantized in registers; {@link PairedStaging} handles four-bit weights. Beyond the ends of the weights, a stage contains repeated weights, which are multiplied by zeros or whose results are not stored; int8 stages contain zeros there.
+ * Loads stages of int8 weights or block formats into shared memory, dequantized in registers;
+ * {@link PairedStaging} handles four-bit weights. Beyond the ends of the weights, a stage contains
+ * repeated weights, which are multiplied by zeros or whose results are not stored; int8 stages
+ * contain zeros there.
  */
 final class WeightStaging implements Producer {
 
@@ -34,7 +37,7 @@ final class WeightStaging implements Producer {
   /**
    * Describes the weights that a block multiplies.
    *
-   * @param stage with rows along K if {@link #kIsRow}
+   * @param stage with K as the row index if {@link #kIsRow}
    * @param firstColumn of the block
    * @param access int8 weights per load, from 1 to 8
    */
@@ -101,7 +104,10 @@ final class WeightStaging implements Producer {
   }
 
   /**
-   * Returns the column of a group of lanes. The runs of a part are {@code apart} chunks apart, and the first runs fill only every other group of {@code apart} chunks of a row. The swizzle maps two columns that differ only in that bit to each other's gaps, so these columns are written together.
+   * Returns the column of a group of lanes. The runs of a part are {@code apart} chunks apart, and
+   * the first runs fill only every other group of {@code apart} chunks of a row. The swizzle maps
+   * two columns that differ only in that bit to each other's gaps, so these columns are written
+   * together.
    */
   private Int spread(Int column) {
     int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) / CHUNK : 0;

@@ -6,7 +6,8 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * Two stages of a and b in shared memory. While one is multiplied, the next is loaded through registers into the other, so that a stage needs one barrier.
+ * Two stages of a and b in shared memory. While one is multiplied, the next is loaded through
+ * registers into the other, so that a stage needs one barrier.
  */
 final class DoubleBuffer {
   private final KernelBuilder k;

@@ -13,9 +13,11 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
- * Products with FMA instructions. A warp is 4 threads high and 8 wide. A thread's rows and columns form groups of adjacent elements, strided by the groups of the whole warp, so that the lanes read adjacent groups.
+ * Products with FMA instructions. A warp is 4 threads high and 8 wide. A thread's rows and columns
+ * form groups of adjacent elements, strided by the groups of the whole warp, so that the lanes read
+ * adjacent groups.
  */
-final class LaneProducts extends CoresPart {
+final class LaneProducts extends SimtPart {
 
   private static final int HEIGHT = 4;
   private static final int WIDTH = 8;
@@ -27,7 +29,7 @@ final class LaneProducts extends CoresPart {
 
   private final RegisterTile sums;
 
-  LaneProducts(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  LaneProducts(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     super(k, variant, problem);
     group = VECTOR_BYTES / variant.product().dtype().bytes();
     int across = tile.n() / (WIDTH * tile.partN());

@@ -7,7 +7,8 @@ import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductParameters;
 
 /**
- * A direct implementation of the product with one thread per element of c: a baseline for the other kernels.
+ * A direct implementation of the product with one thread per element of c: a baseline for the other
+ * kernels.
  */
 record NaiveVariant(Product product) implements Variant {
 

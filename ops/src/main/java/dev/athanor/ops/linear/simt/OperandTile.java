@@ -12,21 +12,26 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * The tile of a or b in a stage of a block, with rows along K. Threads load it through registers into shared memory, in chunks of adjacent elements of the stored matrix.
+ * The tile of a or b in a stage of a block, with K as the row index. Threads load it through
+ * registers into shared memory, in chunks of adjacent elements of the stored matrix.
  */
 final class OperandTile {
 
   private static final int SECTOR_BYTES = 32;
 
   /**
-   * Padding of a row, in elements. It offsets consecutive rows by 4 elements in the banks, so that a transposed matrix is stored without conflicts; see {@link #firstPlace}.
+   * Padding of a row, in elements. It offsets consecutive rows by 4 elements in the banks, so that
+   * a transposed matrix is stored without conflicts; see {@link #firstPlace}.
    */
   private static final int PADDING = 4;
 
   private final KernelBuilder k;
   private final Int ld;
 
-  /** Whether each row of the stored matrix has one index of K, as in a stage; otherwise, it is transposed. */
+  /**
+   * Whether K is the row index of the stored matrix, as in a stage; otherwise, the matrix is
+   * transposed.
+   */
   private final boolean kIsRow;
 
   private final Type type;
@@ -53,7 +58,7 @@ final class OperandTile {
 
   private OperandTile(
       KernelBuilder k,
-      CoresVariant variant,
+      SimtVariant variant,
       GlobalPointer matrix,
       Int ld,
       boolean kIsRow,
@@ -81,7 +86,7 @@ final class OperandTile {
   }
 
   /** Returns the tile of a. */
-  static OperandTile ofA(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  static OperandTile ofA(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     return new OperandTile(
         k,
         variant,
@@ -96,7 +101,7 @@ final class OperandTile {
   }
 
   /** Returns the tile of b. */
-  static OperandTile ofB(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  static OperandTile ofB(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     return new OperandTile(
         k,
         variant,
@@ -125,7 +130,10 @@ final class OperandTile {
   }
 
   /**
-   * Returns the first chunk of a thread. If the matrix is not transposed, a warp's chunks are adjacent. If it is, adjacent chunks fill one sector of a row, and the next chunks are in the next row: elements of these rows are adjacent in the banks, and those of a sector fill the gaps between them.
+   * Returns the first chunk of a thread. If the matrix is not transposed, a warp's chunks are
+   * adjacent. If it is, adjacent chunks fill one sector of a row, and the next chunks are in the
+   * next row: elements of these rows are adjacent in the banks, and those of a sector fill the gaps
+   * between them.
    */
   private Place firstPlace() {
     if (kIsRow) {
@@ -159,7 +167,8 @@ final class OperandTile {
   }
 
   /**
-   * Loads a thread's chunks of the stage that starts at {@code first} along K, with zeros beyond the matrix or the share of K. Only {@code first} changes between stages.
+   * Loads a thread's chunks of the stage that starts at {@code first} along K, with zeros beyond
+   * the matrix or the share of K. Only {@code first} changes between stages.
    *
    * @return a task that stores the chunks to a tile in shared memory
    */

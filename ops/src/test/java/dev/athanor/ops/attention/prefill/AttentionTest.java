@@ -352,7 +352,7 @@ public class AttentionTest {
     assertThat(plan(DType.F32, 4096, 4096, 64).kernel())
         .isEqualTo("attention_f32_d64_cores_64x64w8");
     assertThat(plan(DType.F16, 1, 4096, 128).explain())
-        .contains("splits to combine", "f16 is computed by TENSOR");
+        .contains("splits to combine", "f16 is multiplied by tensor cores");
   }
 
   private static Plan plan(DType dtype, int sq, int sk, int d) {

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /** Test cases of products of f64, and of f32 and f64 with special values. */
-final class CoresCases {
+final class SimtCases {
 
   private static final int[][] SIZES = {
     {1, 1, 1}, {7, 13, 16}, {31, 33, 17}, {63, 65, 31}, {64, 64, 32}, {100, 36, 66}
@@ -21,7 +21,7 @@ final class CoresCases {
 
   private static final int[][] QUICK_SIZES = {{13, 7, 17}, {33, 34, 36}};
 
-  private CoresCases() {}
+  private SimtCases() {}
 
   static List<Case> of(RandomGenerator random, boolean quick) {
     var cases = new ArrayList<Case>();
@@ -55,7 +55,8 @@ final class CoresCases {
   }
 
   /**
-   * Returns a case with NaN, infinities and subnormal numbers times 0 and 1. K is 1, so each element of c is one product; NaN and infinities times 0 are NaN.
+   * Returns a case with NaN, infinities and subnormal numbers times 0 and 1. K is 1, so each
+   * element of c is one product; NaN and infinities times 0 are NaN.
    */
   private static Case special(RandomGenerator random, DType dtype) {
     var a = new Draw(random).special(dtype, 33, 1);

@@ -15,9 +15,11 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An engine for f32 that uses FMA instructions. 16 consecutive lanes hold a group of rows. A lane holds every 16th column of scores, and groups of 4 columns, 64 apart, of sums. Lanes exchange weights of the same rows through shared memory.
+ * An engine for f32 that uses FMA instructions. 16 consecutive lanes hold a group of rows. A lane
+ * holds every 16th column of scores, and groups of 4 columns, 64 apart, of sums. Lanes exchange
+ * weights of the same rows through shared memory.
  */
-final class CoresEngine extends Engine {
+final class FmaEngine extends Engine {
 
   private static final int LANES = 16;
   private static final int GROUP = 4;
@@ -30,7 +32,7 @@ final class CoresEngine extends Engine {
   private final int rows;
   private @Nullable SharedTile weights;
 
-  CoresEngine(KernelBuilder k, Tile tile, Type type) {
+  FmaEngine(KernelBuilder k, Tile tile, Type type) {
     super(k, tile, type);
     rows = tile.warpRows() / 2;
     lane = k.thread().rem(LANES);
@@ -51,7 +53,8 @@ final class CoresEngine extends Engine {
   }
 
   /**
-   * Returns a pitch of whole groups of all lanes plus one group, which places the rows read by neighboring lanes in different banks.
+   * Returns a pitch of whole groups of all lanes plus one group, which places the rows read by
+   * neighboring lanes in different banks.
    */
   static int pitch(int columns) {
     return Math.ceilDiv(columns, LANES * GROUP) * (LANES * GROUP) + GROUP;

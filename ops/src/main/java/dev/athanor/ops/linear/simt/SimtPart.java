@@ -10,29 +10,29 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A thread's accumulators in the tile of its block, and their multiplication. */
-abstract sealed class CoresPart permits LaneProducts, DoubleMma {
+abstract sealed class SimtPart permits LaneProducts, DoubleMma {
   final KernelBuilder k;
-  final CoresVariant variant;
-  final CoresTile tile;
+  final SimtVariant variant;
+  final SimtTile tile;
   private final ProductParameters problem;
 
-  CoresPart(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  SimtPart(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     this.k = k;
     this.variant = variant;
     this.tile = variant.tile();
     this.problem = problem;
   }
 
-  static CoresPart of(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  static SimtPart of(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     return switch (variant.tile().unit()) {
-      case LANES -> new LaneProducts(k, variant, problem);
+      case FMA -> new LaneProducts(k, variant, problem);
       case MMA -> new DoubleMma(k, variant, problem);
     };
   }
 
   /**
    * Adds the product of a stage to the sums: the outer products of a's columns and b's rows. Both
-   * tiles have K as the row.
+   * tiles have K as the row index.
    */
   abstract void addOuterProducts(SharedTile a, SharedTile b);
 

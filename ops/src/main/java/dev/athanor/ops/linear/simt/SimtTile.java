@@ -8,22 +8,22 @@ import dev.athanor.engine.author.KernelBuilder;
  * @param m rows of c per block
  * @param n columns of c per block
  * @param k depth of a stage
- * @param partM rows per thread for {@link Unit#LANES}, per warp for {@link Unit#MMA}
+ * @param partM rows per thread for {@link Unit#FMA}, per warp for {@link Unit#MMA}
  * @param partN columns per thread or warp
  */
-record CoresTile(Unit unit, int m, int n, int k, int partM, int partN) {
+record SimtTile(Unit unit, int m, int n, int k, int partM, int partN) {
 
   /** The execution unit of the products. */
   enum Unit {
     /** FMA instructions. */
-    LANES,
+    FMA,
     /** {@code mma.m8n8k4} of f64. */
     MMA
   }
 
   int threads() {
     int parts = m / partM * (n / partN);
-    return unit == Unit.LANES ? parts : KernelBuilder.WARP * parts;
+    return unit == Unit.FMA ? parts : KernelBuilder.WARP * parts;
   }
 
   /** Returns {@code 64x64x16}, or {@code 64x64x16_mma} on tensor cores. */
