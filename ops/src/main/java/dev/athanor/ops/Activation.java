@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Functions of one number that an op can apply to its result. Each is right from -infinity to
- * infinity and keeps NaN.
+ * Element-wise functions that an op can apply to its result. Each is accurate from -infinity to
+ * infinity and propagates NaN.
  */
 public enum Activation {
   NONE {
@@ -53,7 +53,7 @@ public enum Activation {
               0.0356749188);
       var bell = bounded.times(bounded).times(-0.5 * LOG2_E).exp2();
       var tail = smooth.times(t).times(bell);
-      // of -|x| the product needs the small tail itself, not 1 minus something near 1
+      // for x < 0, use the tail itself: 1 minus a value near 1 would cancel
       return bounded.times(tail.where(x.lt(0), tail.constant(1).minus(tail)));
     }
 
@@ -135,12 +135,12 @@ public enum Activation {
     }
   };
 
-  /** Those that a matrix product applies to its result. */
+  /** The functions that a matrix product can apply in its epilogue. */
   public static final List<Activation> EPILOGUES = List.of(NONE, RELU, GELU, GELU_TANH, SILU);
 
   private static final double LOG2_E = 1 / Math.log(2);
 
-  /** The name in requests: {@code gelu-tanh}. */
+  /** Returns the name used in requests: {@code gelu-tanh}. */
   public String text() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
@@ -149,25 +149,25 @@ public enum Activation {
     return valueOf(text.toUpperCase(Locale.ROOT).replace('-', '_'));
   }
 
-  /** The names in requests of some of them. */
+  /** Returns the request names of some functions. */
   public static List<String> names(List<Activation> some) {
     return some.stream().map(Activation::text).toList();
   }
 
-  /** Writes the function of an f32. */
+  /** Emits the function of an f32. */
   public abstract Real apply(Real x);
 
-  /** The function in float64. */
+  /** Evaluates the function in float64. */
   public abstract double apply(double x);
 
-  /** Where x times its sigmoid is 0 in f32 already, so that -infinity times 0 never happens. */
+  /** Clamps x to at least -128, where x·sigmoid(x) is already 0 in f32, to avoid -infinity · 0. */
   private static Real bound(Real x) {
     return x.constant(-128).where(x.lt(-128), x);
   }
 
   /**
-   * 1/(1 + 2^-a). The power is that of -|a|, so that it never overflows, and the tail below 0 keeps
-   * its relative precision.
+   * Emits 1/(1 + 2^-a). Computes 2^-|a|, which cannot overflow and keeps the relative precision of
+   * the tail below 0.
    */
   private static Real logistic(Real a) {
     var power = a.abs().negate().exp2();
@@ -175,7 +175,7 @@ public enum Activation {
     return power.times(upper).where(a.lt(0), upper);
   }
 
-  /** The coefficients are those of 1, x, x² and so on. */
+  /** Emits a polynomial; the coefficients are those of 1, x, x² and so on. */
   private static Real polynomial(Real x, double... coefficients) {
     var sum = x.constant(coefficients[coefficients.length - 1]);
     for (int i = coefficients.length - 2; i >= 0; i--) {
@@ -189,8 +189,8 @@ public enum Activation {
   }
 
   /**
-   * The normal distribution function to double precision: the Taylor series of erf near 0 and the
-   * continued fraction of erfc beyond (Abramowitz and Stegun 7.1.6 and 7.1.14).
+   * Returns the normal cumulative distribution function to double precision: the Taylor series of
+   * erf near 0 and the continued fraction of erfc beyond (Abramowitz and Stegun 7.1.6 and 7.1.14).
    */
   private static double normalCdf(double x) {
     double z = Math.abs(x) / Math.sqrt(2);

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
  */
 public record Attributes(Map<String, Object> values) {
 
-  /** Decimal numbers, as in JSON; {@code Double.parseDouble} also takes 0x1p3, 1d and blanks. */
+  /** Decimal numbers, as in JSON; {@code Double.parseDouble} also accepts 0x1p3, 1d and blanks. */
   private static final Pattern DECIMAL =
       Pattern.compile("-?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?");
 
@@ -20,12 +20,12 @@ public record Attributes(Map<String, Object> values) {
   }
 
   /**
-   * Reads what a caller gave.
+   * Parses the attributes of a call.
    *
-   * @param given booleans, numbers and strings as JSON has them; strings are also read as the other
-   *     two, since query parameters and the command line know nothing else
+   * @param given JSON booleans, numbers and strings; strings are also parsed as booleans and
+   *     numbers because query parameters and the command line are strings
    * @throws OpException.UnknownField for a name that the op does not have
-   * @throws OpException.InvalidAttribute for a value that the attribute does not take
+   * @throws OpException.InvalidAttribute for a value that the attribute does not accept
    */
   public static Attributes of(OpDescription op, Map<String, ?> given) {
     for (var name : given.keySet()) {
@@ -103,27 +103,27 @@ public record Attributes(Map<String, Object> values) {
                 attribute.name(), right, value instanceof String s ? "\"" + s + "\"" : value));
   }
 
-  /** A boolean attribute. */
+  /** Returns the value of a boolean attribute. */
   public boolean flag(String name) {
     return (boolean) value(name);
   }
 
-  /** A number. */
+  /** Returns the value of a number attribute. */
   public double number(String name) {
     return (double) value(name);
   }
 
-  /** An integer. */
+  /** Returns the value of an integer attribute. */
   public long integer(String name) {
     return (long) number(name);
   }
 
-  /** Whether there is a value: one was given, or there is a default. */
+  /** Returns whether an attribute has a given or a default value. */
   public boolean has(String name) {
     return values.containsKey(name);
   }
 
-  /** A choice; empty when it was left out and has no default. */
+  /** Returns the value of a choice; empty if it was omitted and has no default. */
   public String choice(String name) {
     return (String) values.getOrDefault(name, "");
   }

@@ -7,11 +7,11 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * The memory that a plan works on.
+ * The tensors and the workspace of a plan.
  *
- * @param inputs under the names of the op's description
+ * @param inputs by the names of the op's description
  * @param outputs tensors of the types of {@link Plan#outputs()}
- * @param workspace at least {@link Plan#workspaceBytes()}; absent where that is 0
+ * @param workspace at least {@link Plan#workspaceBytes()} bytes; absent if that is 0
  * @param inPlace whether an output may be an input of the same type; see {@link Op#worksInPlace()}
  */
 public record Bindings(
@@ -21,9 +21,10 @@ public record Bindings(
     boolean inPlace) {
 
   /**
-   * Checks that outputs stand alone, or in the place of an input where they may.
+   * Checks that outputs overlap no other tensor, except for an input in place.
    *
-   * @throws IllegalArgumentException when one overlaps another output, or an input in any other way
+   * @throws IllegalArgumentException if an output overlaps another output, or an input that it does
+   *     not replace
    */
   public Bindings {
     inputs = Map.copyOf(inputs);
@@ -36,7 +37,7 @@ public record Bindings(
     }
   }
 
-  /** The memory of an op that does not work in place. */
+  /** Creates the bindings of an op that does not work in place. */
   public Bindings(
       Map<String, DeviceTensor> inputs,
       Map<String, DeviceTensor> outputs,
@@ -56,12 +57,12 @@ public record Bindings(
     }
   }
 
-  /** The input of this name. */
+  /** Returns the input of this name. */
   public DeviceTensor input(String name) {
     return Objects.requireNonNull(inputs.get(name), name);
   }
 
-  /** The output of this name. */
+  /** Returns the output of this name. */
   public DeviceTensor output(String name) {
     return Objects.requireNonNull(outputs.get(name), name);
   }

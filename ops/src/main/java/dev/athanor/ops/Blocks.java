@@ -7,9 +7,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * The formats of GGML in which a block of weights shares its scales, and NF4, whose table is that
- * of QLoRA (arXiv 2305.14314, appendix E). As in bitsandbytes the first of two neighbours is in the
- * high nibble of their byte.
+ * Decoders of the GGML formats, in which the weights of a block share scales, and of NF4. The table
+ * of NF4 is that of QLoRA (arXiv 2305.14314, appendix E). As in bitsandbytes, the high nibble of a
+ * byte holds the first of two values.
  */
 public final class Blocks {
 
@@ -20,7 +20,7 @@ public final class Blocks {
   private static final ValueLayout.OfFloat FLOAT =
       ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-  /** The quantiles of the normal distribution that NF4's indices stand for. */
+  /** The quantiles of the normal distribution that NF4 indices select. */
   private static final float[] NF4_TABLE = {
     -1.0f, -0.6961928f, -0.52507305f, -0.3949175f,
     -0.28444138f, -0.18477343f, -0.091050036f, 0.0f,
@@ -30,7 +30,9 @@ public final class Blocks {
 
   private Blocks() {}
 
-  /** Where the floating-point scales of a block begin: f32 for NF4, f16 for all others. */
+  /**
+   * Returns the byte offsets of a block's floating-point scales: f32 for NF4, f16 for the others.
+   */
   static int[] scales(DType format) {
     return switch (format) {
       case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
@@ -40,12 +42,12 @@ public final class Blocks {
     };
   }
 
-  /** The number that an index of NF4, from 0 to 15, stands for before it is scaled. */
+  /** Returns the unscaled value of an NF4 index from 0 to 15. */
   public static double nf4(int index) {
     return NF4_TABLE[index];
   }
 
-  /** Element {@code i} of a block. */
+  /** Returns element {@code i} of a block. */
   static double read(DType format, MemorySegment block, int i) {
     return switch (format) {
       case Q4_0 -> half(block, 0) * (nibble(block, 2, i, 16) - 8);
@@ -74,7 +76,8 @@ public final class Blocks {
   }
 
   /**
-   * Element {@code i} of a block of 256 with 6-bit scales; {@code fifth} is added to its nibble.
+   * Returns element {@code i} of a block of 256 with 6-bit scales; {@code fifth} is added to its
+   * nibble.
    */
   private static double super4(MemorySegment block, int quants, int i, int fifth) {
     int sub = i / 32;
@@ -92,7 +95,7 @@ public final class Blocks {
     return half(block, 0) * scale * (nibble | fifth) - half(block, 2) * least;
   }
 
-  /** Low nibbles hold the first half of the values, high ones the second. */
+  /** Returns a value; low nibbles hold the first half of the values, high nibbles the second. */
   private static int nibble(MemorySegment block, int at, int i, int half) {
     return (unsigned(block, at + i % half) >> (i < half ? 0 : 4)) & 15;
   }

@@ -6,15 +6,15 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
 
-/** The ops that can be called, by name. Ours and those of third parties are found alike. */
+/** The callable ops by name, built-in ones and those of plugins. */
 public final class Catalogue {
 
   private final Map<String, Op> ops = new TreeMap<>();
 
   /**
-   * A catalogue of these ops.
+   * Creates a catalogue of these ops.
    *
-   * @throws IllegalStateException when two ops have one name
+   * @throws IllegalStateException if two ops have the same name
    */
   public Catalogue(Iterable<? extends Op> ops) {
     for (var op : ops) {
@@ -28,7 +28,7 @@ public final class Catalogue {
     }
   }
 
-  /** All ops that the class path has; {@link Plugins} also has those of jars. */
+  /** Returns the ops of the class path; {@link Plugins} adds those of jars. */
   public static Catalogue load() {
     return new Catalogue(
         ServiceLoader.load(OpProvider.class, Catalogue.class.getClassLoader()).stream()
@@ -40,7 +40,7 @@ public final class Catalogue {
     return Optional.ofNullable(ops.get(name));
   }
 
-  /** All ops, in the order of their names. */
+  /** Returns all ops, in the order of their names. */
   public Collection<Op> all() {
     return ops.values();
   }
@@ -48,7 +48,7 @@ public final class Catalogue {
   /**
    * Checks the names and dtypes of a call's inputs against a description.
    *
-   * @throws OpException for an unknown or missing input, or a dtype that the input does not take
+   * @throws OpException for an unknown or missing input, or a dtype that the input does not accept
    */
   public static void checkInputs(OpDescription op, Map<String, TensorType> inputs) {
     var names = String.join(", ", op.inputs().stream().map(OpDescription.Input::name).toList());

@@ -10,7 +10,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** What the elements of a tensor are. All are stored little-endian. */
+/** The element type of a tensor. All types are stored little-endian. */
 public enum DType {
   F64(8, 53, -1022, Double.MAX_VALUE),
   F32(4, 24, -126, Float.MAX_VALUE),
@@ -27,7 +27,7 @@ public enum DType {
   U8(1),
   U32(4),
   BOOL(1),
-  /** GGML's blocks; their layouts are in {@link Blocks}. */
+  /** GGML block formats; {@link Blocks} has their layouts. */
   Q4_0(32, 18),
   Q4_1(32, 20),
   Q5_0(32, 22),
@@ -35,7 +35,7 @@ public enum DType {
   Q4_K(256, 144),
   Q5_K(256, 176),
   Q6_K(256, 210),
-  /** The f32 scale of 64 values, then their four-bit indices into a table of normal quantiles. */
+  /** An f32 scale and 64 four-bit indices into a table of normal quantiles. */
   NF4(64, 36);
 
   private static final ValueLayout.OfShort SHORT =
@@ -55,7 +55,7 @@ public enum DType {
   private final int smallestExponent;
   private final double greatest;
 
-  /** Floating-point numbers. */
+  /** Creates a floating-point type. */
   DType(int bytes, int digits, int smallestExponent, double greatest) {
     this.blockElements = 1;
     this.bytes = bytes;
@@ -64,12 +64,12 @@ public enum DType {
     this.greatest = greatest;
   }
 
-  /** Integers. */
+  /** Creates an integer type. */
   DType(int bytes) {
     this(1, bytes);
   }
 
-  /** Blocks. */
+  /** Creates a block format. */
   DType(int blockElements, int bytes) {
     this.blockElements = blockElements;
     this.bytes = bytes;
@@ -78,32 +78,32 @@ public enum DType {
     this.greatest = 0;
   }
 
-  /** The name in requests and answers: {@code f32}. */
+  /** Returns the name used in requests and responses: {@code f32}. */
   public String text() {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** The dtype of this name. */
+  /** Returns the dtype with this name. */
   public static Optional<DType> of(String text) {
     return Arrays.stream(values()).filter(d -> d.text().equals(text)).findFirst();
   }
 
-  /** All names, for error messages. */
+  /** Returns all names, for error messages. */
   public static String names() {
     return Arrays.stream(values()).map(DType::text).collect(Collectors.joining(", "));
   }
 
-  /** The size in bytes of an element, or of a block of {@link #blockElements()}. */
+  /** Returns the size in bytes of an element, or of a block of {@link #blockElements()}. */
   public int bytes() {
     return bytes;
   }
 
-  /** How many elements of a row are stored together; 1 unless this is a block format. */
+  /** Returns the number of elements of a block; 1 unless this is a block format. */
   public int blockElements() {
     return blockElements;
   }
 
-  /** Whether elements are stored in blocks that share scales. */
+  /** Returns whether elements are stored in blocks that share scales. */
   public boolean isBlock() {
     return blockElements > 1;
   }
@@ -112,23 +112,23 @@ public enum DType {
     return digits > 0;
   }
 
-  /** The distance between the numbers of this floating-point type at {@code value}. */
+  /** Returns the distance between adjacent numbers of this floating-point type at {@code value}. */
   public double spacing(double value) {
     int exponent = value == 0 ? smallestExponent : Math.getExponent(value);
     return Math.scalb(1.0, Math.max(exponent, smallestExponent) + 1 - digits);
   }
 
-  /** The greatest finite number of this floating-point type. */
+  /** Returns the greatest finite number of this floating-point type. */
   public double greatest() {
     return greatest;
   }
 
-  /** The smallest number that rounds to infinity. */
+  /** Returns the smallest number that rounds to infinity. */
   public double overflow() {
     return this == F64 ? Double.POSITIVE_INFINITY : greatest + spacing(greatest) / 2;
   }
 
-  /** The distance between 1 and the next number, for floating-point types. */
+  /** Returns the distance between 1 and the next number, for floating-point types. */
   public double epsilon() {
     return Math.scalb(1.0, 1 - digits);
   }
@@ -172,9 +172,9 @@ public enum DType {
   /**
    * Writes a number, rounded to nearest even for floating-point types.
    *
-   * @throws IllegalArgumentException when the number does not fit: a fraction or a number out of
-   *     range for an integer type, a finite number beyond the greatest one for a floating-point
-   *     type
+   * @throws IllegalArgumentException if the number is not representable: a fraction or an
+   *     out-of-range number for an integer type, a finite number beyond the greatest one for a
+   *     floating-point type
    */
   public void write(MemorySegment data, long index, double value) {
     requireElements();
@@ -213,7 +213,7 @@ public enum DType {
   /**
    * Writes a whole number.
    *
-   * @throws IllegalArgumentException when it is out of range
+   * @throws IllegalArgumentException if it is out of range
    */
   public void writeLong(MemorySegment data, long index, long value) {
     requireElements();
@@ -257,7 +257,7 @@ public enum DType {
     return new IllegalArgumentException(value + " does not fit " + text());
   }
 
-  /** Rounds once: the way over f32 keeps the lost bits in its last one (round to odd). */
+  /** Rounds once: the intermediate f32 is rounded to odd, so its last bit records the lost bits. */
   private static short half(double value) {
     return Float.floatToFloat16(roundToOdd(value));
   }
@@ -276,7 +276,7 @@ public enum DType {
       return nearest;
     }
     int bits = Float.floatToRawIntBits(nearest);
-    // toward zero, then the last bit says that something was lost
+    // round toward zero, then set the last bit to record the loss
     int down = Math.abs((double) nearest) > Math.abs(value) ? bits - 1 : bits;
     return Float.intBitsToFloat(down | 1);
   }

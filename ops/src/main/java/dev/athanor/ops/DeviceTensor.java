@@ -3,13 +3,13 @@ package dev.athanor.ops;
 import dev.athanor.engine.device.Buffer;
 
 /**
- * A tensor in the memory of a device: dense, row-major, within a buffer that may be larger.
+ * A dense, row-major tensor in device memory, within a buffer that may be larger.
  *
- * @param offset the byte of the buffer that it begins at
+ * @param offset of the first byte in the buffer
  */
 public record DeviceTensor(TensorType type, Buffer buffer, long offset) {
 
-  /** The alignment of the widest accesses of kernels, in bytes. */
+  /** The alignment in bytes of the widest kernel accesses. */
   private static final int ALIGNMENT = 16;
 
   /**
@@ -30,12 +30,12 @@ public record DeviceTensor(TensorType type, Buffer buffer, long offset) {
     }
   }
 
-  /** A tensor from the first byte of a buffer on. */
+  /** Creates a tensor at the start of a buffer. */
   public DeviceTensor(TensorType type, Buffer buffer) {
     this(type, buffer, 0);
   }
 
-  /** Whether a byte is of both. */
+  /** Returns whether the tensors share a byte. */
   boolean overlaps(DeviceTensor other) {
     return start() < other.end() && other.start() < end();
   }

@@ -3,14 +3,14 @@ package dev.athanor.ops;
 import java.lang.foreign.MemorySegment;
 import java.util.random.RandomGenerator;
 
-/** Tensors of random numbers, for the cases of ops. */
+/** Random tensors for the test cases of ops. */
 public final class Draw {
 
   private static final int SPECIALS_EVERY = 7;
 
   /**
-   * Large tensors repeat what they begin with, since drawing takes longer than most ops. The period
-   * is prime, so that rows of no length are alike.
+   * The number of elements after which a tensor repeats, because drawing takes longer than most
+   * ops. It is prime, so rows of any length differ.
    */
   private static final long PERIOD = 1_048_573;
 
@@ -21,8 +21,8 @@ public final class Draw {
   }
 
   /**
-   * Normal numbers of floating-point types, blocks that are finite, any bytes and words where these
-   * are quantised numbers (i8, u32), and zeros and ones of the other integers.
+   * Returns normally distributed numbers for floating-point types, finite blocks for block formats,
+   * random bits for quantized numbers (i8, u32), and zeros and ones for other integers.
    */
   public HostTensor usual(TensorType type) {
     if (type.dtype().isBlock()) {
@@ -35,7 +35,7 @@ public final class Draw {
     };
   }
 
-  /** Blocks of random bits whose scales are about 1/64. */
+  /** Returns blocks of random bits with scales from 0.01 to 0.02. */
   public HostTensor blocks(TensorType type) {
     var tensor = bytes(type);
     int bytes = type.dtype().bytes();
@@ -52,31 +52,34 @@ public final class Draw {
     return tensor;
   }
 
-  /** Standard normal numbers. */
+  /** Returns standard normal numbers. */
   public HostTensor normal(DType dtype, long... extents) {
     return normal(0, 1, new TensorType(dtype, Shape.of(extents)));
   }
 
-  /** Normal numbers. */
+  /** Returns normally distributed numbers. */
   public HostTensor normal(double mean, double deviation, TensorType type) {
     return fill(
         type, (data, i) -> type.dtype().write(data, i, random.nextGaussian(mean, deviation)));
   }
 
-  /** Numbers from {@code least} to below {@code bound}. */
+  /**
+   * Returns uniformly distributed numbers from {@code least}, inclusive, to {@code bound},
+   * exclusive.
+   */
   public HostTensor uniform(double least, double bound, TensorType type) {
     return fill(type, (data, i) -> type.dtype().write(data, i, random.nextDouble(least, bound)));
   }
 
-  /** Integers from {@code least} to {@code greatest}. */
+  /** Returns uniformly distributed integers from {@code least} to {@code greatest}, inclusive. */
   public HostTensor integers(long least, long greatest, TensorType type) {
     return fill(
         type, (data, i) -> type.dtype().writeLong(data, i, random.nextLong(least, greatest + 1)));
   }
 
   /**
-   * Normal numbers among which stand NaN, infinities, both zeros, the least and the greatest
-   * numbers of the dtype and subnormal ones.
+   * Returns normally distributed numbers mixed with NaN, infinities, both zeros, the least and the
+   * greatest numbers of the dtype and subnormal numbers.
    */
   public HostTensor special(DType dtype, long... extents) {
     var tensor = normal(dtype, extents);
@@ -119,7 +122,7 @@ public final class Draw {
     return tensor;
   }
 
-  /** Random bytes, for formats whose every bit pattern is a number. */
+  /** Returns random bytes, for formats in which every bit pattern is a number. */
   public HostTensor bytes(TensorType type) {
     var bytes = new byte[Math.toIntExact(type.bytes())];
     random.nextBytes(bytes);

@@ -5,15 +5,15 @@ import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** A tensor in the memory of the host: little-endian, row-major. */
+/** A little-endian, row-major tensor in host memory. */
 public record HostTensor(TensorType type, MemorySegment data) {
 
-  private static final long MOST_ARRAY = Integer.MAX_VALUE - 16L;
+  private static final long MAX_ARRAY_BYTES = Integer.MAX_VALUE - 16L;
 
   /**
    * Checks the size.
    *
-   * @throws IllegalArgumentException when the data has not the size that the type says
+   * @throws IllegalArgumentException if the data does not have the size of the type
    */
   public HostTensor {
     if (data.byteSize() != type.bytes()) {
@@ -22,17 +22,17 @@ public record HostTensor(TensorType type, MemorySegment data) {
     }
   }
 
-  /** A tensor of zeros, outside of the heap where no array is so large. */
+  /** Returns a tensor of zeros; off-heap if it exceeds the largest array. */
   public static HostTensor zeros(TensorType type) {
     long bytes = type.bytes();
     return new HostTensor(
         type,
-        bytes <= MOST_ARRAY
+        bytes <= MAX_ARRAY_BYTES
             ? MemorySegment.ofArray(new byte[(int) bytes])
             : Arena.ofAuto().allocate(bytes, Double.BYTES));
   }
 
-  /** A tensor of the given numbers, each rounded to the dtype. */
+  /** Returns a tensor of the given numbers, rounded to the dtype. */
   public static HostTensor of(TensorType type, double... values) {
     if (values.length != type.shape().elements()) {
       throw new IllegalArgumentException(
@@ -45,7 +45,7 @@ public record HostTensor(TensorType type, MemorySegment data) {
     return tensor;
   }
 
-  /** The types of tensors, by the same names. */
+  /** Returns the types of tensors by name. */
   public static Map<String, TensorType> types(Map<String, HostTensor> tensors) {
     var types = new LinkedHashMap<String, TensorType>();
     tensors.forEach((name, tensor) -> types.put(name, tensor.type()));
@@ -56,7 +56,7 @@ public record HostTensor(TensorType type, MemorySegment data) {
     return type.dtype().read(data, index);
   }
 
-  /** All elements, row-major. */
+  /** Returns all elements in row-major order. */
   public double[] toDoubles() {
     var values = new double[Math.toIntExact(type.shape().elements())];
     for (int i = 0; i < values.length; i++) {

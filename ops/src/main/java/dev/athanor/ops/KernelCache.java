@@ -10,13 +10,12 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
- * The kernels that a device holds ready, by the variant they were built for. Variants follow from
- * the shapes of requests, so of more than {@link #KERNELS} those are kept that were used last;
- * others are built and loaded again when they are asked for.
+ * An LRU cache of the kernels loaded on a device, by variant. It holds {@link #KERNELS} kernels,
+ * because the shapes of requests determine the variants; evicted kernels are rebuilt on demand.
  */
 public final class KernelCache {
 
-  /** How many kernels are kept. */
+  /** The capacity of the cache. */
   public static final int KERNELS = 512;
 
   private final Device device;
@@ -28,9 +27,9 @@ public final class KernelCache {
   }
 
   /**
-   * A cache that reports its look-ups.
+   * Creates a cache that reports its lookups.
    *
-   * @param onLookup is told of every look-up where its kernel came from
+   * @param onLookup receives the origin of the kernel for each lookup
    */
   public KernelCache(Device device, Consumer<LoadedKernel.Origin> onLookup) {
     this.device = device;
@@ -38,13 +37,13 @@ public final class KernelCache {
   }
 
   /**
-   * A kernel whose registers do not suffice on the device.
+   * A kernel that spills registers.
    *
-   * @param bytes of local memory of a thread that hold registers
+   * @param bytes of spilled registers per thread
    */
   public record Spill(String kernel, int bytes) {}
 
-  /** The kernels that spill, of those that are loaded, in the order of their names. */
+  /** Returns the loaded kernels that spill, sorted by name. */
   public List<Spill> spills() {
     return loaded.values().stream()
         .filter(kernel -> kernel.spilledBytes() > 0)
@@ -53,12 +52,12 @@ public final class KernelCache {
         .toList();
   }
 
-  /** Whether the kernel of a variant is loaded. */
+  /** Returns whether the kernel of a variant is loaded. */
   public boolean holds(Variant variant) {
     return loaded.find(variant) != null;
   }
 
-  /** The kernel of a variant. The first call builds and loads it, others wait for that. */
+  /** Returns the kernel of a variant. The first call builds and loads it; concurrent calls wait. */
   public LoadedKernel get(Variant variant) {
     var ready = loaded.find(variant);
     if (ready != null) {

@@ -6,10 +6,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A plan that is a list of launches.
+ * A plan that consists of a sequence of launches.
  *
- * @param kernel the name of the variant, which is that of the step that does the most
- * @param steps in the order in which they are launched; each sees what those before it wrote
+ * @param kernel the name of the variant, which is that of the dominant step
+ * @param steps in launch order; each sees the writes of earlier steps
  */
 public record LaunchPlan(
     String kernel,

@@ -9,56 +9,57 @@ import java.util.Optional;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
-/** An operation on tensors. An {@link OpProvider} brings it. */
+/** An operation on tensors, contributed by an {@link OpProvider}. */
 public interface Op {
 
-  /** What the op is, for people and for whatever is generated from it. */
+  /** Returns the description, from which the documentation, among others, is generated. */
   OpDescription description();
 
   /**
-   * The ways in which this device can compute the op, the one that should be fastest first. Pure
-   * and cheap: equal arguments give equal plans, and no device is touched.
+   * Returns the plans that this device can run, the one expected to be fastest first. Pure and
+   * cheap: equal arguments give equal plans, and no device is accessed.
    *
-   * @param inputs the inputs that were given; their names and dtypes have been checked
+   * @param inputs the given inputs, with checked names and dtypes
    * @return at least one plan
-   * @throws OpException when the inputs do not go together or the device cannot compute them
+   * @throws OpException if the inputs are incompatible or the device cannot compute the op
    */
   List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability);
 
-  /** The first of {@link #plans}. */
+  /** Returns the first of {@link #plans}. */
   default Plan plan(Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return plans(inputs, attributes, capability).getFirst();
   }
 
   /**
-   * How runs of this problem can share a launch with runs that have another number of rows.
+   * Returns the inputs to concatenate for batching runs that differ in their number of rows.
    *
-   * @param inputs that go together, as {@link #plans} has found
-   * @return empty when each run needs its own
+   * @param inputs valid inputs, as checked by {@link #plans}
+   * @return empty if each run needs its own launch
    */
   default Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     return Optional.empty();
   }
 
   /**
-   * Whether an output may lie where an input of the same type lies: in every kernel the thread that
-   * writes an element is the only one that reads that element of the input, and reads it before.
+   * Returns whether an output may share the memory of an input of the same type. This requires
+   * that, in every kernel, only the thread that writes an element reads that element of the input,
+   * and that it reads before it writes.
    */
   default boolean worksInPlace() {
     return false;
   }
 
   /**
-   * Computes the outputs in float64 from the given (already rounded) inputs, as plainly as
-   * possible: what kernels are checked against.
+   * Computes the outputs in float64 from the given (already rounded) inputs, as simply as possible.
+   * Kernels are checked against this reference.
    */
   Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes);
 
   /**
-   * Inputs of the given types with which the op can be timed, tuned and sampled: normally
-   * distributed numbers, and zeros and ones where integers are taken. An op for which those are no
-   * sense, since they are indices or lengths, draws its own.
+   * Returns random inputs of the given types for timing, tuning and samples: normally distributed
+   * numbers, and zeros and ones for integers. An op whose integers are indices or lengths overrides
+   * this.
    */
   default Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
@@ -68,8 +69,8 @@ public interface Op {
   }
 
   /**
-   * Some elements of an output in float64. An op whose whole reference is dear overrides this; the
-   * others compute it all.
+   * Returns some elements of an output in float64. The default computes the whole reference; ops
+   * with an expensive reference override this.
    *
    * @param elements row-major indices
    */
@@ -80,8 +81,8 @@ public interface Op {
   }
 
   /**
-   * How far an output may be off where inputs are as {@link #draw} has them: what is usual for its
-   * dtype, unless the op knows better.
+   * Returns the tolerance of an output for inputs from {@link #draw}. The default is the usual
+   * tolerance of the dtype.
    *
    * @param dtype of the output
    */
@@ -91,17 +92,17 @@ public interface Op {
   }
 
   /**
-   * Cases that exercise every variant of the op, awkward sizes among them.
+   * Returns test cases that exercise every variant of the op, including awkward sizes.
    *
-   * @param random where inputs come from, so that a seed repeats them
-   * @param quick a handful that take seconds on the emulator, instead of all
+   * @param random source of the inputs, so that a seed reproduces them
+   * @param quick whether to return only a few cases, which take seconds on the emulator
    */
   List<Case> cases(RandomGenerator random, boolean quick);
 
   /**
-   * A problem to check.
+   * A test case.
    *
-   * @param tolerances how far each output may be off, by its name
+   * @param tolerances the tolerance of each output, by name
    */
   record Case(
       Map<String, HostTensor> inputs, Attributes attributes, Map<String, Tolerance> tolerances) {
@@ -110,7 +111,7 @@ public interface Op {
       tolerances = Map.copyOf(tolerances);
     }
 
-    /** How far an output may be off. */
+    /** Returns the tolerance of an output. */
     public Tolerance tolerance(String output) {
       return Objects.requireNonNull(tolerances.get(output), output);
     }

@@ -8,14 +8,14 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * What an op is called, takes and gives. The catalogue, the command line and the documents are made
- * from it.
+ * The name, inputs, attributes and outputs of an op. The catalogue, the command line and the
+ * documentation are generated from it.
  *
  * @param name in kebab case
  * @param summary one sentence
- * @param formula what the outputs are, exactly
- * @param flops how many floating-point operations it takes, in the letters of the shapes; the bytes
- *     are always each input once and each output once
+ * @param formula the exact definition of the outputs
+ * @param flops the number of floating-point operations, as a formula in the letters of the shapes;
+ *     the memory traffic is always each input once and each output once
  */
 public record OpDescription(
     String name,
@@ -27,9 +27,9 @@ public record OpDescription(
     String flops) {
 
   /**
-   * Checks the names.
+   * Checks that the names are unique.
    *
-   * @throws IllegalArgumentException when two inputs have one name
+   * @throws IllegalArgumentException if two inputs share a name
    */
   public OpDescription {
     inputs = List.copyOf(inputs);
@@ -43,9 +43,9 @@ public record OpDescription(
   }
 
   /**
-   * A tensor that an op takes.
+   * An input tensor.
    *
-   * @param aliases other names that callers may give it by, since other libraries call it so
+   * @param aliases alternative names, used by other libraries
    * @param shape with letters for extents: {@code […, M, K]}
    */
   public record Input(
@@ -60,28 +60,28 @@ public record OpDescription(
       dtypes = Set.copyOf(dtypes);
     }
 
-    /** An input of one name. */
+    /** Creates an input without aliases. */
     public Input(String name, String shape, Set<DType> dtypes, boolean optional, String meaning) {
       this(name, List.of(), shape, dtypes, optional, meaning);
     }
 
-    /** This input, which may be given by another name too. */
+    /** Returns this input with another alias. */
     public Input or(String alias) {
       var all = Stream.concat(aliases.stream(), Stream.of(alias)).toList();
       return new Input(name, all, shape, dtypes, optional, meaning);
     }
 
-    /** The name, and the aliases after it. */
+    /** Returns the name, followed by the aliases. */
     public Stream<String> names() {
       return Stream.concat(Stream.of(name), aliases.stream());
     }
   }
 
   /**
-   * A tensor that an op gives.
+   * An output tensor.
    *
-   * @param dtype which dtype it has, in words: {@code that of x}
-   * @param when the condition under which it is given; empty for always
+   * @param dtype the dtype in words: {@code that of x}
+   * @param when the condition under which the op returns it; empty for always
    */
   public record Output(
       String name, String shape, String dtype, Optional<Condition> when, String meaning) {
@@ -90,33 +90,33 @@ public record OpDescription(
       return new Output(name, shape, dtype, Optional.empty(), meaning);
     }
 
-    /** This output, given only where an attribute has a value. */
+    /** Returns this output, conditional on the value of an attribute. */
     public Output when(String attribute, String value) {
       return new Output(name, shape, dtype, Optional.of(new Condition(attribute, value)), meaning);
     }
 
-    /** Whether attributes say if it is given. */
+    /** Returns whether an attribute determines if the op returns it. */
     public boolean optional() {
       return when.isPresent();
     }
   }
 
   /**
-   * That an attribute has a value.
+   * The condition that an attribute has a value.
    *
    * @param value as text
    */
   public record Condition(String attribute, String value) {}
 
   /**
-   * A setting of an op.
+   * An attribute of an op.
    *
-   * @param type the values it takes
-   * @param required whether a call without it is refused
-   * @param defaultValue as text; empty when it is required, or the meaning says what is taken then
+   * @param type the type of its values
+   * @param required whether a call without it is rejected
+   * @param defaultValue as text; empty if it is required or the meaning describes the default
    * @param choices of {@link AttributeType#CHOICE}
-   * @param least the smallest number that it takes
-   * @param greatest the greatest number that it takes
+   * @param least the least valid number
+   * @param greatest the greatest valid number
    */
   public record Attribute(
       String name,
@@ -139,7 +139,7 @@ public record OpDescription(
       return of(name, AttributeType.NUMBER, Double.toString(defaultValue), meaning);
     }
 
-    /** A number without a default. */
+    /** Returns a number without a default. */
     public static Attribute number(String name, String meaning) {
       return of(name, AttributeType.NUMBER, "", meaning);
     }
@@ -148,7 +148,7 @@ public record OpDescription(
       return of(name, AttributeType.INTEGER, Long.toString(defaultValue), meaning);
     }
 
-    /** An integer without a default. */
+    /** Returns an integer without a default. */
     public static Attribute integer(String name, String meaning) {
       return of(name, AttributeType.INTEGER, "", meaning);
     }
@@ -180,23 +180,24 @@ public record OpDescription(
     }
 
     /**
-     * Returns this attribute without a default; its meaning says what holds when it is left out.
+     * Returns this attribute without a default; its meaning describes the behavior if it is
+     * omitted.
      */
     public Attribute withoutDefault() {
       return new Attribute(name, type, false, "", choices, least, greatest, meaning);
     }
 
-    /** This attribute, without which a call is refused. */
+    /** Returns this attribute as a required one. */
     public Attribute asRequired() {
       return new Attribute(name, type, true, "", choices, least, greatest, meaning);
     }
 
-    /** This attribute, whose numbers are from {@code min} to {@code max}. */
+    /** Returns this attribute, limited to numbers from {@code min} to {@code max}. */
     public Attribute from(double min, double max) {
       return new Attribute(name, type, required, defaultValue, choices, min, max, meaning);
     }
 
-    /** The bounds in words: {@code from 0 to 1}; empty where there are none. */
+    /** Returns the bounds in words: {@code from 0 to 1}; empty if there are none. */
     public String bounds() {
       boolean below = Double.isFinite(least);
       boolean above = Double.isFinite(greatest);
@@ -212,7 +213,7 @@ public record OpDescription(
     }
   }
 
-  /** The values that an attribute takes. */
+  /** The type of an attribute's values. */
   public enum AttributeType {
     BOOLEAN,
     INTEGER,
@@ -220,15 +221,15 @@ public record OpDescription(
     CHOICE
   }
 
-  /** The input of this name or alias. */
+  /** Returns the input with this name or alias. */
   public Optional<Input> input(String input) {
     return inputs.stream().filter(i -> i.names().anyMatch(input::equals)).findFirst();
   }
 
   /**
-   * What was given for inputs, under the inputs' own names. Names that the op does not know stay.
+   * Replaces aliases by the inputs' names. Keeps unknown names.
    *
-   * @throws OpException.UnknownField when one input is given by two names
+   * @throws OpException.UnknownField if one input is given by two names
    */
   public <T> Map<String, T> byName(Map<String, T> given) {
     var named = new LinkedHashMap<String, T>();

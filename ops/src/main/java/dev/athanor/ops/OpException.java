@@ -1,8 +1,8 @@
 package dev.athanor.ops;
 
 /**
- * A request that an op refuses. Each case is a class; its message is a sentence that says what was
- * given and what would be right.
+ * Thrown when an op rejects a request. Each cause is a subclass; the message states what was given
+ * and what is valid.
  */
 public abstract sealed class OpException extends RuntimeException {
 
@@ -13,40 +13,40 @@ public abstract sealed class OpException extends RuntimeException {
     this.field = field;
   }
 
-  /** The input, attribute or output that is meant. */
+  /** Returns the name of the rejected input, attribute or output. */
   public String field() {
     return field;
   }
 
-  /** Shapes that do not go together, or that an op does not take. */
+  /** Incompatible or unsupported shapes. */
   public static final class ShapeMismatch extends OpException {
     public ShapeMismatch(String field, String message) {
       super(field, message);
     }
   }
 
-  /** A dtype that an op does not take. */
+  /** An unsupported dtype. */
   public static final class UnsupportedDType extends OpException {
     public UnsupportedDType(String field, String message) {
       super(field, message);
     }
   }
 
-  /** An attribute of the wrong kind or out of its range. */
+  /** An attribute value of the wrong type or out of range. */
   public static final class InvalidAttribute extends OpException {
     public InvalidAttribute(String field, String message) {
       super(field, message);
     }
   }
 
-  /** An input that must be there is not. */
+  /** A missing required input. */
   public static final class MissingInput extends OpException {
     public MissingInput(String field, String message) {
       super(field, message);
     }
   }
 
-  /** A name that the op does not know; the field is a path such as {@code inputs.z}. */
+  /** An unknown name; the field is a path such as {@code inputs.z}. */
   public static final class UnknownField extends OpException {
     public UnknownField(String field, String message) {
       super(field, message);
@@ -60,7 +60,7 @@ public abstract sealed class OpException extends RuntimeException {
     }
   }
 
-  /** Something that this device cannot do; the message says which could. */
+  /** An operation that this device does not support; the message states which devices do. */
   public static final class UnsupportedOnDevice extends OpException {
     public UnsupportedOnDevice(String field, String message) {
       super(field, message);

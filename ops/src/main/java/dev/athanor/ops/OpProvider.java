@@ -3,11 +3,11 @@ package dev.athanor.ops;
 import java.util.List;
 
 /**
- * Brings ops to the {@link Catalogue}. Providers are found through {@link java.util.ServiceLoader}:
- * a jar that has one names it in {@code META-INF/services/dev.athanor.ops.OpProvider}.
+ * Contributes ops to the {@link Catalogue}. {@link java.util.ServiceLoader} finds providers: a jar
+ * names its provider in {@code META-INF/services/dev.athanor.ops.OpProvider}.
  */
 public interface OpProvider {
 
-  /** The ops, each with a name that no other op has. */
+  /** Returns the ops; their names must be unique. */
   List<Op> ops();
 }

@@ -5,52 +5,55 @@ import dev.athanor.engine.ptx.Kernel;
 import java.util.List;
 import java.util.Map;
 
-/** How an op will be computed: everything that is decided before a device is touched. */
+/** An execution plan of an op: all decisions made without access to a device. */
 public interface Plan {
 
-  /** The name of the kernel variant that will run, all that decides the order of sums included. */
+  /**
+   * Returns the name of the kernel variant, including everything that determines the order of
+   * summation.
+   */
   String kernel();
 
-  /** The types of the outputs, by name. */
+  /** Returns the types of the outputs, by name. */
   Map<String, TensorType> outputs();
 
-  /** The bytes of device memory that {@link #enqueue} needs for what it computes on the way. */
+  /** Returns the bytes of device memory that {@link #enqueue} needs for intermediate results. */
   default long workspaceBytes() {
     return 0;
   }
 
-  /** The kernels that will run, for tests and for people who want to read their PTX. */
+  /** Returns the kernels of the plan, for tests and for inspecting their PTX. */
   List<Kernel> kernels();
 
-  /** The most shared memory, in bytes, that a block of one of the kernels has. */
+  /** Returns the largest shared memory of a block over all kernels, in bytes. */
   int requiredSharedMemory();
 
-  /** What it costs at least. */
+  /** Returns the minimum cost. */
   Cost cost();
 
-  /** The candidates that were considered, and why each fell or won. */
+  /** Returns a text that lists the candidates and why each was rejected or chosen. */
   String explain();
 
-  /** Makes the kernels ready, which the first {@link #enqueue} does otherwise. */
+  /** Loads the kernels; otherwise, the first {@link #enqueue} loads them. */
   default void load(KernelCache kernels) {}
 
-  /** Whether {@link #load} would find the kernels ready. */
+  /** Returns whether the kernels are loaded. */
   default boolean isLoaded(KernelCache kernels) {
     return true;
   }
 
-  /** Enqueues the work. It allocates nothing and waits for nothing. */
+  /** Enqueues the work without allocating memory or blocking. */
   void enqueue(KernelCache kernels, Stream stream, Bindings bindings);
 
   /**
-   * The arithmetic and the traffic that the op needs whoever computes it.
+   * The arithmetic and memory traffic that any implementation needs.
    *
-   * @param flops floating-point operations, a multiply-add counting two
+   * @param flops floating-point operations; a multiply-add counts as two
    * @param bytes each input read once and each output written once
    */
   record Cost(double flops, double bytes) {
 
-    /** So many operations, on these inputs, for these outputs. */
+    /** Returns the cost of a number of operations on the given inputs and outputs. */
     public static Cost of(
         double flops, Map<String, TensorType> inputs, Map<String, TensorType> outputs) {
       double bytes = 0;

@@ -14,7 +14,7 @@ import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The library's ops and those of all jars in a folder.
+ * The built-in ops and those of all jars in a folder.
  *
  * @param jars file names of the jars
  */
@@ -24,7 +24,7 @@ public record Plugins(Catalogue catalogue, List<String> jars) {
     jars = List.copyOf(jars);
   }
 
-  /** A folder or jar of plugins that cannot be used; the message says why. */
+  /** Thrown for a plugin folder or jar that cannot be used; the message states the reason. */
   public static final class Unusable extends RuntimeException {
     private Unusable(String message, Throwable cause) {
       super(message, cause);
@@ -38,9 +38,9 @@ public record Plugins(Catalogue catalogue, List<String> jars) {
   /**
    * Loads the ops.
    *
-   * @param folder with jars, each with a {@code META-INF/services} file that names its {@link
+   * @param folder contains jars, each with a {@code META-INF/services} file that names its {@link
    *     OpProvider}
-   * @throws Unusable if the folder cannot be read, a provider fails, or two ops have one name
+   * @throws Unusable if the folder cannot be read, a provider fails, or two ops have the same name
    */
   public static Plugins load(Path folder) {
     var jars = new ArrayList<Path>();
@@ -97,7 +97,7 @@ public record Plugins(Catalogue catalogue, List<String> jars) {
         : source.getLocation().getPath().replaceFirst(".*/", "");
   }
 
-  /** Returns what is wrong, from the cause that says it. */
+  /** Returns an error message from the root cause. */
   private static String sentence(Throwable failure) {
     var cause = failure;
     while (isWrapper(cause) && cause.getCause() != null) {

@@ -9,7 +9,7 @@ import java.util.random.RandomGenerator;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** An op with the types of its inputs and its attributes: what a plan is made for. */
+/** An op with the types of its inputs and its attributes: the input of planning. */
 public record Problem(Op op, Map<String, TensorType> inputs, Attributes attributes) {
 
   private static final Pattern TERM = Pattern.compile("(\\w+)=(\\S+)");
@@ -19,11 +19,11 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
   }
 
   /**
-   * Reads {@code a=f16[64,32] b=f16[32,16] transposeB=false}: inputs with their types and
+   * Parses {@code a=f16[64,32] b=f16[32,16] transposeB=false}: inputs with their types and
    * attributes with their values, in any order.
    *
-   * @throws IllegalArgumentException for text of another form
-   * @throws OpException when the op does not take these inputs or attributes
+   * @throws IllegalArgumentException for a syntax error
+   * @throws OpException if the op does not accept these inputs or attributes
    */
   public static Problem parse(Op op, String text) {
     var inputs = new LinkedHashMap<String, TensorType>();
@@ -47,18 +47,19 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
     return new Problem(op, named, Attributes.of(description, attributes));
   }
 
-  /** The ways in which a device can compute it, the one that should be fastest first. */
+  /** Returns the plans that a device can run, the one expected to be fastest first. */
   public List<? extends Plan> plans(Capability device) {
     return op.plans(inputs, attributes, device);
   }
 
-  /** Inputs that it can be timed and checked with. */
+  /** Returns random inputs for timing and checks. */
   public Map<String, HostTensor> draw(RandomGenerator random) {
     return op.draw(inputs, attributes, new Draw(random));
   }
 
   /**
-   * The inputs in the order of the description, and the attributes that are not at their default.
+   * Returns the inputs in the order of the description and the attributes with values other than
+   * the default.
    */
   public String text() {
     var description = op.description();

@@ -3,12 +3,12 @@ package dev.athanor.ops;
 import java.util.Set;
 
 /**
- * How runs of an op can be done as one: some inputs are laid one after the other along their first
- * dimension, the others are the same tensors in all runs, and every output is cut along its first
- * dimension into those of the runs. Plans whose {@linkplain Plan#kernel() kernels} have one name
- * compute a row to the same bits wherever it lies and whatever its company.
+ * The inputs along whose first dimension runs of an op can be batched. These inputs are
+ * concatenated along their first dimension, the other inputs are the same tensors in all runs, and
+ * every output is split along its first dimension. Plans with equal {@linkplain Plan#kernel()
+ * kernel names} compute a row to the same bits regardless of its position and the batch.
  *
- * @param inputs those that are laid one after the other; all have as many rows
+ * @param inputs the concatenated inputs; all have the same number of rows
  */
 public record Rows(Set<String> inputs) {
   public Rows {

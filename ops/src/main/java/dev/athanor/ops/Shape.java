@@ -19,17 +19,17 @@ public record Shape(List<Long> extents) {
     return extents.size();
   }
 
-  /** An extent; negative indices count from the end, -1 is the innermost. */
+  /** Returns an extent; negative indices count from the end: -1 is the innermost. */
   public long extent(int index) {
     return extents.get(index < 0 ? rank() + index : index);
   }
 
-  /** The outermost {@code rank() - inner} extents. */
+  /** Returns the outermost {@code rank() - inner} extents. */
   public Shape leading(int inner) {
     return new Shape(extents.subList(0, rank() - inner));
   }
 
-  /** This shape with further extents inside. */
+  /** Returns this shape with inner extents appended. */
   public Shape with(long... inner) {
     var all = new ArrayList<>(extents);
     LongStream.of(inner).forEach(all::add);
@@ -37,9 +37,9 @@ public record Shape(List<Long> extents) {
   }
 
   /**
-   * How many elements there are.
+   * Returns the number of elements.
    *
-   * @throws ArithmeticException when there are more than 2^63
+   * @throws ArithmeticException if it is 2^63 or greater
    */
   public long elements() {
     long product = 1;
@@ -49,7 +49,7 @@ public record Shape(List<Long> extents) {
     return product;
   }
 
-  /** {@code [2, 3]}. */
+  /** Returns text such as {@code [2, 3]}. */
   @Override
   public String toString() {
     return extents.toString();

@@ -1,6 +1,6 @@
 package dev.athanor.ops;
 
-/** Floating-point numbers of eight bits (OCP 8-bit floating point specification 1.0). */
+/** Conversions of 8-bit floating-point numbers (OCP 8-bit floating point specification 1.0). */
 final class SmallFloats {
 
   private static final int SIGN = 0x80;
@@ -8,7 +8,7 @@ final class SmallFloats {
 
   private SmallFloats() {}
 
-  /** The number that an e4m3 stands for. */
+  /** Returns the value of an e4m3. */
   static float e4m3(byte bits) {
     int magnitude = bits & 0x7F;
     if (magnitude == NAN) {
@@ -21,9 +21,9 @@ final class SmallFloats {
   }
 
   /**
-   * The bits of a number, rounded to nearest even; a NaN is the canonical one.
+   * Returns the bits of a number, rounded to nearest even; NaN is encoded canonically.
    *
-   * @param value not beyond the greatest number of the type, an infinity only for e5m2
+   * @param value at most the greatest number of the type in magnitude; infinity only for e5m2
    */
   static byte encode(DType dtype, double value) {
     int fractionBits = dtype == DType.E4M3 ? 3 : 2;
@@ -34,7 +34,7 @@ final class SmallFloats {
     if (Double.isInfinite(value)) {
       return (byte) (sign | 0x7C);
     }
-    // how many of the smallest distances the number is, then the encoding counts on from there
+    // the number as a multiple of the spacing in its binade; encodings count up from there
     double spacing = dtype.spacing(value);
     long steps = (long) Math.rint(Math.abs(value) / spacing);
     int binade = Math.getExponent(spacing) - Math.getExponent(dtype.spacing(0));

@@ -11,29 +11,29 @@ import java.util.Optional;
 /**
  * One launch of a plan.
  *
- * @param block threads of a block
+ * @param block threads per block
  * @param sharedBytes of the kernel's dynamic shared array; 0 when it has none
  * @param slots the kernel's arguments, in the order of its parameters
  */
 public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List<Slot> slots) {
 
-  private static final int MOST_BLOCKS_YZ = 65_535;
+  private static final int MAX_GRID_YZ = 65_535;
 
   public Step {
     slots = List.copyOf(slots);
   }
 
-  /** A launch of blocks of one dimension. */
+  /** Creates a launch of one-dimensional blocks. */
   public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, List<Slot> slots) {
     this(variant, grid, Dim3.of(threads), sharedBytes, slots);
   }
 
-  /** The number of threads of a block. */
+  /** Returns the number of threads per block. */
   public int threads() {
     return Math.toIntExact(block.count());
   }
 
-  /** What becomes an argument of a kernel. */
+  /** The source of a kernel argument. */
   public sealed interface Slot {
 
     /** The address of an input. */
@@ -74,7 +74,7 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List
   }
 
   /**
-   * Why the device cannot launch this, in one sentence; empty when it can. Looked at are shared
+   * Returns in one sentence why the device cannot launch this step; empty if it can. Checks shared
    * memory, then the block, then the grid.
    */
   public Optional<String> refusal(Capability device) {
@@ -88,10 +88,10 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List
           "it needs blocks of %d threads, %s has at most %d"
               .formatted(block.count(), device.name(), device.maxThreadsPerBlock()));
     }
-    if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
+    if (grid.y() > MAX_GRID_YZ || grid.z() > MAX_GRID_YZ) {
       return Optional.of(
           "it needs a grid of %s blocks, %s has at most %d along y and z"
-              .formatted(grid, device.name(), MOST_BLOCKS_YZ));
+              .formatted(grid, device.name(), MAX_GRID_YZ));
     }
     return Optional.empty();
   }

@@ -3,7 +3,7 @@ package dev.athanor.ops;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The dtype and the shape of a tensor, which is dense and row-major. */
+/** The dtype and shape of a dense, row-major tensor. */
 public record TensorType(DType dtype, Shape shape) {
 
   private static final Pattern TEXT = Pattern.compile("(\\w+)\\[(|\\d{1,18}(?:,\\d{1,18})*)]");
@@ -13,9 +13,9 @@ public record TensorType(DType dtype, Shape shape) {
   }
 
   /**
-   * Checks that rows are whole blocks.
+   * Checks that rows consist of whole blocks.
    *
-   * @throws IllegalArgumentException when they are not
+   * @throws IllegalArgumentException if they do not
    */
   public TensorType {
     int block = dtype.blockElements();
@@ -27,9 +27,9 @@ public record TensorType(DType dtype, Shape shape) {
   }
 
   /**
-   * Reads {@code f16[4096,4096]}; {@code f32[]} is a scalar.
+   * Parses text such as {@code f16[4096,4096]}; {@code f32[]} is a scalar.
    *
-   * @throws IllegalArgumentException for any other text, with a sentence
+   * @throws IllegalArgumentException for any other text
    */
   public static TensorType parse(String text) {
     var parts = TEXT.matcher(text);
@@ -50,17 +50,17 @@ public record TensorType(DType dtype, Shape shape) {
             : Shape.of(Stream.of(extents.split(",", -1)).mapToLong(Long::parseLong).toArray()));
   }
 
-  /** The size of the data. */
+  /** Returns the size of the data in bytes. */
   public long bytes() {
     return Math.multiplyExact(shape.elements() / dtype.blockElements(), dtype.bytes());
   }
 
-  /** {@code f32[2,3]}, as {@link #parse} reads it. */
+  /** Returns text that {@link #parse} accepts: {@code f32[2,3]}. */
   public String text() {
     return toString().replace(" ", "");
   }
 
-  /** {@code f32[2, 3]}. */
+  /** Returns text such as {@code f32[2, 3]}. */
   @Override
   public String toString() {
     return dtype.text() + shape;

@@ -1,19 +1,19 @@
 package dev.athanor.ops;
 
 /**
- * How far a result may be from its float64 reference.
+ * The maximum error of a result relative to its float64 reference.
  *
- * @param dtype of the result, which only {@link Metric#ROUNDINGS} looks at
+ * @param dtype of the result; used only by {@link Metric#ROUNDINGS}
  */
 public record Tolerance(Metric metric, double limit, DType dtype) {
 
-  /** What is limited. */
+  /** The error that is limited. */
   public enum Metric {
     /** ‖out − ref‖ / ‖ref‖. */
     RELATIVE,
     /** max |out − ref| / (1 + |ref|). */
     MAXIMUM,
-    /** max |out − ref| over half the distance between two numbers of the dtype at ref. */
+    /** max |out − ref| divided by half the spacing of the dtype's numbers at ref. */
     ROUNDINGS
   }
 
@@ -21,20 +21,20 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
     this(metric, limit, DType.F64);
   }
 
-  /** The result is the reference itself. */
+  /** Returns a tolerance of zero. */
   public static Tolerance exact() {
     return new Tolerance(Metric.MAXIMUM, 0);
   }
 
   /**
-   * The result is at most so many roundings to a dtype away: 1 is the reference, rounded to
+   * Returns a tolerance in units of one rounding to a dtype; 1 permits the reference rounded to
    * nearest.
    */
   public static Tolerance roundings(double limit, DType dtype) {
     return new Tolerance(Metric.ROUNDINGS, limit, dtype);
   }
 
-  /** What is usual for results of a dtype, relative to their size; integers are exact. */
+  /** Returns the usual relative tolerance for results of a dtype; integers are exact. */
   public static Tolerance usual(DType dtype) {
     return switch (dtype) {
       case F64 -> relative(1e-12);
@@ -55,8 +55,8 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
   }
 
   /**
-   * The error of a result by the metric; infinite when a NaN or an infinity stands where the
-   * reference has none.
+   * Returns the error of a result in the metric; infinite if the result has a NaN or an infinity
+   * where the reference has none.
    */
   public double error(double[] result, double[] reference) {
     double difference = 0;
@@ -84,7 +84,7 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
     };
   }
 
-  /** How far an element may be from its reference when the error as a whole is at the limit. */
+  /** Returns the error that an element may have when the whole result is at the limit. */
   public double allowed(double reference, double rootMeanSquare) {
     return limit * (metric == Metric.RELATIVE ? rootMeanSquare : unit(reference));
   }
@@ -94,8 +94,8 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
   }
 
   /**
-   * Whether there is no error. Where the reference is beyond the greatest number of the dtype, an
-   * infinity of the same sign is right.
+   * Returns whether an element has no error. If the reference overflows the dtype, an infinity of
+   * the same sign is correct.
    */
   private boolean same(double result, double reference) {
     return Double.compare(result, reference) == 0

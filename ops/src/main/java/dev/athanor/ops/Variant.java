@@ -3,15 +3,16 @@ package dev.athanor.ops;
 import dev.athanor.engine.ptx.Kernel;
 
 /**
- * What a kernel is built from: a record of tile shapes, types and switches. Sizes are no part of
- * it, they are parameters of the kernel, so that one kernel serves them all. Equal variants build
- * equal kernels.
+ * The specialization of a kernel: a record of tile shapes, types and switches. Problem sizes are
+ * kernel parameters instead, so one kernel serves all sizes. Equal variants build equal kernels.
  */
 public interface Variant {
 
-  /** The kernel's name, which says all that the variant says: {@code softmax_f16_256_v8}. */
+  /**
+   * Returns the name of the kernel, which encodes the whole variant: {@code softmax_f16_256_v8}.
+   */
   String name();
 
-  /** Writes the kernel. */
+  /** Builds the kernel. */
   Kernel build();
 }

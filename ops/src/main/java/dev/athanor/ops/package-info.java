@@ -1,4 +1,4 @@
-/** The types that users and plugins see: ops, their descriptions, problems, plans and tensors. */
+/** The API of users and plugins: ops, their descriptions, problems, plans and tensors. */
 @NullMarked
 package dev.athanor.ops;
 

@@ -61,7 +61,7 @@ class VerifyCommandTest {
         .containsPattern("(?m)^matmul +\\d+ +\\d+ +[1-9]\\d* +\\d+\\.\\d% +FAILED$")
         .containsPattern("FAILED matmul, kernel \\S+, case 2\n")
         .containsPattern(
-            "  element 0 \\(\\[0, 0\\]\\) of c is \\S+, the reference says 1000\\.0; so it is with 1 of 1\n")
+            "  element 0 \\(\\[0, 0\\]\\) of c is \\S+, expected 1000\\.0; 1 of 1 elements fail\n")
         .containsPattern("  error \\S+, at most 1\\.00e-06 is right\n")
         .containsPattern(
             "  inputs a=f32\\[1, 1\\] b=f32\\[1, 1\\] bias=f32\\[1\\], attributes activation=")

@@ -13,18 +13,18 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Attention of queries to keys, its shapes checked.
+ * An attention problem with validated shapes.
  *
  * @param dtype of q, k, v and out
  * @param heads of q
- * @param sharedHeads of k and v; each serves {@code heads / sharedHeads} neighbouring heads of q
+ * @param sharedHeads of k and v; {@code heads / sharedHeads} consecutive heads of q share one
  * @param queries of a head
  * @param keys of a head
  * @param d elements of a query and of a key
  * @param dv elements of a value
- * @param scale what products of queries and keys are multiplied by
- * @param cap 0 where scores are not capped
- * @param window 0 where there is none
+ * @param scale scale factor of the products of queries and keys
+ * @param cap the softcap; 0 for none
+ * @param window 0 for none
  * @param leading the dimensions of q before its last two
  */
 public record AttentionProblem(
@@ -48,10 +48,10 @@ public record AttentionProblem(
   private static final String ALIGNMENT = "alignment";
   private static final String BOTTOM_RIGHT = "bottom-right";
   private static final String TOP_LEFT = "top-left";
-  private static final double LEAST_SCALE = 1e-6;
-  private static final double GREATEST_SCALE = 1e6;
+  private static final double MIN_SCALE = 1e-6;
+  private static final double MAX_SCALE = 1e6;
 
-  /** The attributes of {@link #of}. */
+  /** Returns the attributes of {@link #of}. */
   public static List<Attribute> attributes() {
     return List.of(
         Attribute.flag("causal", "whether the query at position p sees keys j ≤ p only"),
@@ -68,12 +68,12 @@ public record AttentionProblem(
                 "softcap",
                 0,
                 "scores s become softcap·tanh(s/softcap), softcap at least 1e-6; 0 leaves them")
-            .from(0, GREATEST_SCALE));
+            .from(0, MAX_SCALE));
   }
 
   public static Attribute scaleAttribute() {
     return Attribute.number("scale", "what q·kᵀ is multiplied by; 1/√D when left out")
-        .from(LEAST_SCALE, GREATEST_SCALE);
+        .from(MIN_SCALE, MAX_SCALE);
   }
 
   static Attribute windowAttribute() {
@@ -112,15 +112,15 @@ public record AttentionProblem(
       wholeGroups("k", k, sharedHeads, q, heads);
     }
     double cap = attributes.number("softcap");
-    if (cap > 0 && cap < LEAST_SCALE) {
+    if (cap > 0 && cap < MIN_SCALE) {
       throw new OpException.InvalidAttribute(
           "softcap",
-          "attribute \"softcap\" must be 0 or at least %s, got %s".formatted(LEAST_SCALE, cap));
+          "attribute \"softcap\" must be 0 or at least %s, got %s".formatted(MIN_SCALE, cap));
     }
     int window = window(attributes, (long) extent("q", q, -2) + keys);
     boolean causal = attributes.flag("causal");
     int queries = extent("q", q, -2);
-    // where positions are equal or nobody asks for them one kernel does for both
+    // if positions are equal or unused, both alignments share one kernel
     boolean topLeft =
         attributes.choice(ALIGNMENT).equals(TOP_LEFT) && queries != keys && (causal || window > 0);
     return new AttentionProblem(
@@ -140,9 +140,9 @@ public record AttentionProblem(
   }
 
   /**
-   * Returns the window that was asked for, 0 where it hides nothing.
+   * Returns the requested window, or 0 if it hides nothing.
    *
-   * @param all a window that hides nothing; with a greater one kernels could not count
+   * @param all the least window that hides nothing; greater ones could overflow in kernels
    */
   public static int window(Attributes attributes, long all) {
     long window = attributes.integer("window");
@@ -157,7 +157,7 @@ public record AttentionProblem(
     return Objects.requireNonNull(inputs.get(name), name);
   }
 
-  /** An extent that kernels can count. */
+  /** Returns an extent that fits the index arithmetic of kernels. */
   public static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
     if (extent > Integer.MAX_VALUE - 1024) {
@@ -169,14 +169,14 @@ public record AttentionProblem(
     return (int) extent;
   }
 
-  /** The elements of a query, a key or a value. */
+  /** Returns the elements of a query, a key or a value. */
   public static int columns(String name, TensorType tensor) {
     long extent = tensor.shape().extent(-1);
-    if (extent > FlashVariant.MOST_COLUMNS) {
+    if (extent > FlashVariant.MAX_COLUMNS) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s, so heads of %d elements; %d are the most"
-              .formatted(name, tensor.shape(), extent, FlashVariant.MOST_COLUMNS));
+          "input \"%s\" has shape %s with heads of %d elements; the limit is %d"
+              .formatted(name, tensor.shape(), extent, FlashVariant.MAX_COLUMNS));
     }
     return (int) extent;
   }
@@ -222,12 +222,12 @@ public record AttentionProblem(
     if (tensor.shape().rank() != q.shape().rank()) {
       throw new OpException.ShapeMismatch(
           name,
-          "q has shape %s but %s has shape %s; they must have as many dimensions"
+          "q has shape %s but %s has shape %s; they must have the same number of dimensions"
               .formatted(q.shape(), name, tensor.shape()));
     }
   }
 
-  /** Queries, keys or values. */
+  /** Returns the type of queries, keys or values. */
   TensorType type(Shape leadingDimensions, int rows, int columns) {
     return new TensorType(dtype, leadingDimensions.with(rows, columns));
   }
@@ -240,7 +240,7 @@ public record AttentionProblem(
     return new TensorType(DType.F32, leading.with(queries));
   }
 
-  /** Queries and keys that see each other, of all heads. */
+  /** Returns the number of visible query-key pairs of all heads. */
   public double pairs() {
     double pairs = 0;
     if (!score.hides()) {
@@ -253,12 +253,12 @@ public record AttentionProblem(
     return pairs * batch * heads;
   }
 
-  /** The first key that a query sees. */
+  /** Returns the first key that a query sees. */
   int from(int query) {
     return score.window() ? (int) Math.max(0, position(query) - window + 1) : 0;
   }
 
-  /** The key behind the last that a query sees. */
+  /** Returns the end, exclusive, of the keys that a query sees. */
   int to(int query) {
     return score.causal() ? Math.clamp(position(query) + 1, 0, keys) : keys;
   }
@@ -267,7 +267,7 @@ public record AttentionProblem(
     return score.topLeft() ? query : (long) query + keys - queries;
   }
 
-  /** How far an output may be from its float64 reference. */
+  /** Returns the tolerance of an output relative to its float64 reference. */
   public static Tolerance tolerance(DType dtype) {
     return Tolerance.maximum(
         switch (dtype) {

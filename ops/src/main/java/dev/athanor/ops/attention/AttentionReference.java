@@ -5,7 +5,7 @@ import dev.athanor.ops.HostTensor;
 import java.util.Map;
 import java.util.Objects;
 
-/** Attention in float64, as plainly as it can be written. */
+/** A simple reference implementation of attention in float64. */
 public final class AttentionReference {
 
   private AttentionReference() {}
@@ -18,7 +18,7 @@ public final class AttentionReference {
     return tensor(inputs, name).toDoubles();
   }
 
-  /** The product of two rows. */
+  /** Returns the dot product of two rows. */
   public static double dot(double[] a, int rowOfA, double[] b, int rowOfB, int columns) {
     double sum = 0;
     for (int c = 0; c < columns; c++) {
@@ -28,9 +28,9 @@ public final class AttentionReference {
   }
 
   /**
-   * Writes the mean of rows of v, weighted by the exponentials of their scores.
+   * Writes the softmax-weighted mean of rows of v.
    *
-   * @param scores of the rows of v from {@code first} on
+   * @param scores of consecutive rows of v, starting at {@code first}
    * @return the logarithm of the sum of the exponentials
    */
   public static double weigh(
@@ -57,7 +57,7 @@ public final class AttentionReference {
     return Objects.requireNonNull(outputs.get(name), name);
   }
 
-  /** Gives lse whether it is asked for or not. */
+  /** Returns out and lse, even if lse is not requested. */
   public static Map<String, double[]> forward(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
@@ -80,14 +80,14 @@ public final class AttentionReference {
     return Map.of("out", out, "lse", lse);
   }
 
-  /** The row of k where the keys of a head of q begin, counted over all batches. */
+  /** Returns the row of k, counted over all batches, at which the keys of a head of q begin. */
   private static int firstKey(AttentionProblem p, int head) {
     int batch = head / p.heads();
     int group = p.heads() / p.sharedHeads();
     return (batch * p.sharedHeads() + head % p.heads() / group) * p.keys();
   }
 
-  /** The gradients, with probabilities from the given lse and the given out. */
+  /** Returns the gradients, computed with the given lse and out. */
   public static Map<String, double[]> backward(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var p = AttentionProblem.of(HostTensor.types(inputs), attributes);

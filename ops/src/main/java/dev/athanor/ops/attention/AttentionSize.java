@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * The size of a test case of attention or of its gradients.
+ * The size of a test case of attention or its gradients.
  *
  * @param given the attributes
  */
@@ -19,7 +19,7 @@ public record AttentionSize(
   /** The dtypes of test cases. */
   public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
 
-  /** A problem of rank 2. */
+  /** Returns the size of a problem of rank 2. */
   public static AttentionSize oneHead(int sq, int sk, int d, int dv, Map<String, ?> given) {
     return new AttentionSize(1, 1, 1, sq, sk, d, dv, given);
   }
@@ -38,9 +38,10 @@ public record AttentionSize(
   }
 
   /**
-   * All sizes, but of bf16 every other one: its kernels are those of f16 with other conversions.
+   * Returns all sizes, or every other one for bf16, whose kernels differ from those of f16 only in
+   * their conversions.
    */
-  public static <T> List<T> every(DType dtype, List<T> sizes) {
+  public static <T> List<T> forDType(DType dtype, List<T> sizes) {
     return dtype == DType.BF16
         ? IntStream.range(0, sizes.size()).filter(i -> i % 2 == 1).mapToObj(sizes::get).toList()
         : sizes;

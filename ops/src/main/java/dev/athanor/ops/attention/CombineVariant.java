@@ -8,8 +8,8 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 
 /**
- * Combines what the splits of the keys gave for each query: their sums, weighted by {@code 2^lse}.
- * One block a query; parameters {@code partial, partialLse, out, lse, queries, dv, splits}.
+ * Combines the partial results of the key splits, weighted by {@code 2^lse}. One block per query;
+ * parameters {@code partial, partialLse, out, lse, queries, dv, splits}.
  *
  * @param dtype of out
  * @param logSumExp whether lse is written
@@ -21,7 +21,9 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
   /** Splits whose loads are in flight at once: ptxas unrolls the loops over splits by four. */
   private static final int UNROLL = 4;
 
-  /** Loads of a thread, one after the other: the maximum, the sum, and the columns. */
+  /**
+   * Returns the number of dependent loads of a thread: for the maximum, the sum and the columns.
+   */
   static int rounds(int dv, int splits) {
     return (2 + Math.ceilDiv(dv, THREADS)) * Math.ceilDiv(splits, UNROLL);
   }
@@ -52,7 +54,7 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
         splits,
         1,
         split -> greatest.set(greatest.max(partialLse.row(split, queries).load(query).widen())));
-    // where no split saw a key all weights are 0
+    // if no split has a visible key, all weights are 0
     Real base = greatest.constant(0).where(greatest.eq(Double.NEGATIVE_INFINITY), greatest);
     var total = k.variable(k.real(Type.F32, 0));
     k.loop(

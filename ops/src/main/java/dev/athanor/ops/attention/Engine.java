@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
- * it knows: rows with rows, and weights in registers with rows.
+ * Multiplies tiles in shared memory and accumulates in registers. An engine implements the two
+ * products of attention: rows with rows, and weights in registers with rows.
  */
 public abstract class Engine {
 
@@ -31,28 +31,28 @@ public abstract class Engine {
 
   public static Engine of(KernelBuilder k, Tile tile, Type type) {
     return switch (tile.unit()) {
-      case CORES -> new CoresEngine(k, tile, type);
+      case FMA -> new FmaEngine(k, tile, type);
       case TENSOR -> new TensorEngine(k, tile, type);
     };
   }
 
-  /** The bytes that the engine needs for itself, at the end of shared memory. */
-  public static int ownBytes(Tile tile) {
-    return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
+  /** Returns the bytes of the engine's scratch area at the end of shared memory. */
+  public static int scratchBytes(Tile tile) {
+    return tile.unit() == Tile.Unit.FMA ? FmaEngine.weightBytes(tile) : 0;
   }
 
-  /** The elements from one row of a tile in shared memory to the next. */
+  /** Returns the pitch, in elements, of the rows of a tile in shared memory. */
   public static int pitch(Tile.Unit unit, int columns) {
-    return unit == Tile.Unit.CORES ? CoresEngine.pitch(columns) : TensorEngine.pitch(columns);
+    return unit == Tile.Unit.FMA ? FmaEngine.pitch(columns) : TensorEngine.pitch(columns);
   }
 
-  /** A tile of so many columns that {@link #dot} and {@link #addWeighted} read. */
+  /** Returns a tile for {@link #dot} and {@link #addWeighted}. */
   public abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
 
-  /** Where {@link #ownBytes} are. */
-  public abstract void own(SharedTile shared, int offset);
+  /** Sets the scratch area of {@link #scratchBytes}. */
+  public abstract void useScratch(SharedTile shared, int offset);
 
-  /** The left factor of {@link #dot}, a tile of as many rows as the block has. */
+  /** The left operand of {@link #dot}, a tile with all rows of the block. */
   public record Left(SharedTile tile, int columns, List<MatrixFragment> fragments) {
     public Left {
       fragments = List.copyOf(fragments);
@@ -60,37 +60,38 @@ public abstract class Engine {
   }
 
   /**
-   * A left factor that is in shared memory by now and is used many times.
+   * Returns a left operand for repeated use; the tile must be complete in shared memory.
    *
-   * @param most columns whose fragments may stay in registers; with more they are read at each use
+   * @param most maximum number of columns for which fragments stay in registers; fragments of wider
+   *     tiles are loaded at each use
    */
   public abstract Left keep(SharedTile left, int columns, int most);
 
-  /** Zeros for {@link #dot}. */
+  /** Returns zeros for {@link #dot}. */
   public abstract RegisterTile scores(int columns);
 
-  /** Zeros for {@link #addWeighted}. */
+  /** Returns zeros for {@link #addWeighted}. */
   public abstract RegisterTile sums(int columns);
 
-  /** {@code scores += left · rightᵀ}, over the columns of left. */
+  /** Computes {@code scores += left · rightᵀ}, over the columns of left. */
   public abstract void dot(RegisterTile scores, Left left, SharedTile right);
 
   /**
-   * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
-   * the sums have. The weights are rounded to the type of the tiles.
+   * Computes {@code sums += weights · right} with the columns of {@code right} that start at {@code
+   * column}, as many as the sums have. The weights are rounded to the type of the tiles.
    */
   public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
-    addWeighted(sums, weights, right, column, Taken.ALL);
+    addWeighted(sums, weights, right, column, Mapping.ALL);
   }
 
-  /** What a product takes of the elements of its right factor. */
-  enum Taken {
+  /** A mapping of the elements of a right operand before the product. */
+  enum Mapping {
     ALL,
-    /** The finite ones; the others count as 0. */
+    /** Keeps finite elements and replaces the others by 0. */
     FINITE,
     /**
-     * The others, as codes that tell how many of each kind a sum of at most 64 has: {@link
-     * #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN}. A finite one counts as 0.
+     * Replaces non-finite elements by {@link #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN},
+     * and finite ones by 0. A sum of at most 64 codes determines the number of each kind.
      */
     CODES
   }
@@ -104,24 +105,26 @@ public abstract class Engine {
   /** The code of a NaN. */
   static final int NAN = 1 << 14;
 
-  /** Sums of a row in a lane that lie within {@link #chunk} columns. */
+  /** The sums of a row that a lane holds within {@link #chunk} columns. */
   private static final int PLACES = 4;
 
-  /** The same with a part of the elements of {@code right}. */
+  /** Computes {@code sums += weights · right} with mapped elements of {@code right}. */
   public abstract void addWeighted(
-      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken);
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Mapping mapping);
 
-  /** Columns that all lanes of a row have sums of at once. */
+  /**
+   * Returns the number of columns over which the lanes of a row distribute {@link #PLACES} sums
+   * each.
+   */
   abstract int chunk();
 
   /**
-   * Adds {@code weights · right} where not every row sees all rows of {@code right}. What a row
-   * does not see has no influence on it, even if it is NaN or infinite, which a weight of 0 would
-   * make NaN.
+   * Adds {@code weights · right} if a row may not see all rows of {@code right}. Hidden NaNs and
+   * infinities do not contribute, although a product with a weight of 0 would be NaN.
    *
-   * @param weights 0 where a row does not see
-   * @param ragged whether some row does not see all
-   * @param hide makes zeros of what the rows do not see
+   * @param weights 0 for hidden elements
+   * @param ragged whether a row does not see all rows of {@code right}
+   * @param hide sets hidden elements to 0
    */
   public void addSeen(
       RegisterTile sums,
@@ -136,12 +139,12 @@ public abstract class Engine {
         magnitudes.lt(Double.POSITIVE_INFINITY),
         () -> addWeighted(sums, weights, right, column),
         () -> {
-          addWeighted(sums, weights, right, column, Taken.FINITE);
+          addWeighted(sums, weights, right, column, Mapping.FINITE);
           addSpecial(sums, right, column, hide);
         });
   }
 
-  /** The sum of the magnitudes of a tile, which is finite only where all elements are. */
+  /** Returns the sum of the magnitudes of a tile, which is finite only if all elements are. */
   private Real magnitudes(SharedTile right) {
     int atOnce = 16 / type.bytes();
     int across = right.columns() / atOnce;
@@ -157,7 +160,7 @@ public abstract class Engine {
     return k.reduceLanes(sum, KernelBuilder.WARP, Real::plus);
   }
 
-  /** Adds the infinities and NaNs that the rows see. */
+  /** Adds the visible infinities and NaNs. */
   private void addSpecial(
       RegisterTile sums, SharedTile right, Int column, Consumer<RegisterTile> hide) {
     var seen = scores(tile.columns());
@@ -171,7 +174,7 @@ public abstract class Engine {
         number -> {
           var codes = sums(chunk());
           var from = column.plus(number.times(chunk()));
-          addWeighted(codes, seen, right, from, Taken.CODES);
+          addWeighted(codes, seen, right, from, Mapping.CODES);
           for (int r = 0; r < sums.rows(); r++) {
             for (int i = 0; i < PLACES; i++) {
               var value = decode(codes.get(r, i));
@@ -184,7 +187,7 @@ public abstract class Engine {
         });
   }
 
-  /** The sum of the numbers that codes stand for. */
+  /** Returns the sum of the infinities and NaNs that codes represent. */
   private Real decode(Real codes) {
     var counts = codes.round();
     var zero = codes.constant(0);
@@ -196,20 +199,21 @@ public abstract class Engine {
     return codes.constant(Double.NaN).where(counts.shr(14).gt(k.integer(0)), infinite);
   }
 
-  /** Neighbours in a row of {@link #sums} that a thread holds. */
-  abstract int neighbours();
+  /** Returns the number of adjacent columns of {@link #sums} that a thread holds. */
+  abstract int neighbors();
 
   /**
-   * Writes sums to global memory, those of 16 bits by way of shared memory, so that whole sectors
-   * are written. All threads must come here, and none may need what is there.
+   * Writes sums to global memory; 16-bit elements are staged in shared memory, so that whole
+   * sectors are written. All threads of the block must call this, and the staging area must be
+   * unused.
    *
    * @param width columns of the block's sums
-   * @param offset where in shared memory the tile may lie
-   * @param copy as the rows of {@code out} allow
-   * @param out where the block's row 0 and column 0 of the sums go
-   * @param ld elements from one row to the next
-   * @param rows how many rows there are
-   * @param columns how many columns there are
+   * @param offset of the staging area in shared memory
+   * @param copy with the access width that the rows of {@code out} allow
+   * @param out destination of the block's row 0 and column 0
+   * @param ld leading dimension of {@code out}, in elements
+   * @param rows number of rows to write
+   * @param columns number of columns to write
    */
   public void write(
       RegisterTile sums,
@@ -224,24 +228,24 @@ public abstract class Engine {
     if (out.element().bytes() == 2) {
       var staging = tile(shared, offset, tile.rows(), width);
       for (int r = 0; r < sums.rows(); r++) {
-        for (int c = 0; c < sums.columns(); c += neighbours()) {
+        for (int c = 0; c < sums.columns(); c += neighbors()) {
           var column = sums.column(c);
-          staging.store(sums.row(r), column, neighbours(sums, r, c, out.element()));
+          staging.store(sums.row(r), column, neighbors(sums, r, c, out.element()));
         }
       }
       k.barrier();
       copy.drain(staging, out, ld, rows, columns);
       return;
     }
-    boolean together = copy.access() >= neighbours() * type.bytes();
+    boolean together = copy.access() >= neighbors() * type.bytes();
     for (int r = 0; r < sums.rows(); r++) {
       var row = sums.row(r);
       var target = out.row(row, ld).plus(sums.firstColumn().wide());
       var left = columns.minus(sums.firstColumn());
       var inside = row.lt(rows);
-      for (int c = 0; c < sums.columns(); c += neighbours()) {
+      for (int c = 0; c < sums.columns(); c += neighbors()) {
         int at = sums.columnOffset(c);
-        var values = neighbours(sums, r, c, out.element());
+        var values = neighbors(sums, r, c, out.element());
         if (together) {
           target.storeWhere(inside.and(left.gt(k.integer(at))), k.integer(at), values);
         } else {
@@ -254,7 +258,7 @@ public abstract class Engine {
     }
   }
 
-  private List<Value> neighbours(RegisterTile sums, int row, int column, Type as) {
-    return sums.get(row, column, neighbours()).stream().map(sum -> sum.to(as)).toList();
+  private List<Value> neighbors(RegisterTile sums, int row, int column, Type as) {
+    return sums.get(row, column, neighbors()).stream().map(sum -> sum.to(as)).toList();
   }
 }

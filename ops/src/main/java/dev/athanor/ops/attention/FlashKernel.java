@@ -14,20 +14,19 @@ import dev.athanor.ops.attention.Score.Range;
 import java.util.stream.IntStream;
 
 /**
- * Writes the kernel of {@code softmax(score(q·kᵀ))·v} after FlashAttention-2 (Dao, 2023): a block
- * keeps some queries and goes over their keys tile by tile, with the greatest score and the sum of
- * exponentials of each row so far; when a greater score comes the sums are scaled down. Keys are
- * copied while values are multiplied, and values while keys are.
+ * Emits the kernel of {@code softmax(score(q·kᵀ))·v} after FlashAttention-2 (Dao, 2023). A block
+ * keeps a tile of queries and iterates over tiles of keys. It keeps the running maximum and the
+ * running sum of exponentials of each row, and rescales the sums when the maximum grows. Copies of
+ * keys overlap with the multiplication of values and vice versa.
  *
  * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
- * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of
- * {@code heads} in each batch there are {@code rows} queries; {@code group} heads share a head of k
- * and v. Packed rows are those of several heads with {@code queries} each. A kernel that splits
- * writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code lse[splits, batch, heads,
- * rows]} the logarithm to base 2.
+ * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Each of the
+ * {@code heads} of each batch has {@code rows} queries; {@code group} heads share a head of k and
+ * v. Packed rows are those of several heads with {@code queries} each. A kernel with splits writes
+ * f32 to {@code out[splits, batch, heads, rows, dv]} and base-2 logarithms to {@code lse[splits,
+ * batch, heads, rows]}.
  *
- * <p>The grid has one dimension: the tiles of queries of the first head, of the next, then the next
- * batch, then the next split.
+ * <p>The one-dimensional grid enumerates tiles of queries first, then heads, batches and splits.
  */
 final class FlashKernel {
 
@@ -48,7 +47,7 @@ final class FlashKernel {
         variant.name(), variant.tile().threads(), k -> new FlashKernel(k, variant).write());
   }
 
-  /** The parameters, and what of the problem is this block's. */
+  /** The parameters and the share of this block in the problem. */
   private final class Block {
     final Type type = engine.type;
     final GlobalPointer q = k.input("q", type);
@@ -58,7 +57,7 @@ final class FlashKernel {
     final GlobalPointer lse = k.pointer("lse", Type.F32);
     final boolean cached = variant.store() != Store.DENSE;
     final boolean paged = variant.store() == Store.PAGED;
-    // where there are none the pointers stand for themselves, and nobody reads them
+    // placeholders if the parameters are absent; never read
     final GlobalPointer lengths = cached ? k.input("lengths", Type.S32) : lse;
     final GlobalPointer table = paged ? k.input("table", Type.S32) : lse;
     final Int rows = k.integer("rows");
@@ -74,10 +73,10 @@ final class FlashKernel {
     final Int batch;
     final Int split;
 
-    /** Counts the heads of all batches. */
+    /** Index of the head over all batches. */
     final Int head;
 
-    /** Counts them over all splits. */
+    /** Index of the head over all batches and splits. */
     final Int part;
 
     final RowCopy.Rows keyRows;
@@ -119,9 +118,9 @@ final class FlashKernel {
       }
     }
 
-    /** The keys that the query of a row sees. */
+    /** Returns the keys that the query of a row sees. */
     Range visible(Int row) {
-      // in a cache all rows are heads of the one newest query
+      // in a cache, all rows are heads of the newest query
       return score.keysOf(cached ? score.keys().plus(-1) : score.position(query(row)));
     }
 
@@ -129,12 +128,12 @@ final class FlashKernel {
       return variant.packed() ? row.rem(queries) : row;
     }
 
-    /** The keys of the earliest query of the block. */
+    /** Returns the keys of the earliest query of the block. */
     Range first() {
       return visible(variant.packed() ? k.integer(0) : firstRow);
     }
 
-    /** The keys of the latest query of the block; packed rows may have all queries. */
+    /** Returns the keys of the latest query of the block; packed rows may have all queries. */
     Range last() {
       return visible(
           variant.packed() ? queries.plus(-1) : firstRow.plus(tile.rows()).min(rows).plus(-1));
@@ -153,7 +152,7 @@ final class FlashKernel {
     var queries = engine.tile(shared, 0, tile.rows(), variant.d());
     var keys = engine.tile(shared, variant.keysAt(), tile.columns(), variant.d());
     var values = engine.tile(shared, variant.valuesAt(), tile.columns(), variant.dv());
-    engine.own(shared, variant.ownAt());
+    engine.useScratch(shared, variant.scratchAt());
 
     var first = block.first();
     var last = block.last();
@@ -178,13 +177,13 @@ final class FlashKernel {
         key -> {
           k.awaitCopies(0);
           k.barrier();
-          // the values before these were multiplied before the barrier
+          // the previous values were consumed before the barrier
           copyV.fill(values, block.valueRows, key, limit, block.dv);
           k.commitCopies();
           var scores = engine.scores(tile.columns());
           engine.dot(scores, left, keys);
           block.score.cap(scores);
-          // only a tile that is not whole for all rows is looked at key by key
+          // mask only tiles that are not visible to all rows
           var ragged = block.score.ragged(first, last, key, tile.columns());
           k.when(ragged, () -> hide(block, scores, key, Double.NEGATIVE_INFINITY));
           softmax.add(scores);
@@ -209,7 +208,10 @@ final class FlashKernel {
     engine.write(sums, variant.dv(), shared, 0, copyV, out, block.dv, rows, block.dv);
   }
 
-  /** The keys of the block: whole tiles, from one that the first row sees to what the last sees. */
+  /**
+   * Returns the keys of the block, from the first tile that the first row sees to the last key of
+   * the last row.
+   */
   private Range part(Block block, Range first, Range last) {
     int columns = tile.columns();
     var all = block.score.tiles(first, last, columns);
@@ -231,13 +233,13 @@ final class FlashKernel {
     block.score.hide(scores, ranges, key, k.real(Type.F32, hidden));
   }
 
-  /** The greatest score and the sum of exponentials of the rows that a thread has a part of. */
+  /** The running maximum and sum of exponentials of a thread's rows. */
   private final class Softmax {
     private final Block block;
     private final RegisterTile sums;
     private final RowVector greatest;
 
-    /** Of this thread's columns only. */
+    /** The sum of exponentials over this thread's columns only. */
     private final RowVector total;
 
     Softmax(Block block, RegisterTile sums) {
@@ -247,7 +249,7 @@ final class FlashKernel {
       total = sums.rowVector(0);
     }
 
-    /** Makes weights of the scores of a tile, and scales down what was summed before. */
+    /** Replaces the scores of a tile by weights and rescales the previous sums. */
     void add(RegisterTile scores) {
       var most = scores.reduceRows(Real::max).zip(greatest, Real::max);
       var shift = most.map(this::orZero).map(block.score::log2);
@@ -258,14 +260,14 @@ final class FlashKernel {
       sums.map(shrink, Real::times);
     }
 
-    /** A row that sees nothing yet has no greatest score to subtract. */
+    /** Returns 0 for a row without a visible key so far, else the maximum. */
     private Real orZero(Real most) {
       return variant.score().hides()
           ? most.constant(0).where(most.eq(Double.NEGATIVE_INFINITY), most)
           : most;
     }
 
-    /** Divides the sums, and writes lse. */
+    /** Normalizes the sums and writes lse. */
     void finish() {
       var ofRows = sums.reduceLanes(total, Real::plus);
       sums.map(ofRows.map(sum -> sum.constant(0).where(sum.eq(0), sum.reciprocal())), Real::times);

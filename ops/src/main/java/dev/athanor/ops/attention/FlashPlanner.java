@@ -20,32 +20,32 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
 
-/** Chooses the tiles of attention, and whether the keys are split over several blocks. */
+/** Chooses the tiles of attention and the number of key splits. */
 public final class FlashPlanner {
 
-  /** Tiles of columns that a split has at least. */
-  private static final int LEAST_TILES = 2;
+  /** The minimum number of column tiles per split. */
+  private static final int MIN_TILES = 2;
 
-  private static final int MOST_SPLITS = 128;
+  private static final int MAX_SPLITS = 128;
 
-  /** The fewest and the most blocks that splits give each multiprocessor. */
-  private static final int LEAST_FILLINGS = 2;
+  /** The minimum and maximum number of blocks per multiprocessor with splits. */
+  private static final int MIN_FILLINGS = 2;
 
-  private static final int MOST_FILLINGS = 4;
+  private static final int MAX_FILLINGS = 4;
 
   private FlashPlanner() {}
 
   /**
-   * What the kernel computes.
+   * A problem for the kernel.
    *
    * @param heads in the grid
-   * @param group heads that share one of k and v
-   * @param rows of a head: its queries, or those of all heads that are packed into it
-   * @param queries of a head that have different positions
-   * @param keys the most that there are of a head
-   * @param visible keys of a query on average
-   * @param store where k and v are, in the inputs called {@code k} and {@code v}
-   * @param pages blocks of a sequence, blocks of all, and rows of a block; zeros unless paged
+   * @param group heads that share a head of k and v
+   * @param rows of a head: its queries, or those of all heads packed into it
+   * @param queries of a head with different positions
+   * @param keys maximum number of keys of a head
+   * @param visible average number of visible keys of a query
+   * @param store layout of the inputs named {@code k} and {@code v}
+   * @param pages extents of a paged cache; zeros unless paged
    */
   public record Task(
       DType dtype,
@@ -69,8 +69,8 @@ public final class FlashPlanner {
       Pages pages) {
 
     /**
-     * The same, with the queries of the heads that share keys as the rows of one head. They lie one
-     * after the other in memory.
+     * Returns this task with the queries of the heads that share keys, contiguous in memory, packed
+     * as the rows of one head.
      */
     Task withHeadsPacked() {
       return new Task(
@@ -95,12 +95,12 @@ public final class FlashPlanner {
           pages);
     }
 
-    /** Whether rows are packed, and a mask asks for the place of a query in its head. */
+    /** Returns whether the rows of several heads are packed. */
     boolean packed() {
       return store == Store.DENSE && rows > queries;
     }
 
-    /** Whether heads have too few queries for a tile of so many rows, but share keys. */
+    /** Returns whether heads share keys and have fewer queries than a tile has rows. */
     boolean packs(Tile tile) {
       return store == Store.DENSE && group > 1 && rows < tile.rows();
     }
@@ -111,7 +111,7 @@ public final class FlashPlanner {
     public static final Pages NONE = new Pages(0, 0, 0);
   }
 
-  /** Of a block: many rows, some, or few. */
+  /** Returns the candidate tiles, in descending order of rows. */
   static List<Tile> tiles(Tile.Unit unit, int columns) {
     return switch (unit) {
       case TENSOR -> {
@@ -121,7 +121,7 @@ public final class FlashPlanner {
             new Tile(unit, 64, across, 16),
             new Tile(unit, 16, across, 16));
       }
-      case CORES ->
+      case FMA ->
           columns <= 64
               ? List.of(
                   new Tile(unit, 64, 64, 8), new Tile(unit, 32, 32, 8), new Tile(unit, 8, 64, 2))
@@ -144,13 +144,16 @@ public final class FlashPlanner {
       Plan.Cost cost,
       Capability capability) {
     var candidates = new Candidates("%s of %s".formatted(op, task.dtype.text()), capability);
-    var wanted = task.dtype == DType.F32 ? Tile.Unit.CORES : Tile.Unit.TENSOR;
+    var wanted = task.dtype == DType.F32 ? Tile.Unit.FMA : Tile.Unit.TENSOR;
     for (var unit : Tile.Unit.values()) {
       var tiles = tiles(unit, Math.max(task.d, task.dv));
       for (var tile : tiles) {
         if (unit != wanted) {
           candidates.refuse(
-              tile.toString(), "%s is computed by %s".formatted(task.dtype.text(), wanted));
+              tile.toString(),
+              "%s is multiplied by %s"
+                  .formatted(
+                      task.dtype.text(), wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores"));
           continue;
         }
         offer(task, tiles, tile, candidates, capability);
@@ -164,19 +167,19 @@ public final class FlashPlanner {
 
   private static void offer(
       Task task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
-    judge(task, tile, 1, candidates, capability);
-    // of a tile with more rows than there are queries, a smaller one splits better
+    offerVariant(task, tile, 1, candidates, capability);
+    // if a tile has more rows than queries, a smaller tile is better for splits
     if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
       splits(task, tile, capability)
-          .ifPresent(splits -> judge(task, tile, splits, candidates, capability));
+          .ifPresent(splits -> offerVariant(task, tile, splits, candidates, capability));
     }
   }
 
-  /** The cheapest number of splits; none where a block alone is right. */
+  /** Returns the cheapest number of splits greater than 1; empty if none is possible. */
   private static OptionalInt splits(Task task, Tile tile, Capability capability) {
     var machine = Machine.of(capability);
-    int most = Math.min(MOST_SPLITS, Math.ceilDiv(task.keys, LEAST_TILES * tile.columns()));
-    return IntStream.rangeClosed(LEAST_FILLINGS, MOST_FILLINGS)
+    int most = Math.min(MAX_SPLITS, Math.ceilDiv(task.keys, MIN_TILES * tile.columns()));
+    return IntStream.rangeClosed(MIN_FILLINGS, MAX_FILLINGS)
         .map(fillings ->
             (int)
                 Math.min(
@@ -196,18 +199,18 @@ public final class FlashPlanner {
     return Math.ceilDiv(task.rows, tile.rows()) * (long) task.heads * task.batch;
   }
 
-  private static void judge(
+  private static void offerVariant(
       Task task, Tile tile, int splits, Candidates candidates, Capability capability) {
     boolean split = splits > 1;
     var variant = variant(task, tile, splits);
-    // without a mask the kernel is the same as for heads that are not packed
+    // without a mask, packed and unpacked heads use the same kernel
     var name = variant.name() + (task.packed() && !variant.packed() ? "_packed" : "");
     if (!candidates.runs(Target.SM_80, name)) {
       return;
     }
     long blocks = blocks(task, tile) * splits;
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      candidates.refuse(name, "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
     var machine = Machine.of(capability);
@@ -255,7 +258,7 @@ public final class FlashPlanner {
         tile.rows() * ((double) task.d * task.dtype.bytes() + task.dv * written));
   }
 
-  /** The time of attention, and of combining its splits. */
+  /** Returns the estimated time of attention and of combining its splits. */
   private static double microseconds(Task task, FlashVariant variant, int splits, Machine machine) {
     int bytes = task.dtype.bytes();
     double rows = queries(task) * (double) (task.d + task.dv) * bytes;
@@ -292,7 +295,7 @@ public final class FlashPlanner {
     Slot partial = new Slot.Workspace(0);
     Slot partialLse = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
     var out = Slot.output("out");
-    // a kernel that does not write lse never looks at the pointer
+    // placeholder: a kernel that does not write lse ignores the pointer
     var lse = task.logSumExp ? Slot.output("lse") : out;
     var slots = new ArrayList<Slot>();
     slots.addAll(

@@ -7,19 +7,19 @@ import dev.athanor.ops.Variant;
 import java.util.Locale;
 
 /**
- * What a kernel is built from that computes attention in one pass over the keys. Sizes are no part
- * of it: they are parameters of the kernel.
+ * The specialization of a kernel that computes attention in one pass over the keys. Problem sizes
+ * are kernel parameters.
  *
  * @param dtype of q, k, v and out
  * @param d columns of q and k, padded to a multiple of 16
  * @param dv columns of v, padded to a multiple of 16
- * @param access bytes that a copy of q and k may move at once
- * @param accessV the same of v and out
+ * @param access bytes per copy instruction for q and k
+ * @param accessV bytes per copy instruction for v and out
  * @param logSumExp whether lse is written
- * @param store where keys and values are
- * @param packed whether rows are the queries of several heads, one head after the other, and a mask
- *     asks for the place of a query in its head
- * @param split whether a block has a part of the keys only, and writes to the workspace
+ * @param store layout of keys and values
+ * @param packed whether rows are the queries of several consecutive heads and a mask needs the
+ *     position of a query within its head
+ * @param split whether a block processes only a part of the keys and writes to the workspace
  */
 public record FlashVariant(
     Tile tile,
@@ -35,25 +35,25 @@ public record FlashVariant(
     boolean split)
     implements Variant {
 
-  /** Where keys and values are. */
+  /** The layout of keys and values. */
   public enum Store {
-    /** In tensors that are full. */
+    /** Full tensors. */
     DENSE,
-    /** In tensors that are filled as far as the lengths say. */
+    /** Tensors filled up to given lengths. */
     CACHE,
-    /** In blocks that a table names, as many as the lengths need. */
+    /** Blocks addressed by a block table, filled up to given lengths. */
     PAGED
   }
 
-  /** The most columns of q and of v. */
-  static final int MOST_COLUMNS = 256;
+  /** The maximum number of columns of q and of v. */
+  static final int MAX_COLUMNS = 256;
 
-  /** Columns as they are in shared memory, zeros behind the last. */
+  /** Returns the number of columns in shared memory, including zero padding. */
   public static int padded(int columns) {
     return Math.ceilDiv(columns, 16) * 16;
   }
 
-  /** The PTX type of the elements. */
+  /** Returns the PTX type of the elements. */
   public static Type type(DType dtype) {
     return switch (dtype) {
       case F32 -> Type.F32;
@@ -63,12 +63,15 @@ public record FlashVariant(
     };
   }
 
-  /** The bytes of a tile of rows in shared memory. */
+  /** Returns the bytes of a tile of rows in shared memory. */
   int bytes(int rows, int columns) {
     return rows * Engine.pitch(tile.unit(), columns) * dtype.bytes();
   }
 
-  /** Where the tile of keys begins; before it are the queries, and in the end the output. */
+  /**
+   * Returns the offset of the key tile. The memory before it holds the queries and finally the
+   * output.
+   */
   int keysAt() {
     return Math.max(bytes(tile.rows(), d), bytes(tile.rows(), dv));
   }
@@ -77,12 +80,12 @@ public record FlashVariant(
     return keysAt() + bytes(tile.columns(), d);
   }
 
-  int ownAt() {
+  int scratchAt() {
     return valuesAt() + bytes(tile.columns(), dv);
   }
 
   int sharedBytes() {
-    return ownAt() + Engine.ownBytes(tile);
+    return scratchAt() + Engine.scratchBytes(tile);
   }
 
   @Override
@@ -90,7 +93,7 @@ public record FlashVariant(
     return FlashKernel.build(this);
   }
 
-  /** For instance {@code attention_f16_d64_tensor_64x64w16_causal_lse}. */
+  /** Returns a name such as {@code attention_f16_d64_tensor_64x64w16_causal_lse}. */
   @Override
   public String name() {
     return "attention_%s_d%s%s_%s%s%s%s%s%s%s"

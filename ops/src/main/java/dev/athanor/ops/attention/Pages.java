@@ -5,11 +5,11 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * The rows of a head in a cache of blocks {@code [blocks, heads, blockSize, D]}, which a table
- * {@code [B, maxBlocks]} puts in order.
+ * The rows of a head in a paged cache: blocks {@code [blocks, heads, blockSize, D]} and a block
+ * table {@code [B, maxBlocks]}.
  *
- * @param last the last row that is there; rows beyond it are taken for it, so that no entry behind
- *     those in use is read
+ * @param last the last valid row; greater rows are clamped to it, so that unused table entries are
+ *     not read
  */
 record Pages(
     GlobalPointer table,
@@ -33,14 +33,14 @@ record Pages(
         var here = row.min(last);
         var page = here.div(blockSize);
         var entry = table.load(batch.times(maxBlocks).plus(page)).integer();
-        // an entry out of range must not lead out of the cache
+        // clamp invalid entries to stay within the cache
         var block = entry.max(Pages.this.zero()).min(blocks.plus(-1));
         return pool.matrix(block.times(heads).plus(head), blockSize.wide().times(ld))
             .row(here.minus(page.times(blockSize)), ld);
       }
 
       @Override
-      public GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by) {
+      public GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by) {
         return at(row).plus(column.wide());
       }
     };

@@ -9,48 +9,51 @@ import dev.athanor.engine.ptx.Type;
 import java.util.function.Consumer;
 
 /**
- * Moves rows between global memory and a tile in shared memory, all threads of a block together.
- * Neighbouring threads take neighbouring chunks of a row, at most 128 bytes of it at a time.
+ * Copies rows between global memory and a tile in shared memory with all threads of a block.
+ * Consecutive threads copy consecutive chunks of a row, at most 128 bytes at a time.
  *
  * @param threads of the block
- * @param access bytes that are moved at once: 2, 4, 8 or 16, as the alignment of the rows allows
+ * @param access bytes per copy: 2, 4, 8 or 16, limited by the alignment of the rows
  */
 public record RowCopy(KernelBuilder k, int threads, int access) {
 
   private static final int SEGMENT_BYTES = 128;
 
-  /** The fewest bytes of an asynchronous copy. */
-  private static final int LEAST_ASYNC = 4;
+  /** The minimum bytes of an asynchronous copy. */
+  private static final int MIN_ASYNC_BYTES = 4;
 
   /**
-   * The most copies that a thread makes one after the other; more are a loop, or registers spill.
+   * The maximum number of unrolled copies of a thread; with more, a loop avoids register spills.
    */
-  private static final int MOST_UNROLLED = 64;
+  private static final int MAX_UNROLLED = 64;
 
   /**
-   * The most segments of a row that are copied by predicates. More take more predicates than a
-   * thread has, and registers to keep them in, with which kernels of long rows spill.
+   * The maximum number of segments of a row that are copied with predicates. More segments exceed
+   * the predicate registers of a thread and cause spills.
    */
-  private static final int MOST_PREDICATED = 2;
+  private static final int MAX_PREDICATED = 2;
 
-  /** The most bytes that every row begins at a multiple of, and that one copy can move. */
+  /** Returns the widest copy in bytes to which all rows are aligned. */
   public static int access(long rowBytes) {
     return (int) Math.min(16, Long.lowestOneBit(rowBytes));
   }
 
-  /** Where rows are. */
+  /** A source of rows. */
   public interface Rows {
 
-    /** The type of the elements. */
+    /** Returns the type of the elements. */
     Type element();
 
-    /** Where a row begins. */
+    /** Returns the start of a row. */
     GlobalPointer at(Int row);
 
-    /** Where the row {@code by} further begins; {@code pointer} is into the row before those. */
-    GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by);
+    /**
+     * Returns a pointer to {@code column} of {@code row}, {@code by} rows after the row of {@code
+     * pointer}.
+     */
+    GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by);
 
-    /** Rows that are {@code ld} elements apart. */
+    /** Returns rows that are {@code ld} elements apart. */
     static Rows of(GlobalPointer first, Int ld) {
       return new Rows() {
         @Override
@@ -64,14 +67,14 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
         }
 
         @Override
-        public GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by) {
+        public GlobalPointer advance(GlobalPointer pointer, Int row, Int column, int by) {
           return pointer.plus(ld.wide().times(by));
         }
       };
     }
   }
 
-  /** The places that a thread moves in a tile. */
+  /** The elements of a tile that a thread copies. */
   private record Places(Int row, Int column, int rowsAtOnce, int segment, int segments) {}
 
   private Places places(SharedTile tile, int elementBytes) {
@@ -88,20 +91,20 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   }
 
   /**
-   * Starts the copies that fill a tile, or makes them at once where rows have no alignment. Beyond
-   * the rows and columns that there are the tile becomes zero. All is there when the copies were
-   * awaited and the block has met at a barrier.
+   * Starts asynchronous copies that fill a tile, or copies synchronously if the rows are not
+   * aligned. Elements outside the given rows and columns become zero. The tile is complete after
+   * waiting for the copies and a block barrier.
    *
-   * @param first the row that the tile begins with
-   * @param rows how many there are
-   * @param columns how many there are
+   * @param first first row of the tile
+   * @param rows number of rows of the source
+   * @param columns number of columns of the source
    */
   public void fill(SharedTile tile, Rows source, Int first, Int rows, Int columns) {
     var type = source.element();
     var places = places(tile, type.bytes());
     var row = first.plus(places.row);
-    if (access < LEAST_ASYNC) {
-      // single elements are many: a loop takes fewer registers than all at once
+    if (access < MIN_ASYNC_BYTES) {
+      // element-wise copies are numerous: a loop needs fewer registers than unrolled code
       each(
           tile,
           places,
@@ -116,7 +119,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
           });
       return;
     }
-    if (Math.ceilDiv(tile.rows(), places.rowsAtOnce) * places.segments > MOST_UNROLLED) {
+    if (Math.ceilDiv(tile.rows(), places.rowsAtOnce) * places.segments > MAX_UNROLLED) {
       each(
           tile,
           places,
@@ -131,7 +134,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     var pointer = source.at(row).plus(places.column.wide());
     for (int step = 0; step < tile.rows(); step += places.rowsAtOnce) {
       if (step > 0) {
-        pointer = source.further(pointer, row.plus(step), places.column, places.rowsAtOnce);
+        pointer = source.advance(pointer, row.plus(step), places.column, places.rowsAtOnce);
       }
       var from = pointer;
       int at = step;
@@ -146,9 +149,9 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   /**
    * Starts the copies of a thread to one row of a tile.
    *
-   * @param from where the thread's first chunk of the row is
-   * @param columns how many columns there are
-   * @param there whether the row is
+   * @param from the thread's first chunk of the row
+   * @param columns number of columns of the source
+   * @param there whether the row exists
    */
   private void copy(
       SharedTile tile, Places places, Int row, GlobalPointer from, Int columns, Predicate there) {
@@ -156,8 +159,8 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
       int further = s * places.segment;
       var column = places.column.plus(further);
       var index = k.integer(further);
-      if (places.segments <= MOST_PREDICATED) {
-        // rows are as long as a multiple of what is copied at once
+      if (places.segments <= MAX_PREDICATED) {
+        // the length of a row is a multiple of the copy size
         var inside = there.and(column.lt(columns));
         tile.copyAsyncWhere(inside, row, column, access, from, index);
       } else {
@@ -174,12 +177,12 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   }
 
   /**
-   * Writes the rows of a tile that the block has finished.
+   * Writes the rows of a completed tile to global memory.
    *
-   * @param first where the tile's row 0 goes
-   * @param ld elements from one row to the next
-   * @param rows how many rows are written
-   * @param columns how many columns are written
+   * @param first destination of the tile's row 0
+   * @param ld leading dimension of the destination, in elements
+   * @param rows number of rows to write
+   * @param columns number of columns to write
    */
   void drain(SharedTile tile, GlobalPointer first, Int ld, Int rows, Int columns) {
     var places = places(tile, first.element().bytes());
@@ -194,14 +197,14 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
           for (int s = 0; s < places.segments; s++) {
             var column = places.column.plus(s * places.segment);
             var there = inside.and(column.lt(columns));
-            // nobody has written what is behind the last column
+            // elements beyond the last column are uninitialized
             var values = tile.loadWhere(there, elements, row, column);
             target.storeWhere(there, column, values);
           }
         });
   }
 
-  /** Runs {@code body} for the first row of each round, on the device. */
+  /** Emits {@code body} in a device loop over the first rows of the rounds. */
   private void each(SharedTile tile, Places places, Consumer<Int> body) {
     if (places.rowsAtOnce >= tile.rows()) {
       within(tile, places, 0, () -> body.accept(k.integer(0)));
@@ -210,7 +213,7 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     }
   }
 
-  /** Runs {@code body} in the threads that have a row in a round. */
+  /** Emits {@code body} for the threads that have a row in a round. */
   private void within(SharedTile tile, Places places, int step, Runnable body) {
     if (step + places.rowsAtOnce <= tile.rows()) {
       body.run();

@@ -11,8 +11,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which keys a query sees, and what its products with them become before the softmax. Query {@code
- * i} of {@code Sq} stands at a position {@code p} of {@code Sk} keys.
+ * The mask and the transformation of products before the softmax. Query {@code i} of {@code Sq} has
+ * a position {@code p} among {@code Sk} keys.
  *
  * @param topLeft whether {@code p = i}; otherwise {@code p = i + Sk − Sq}
  * @param causal whether keys {@code j > p} are hidden
@@ -23,12 +23,12 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
 
   public static final double LOG2_E = 1 / Math.log(2);
 
-  /** Whether a query may see none of the keys of a tile. */
+  /** Returns whether there is a mask. */
   public boolean hides() {
     return causal || window;
   }
 
-  /** For the names of kernels: {@code _topleft_causal_window_softcap}. */
+  /** Returns a suffix for kernel names: {@code _topleft_causal_window_softcap}. */
   public String suffix() {
     return (topLeft ? "_topleft" : "")
         + (causal ? "_causal" : "")
@@ -36,30 +36,30 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
         + (softcap ? "_softcap" : "");
   }
 
-  /** What the kernel's parameter {@code factor} is: what products are multiplied by first. */
+  /** Returns the kernel parameter {@code factor}, by which products are multiplied first. */
   public float factor(double scale, double cap) {
     return (float) (softcap ? scale / cap : scale * LOG2_E);
   }
 
-  /** What the kernel's parameter {@code cap} is, in units of the base 2 logarithm. */
+  /** Returns the kernel parameter {@code cap}, in units of the base-2 logarithm. */
   public static float cap(double cap) {
     return (float) (cap * LOG2_E);
   }
 
   /**
-   * The places {@code from ≤ i < to} of what is seen.
+   * A range {@code from ≤ i < to} of visible indices.
    *
-   * @param from absent where it is 0; it may be negative
+   * @param from null for 0; may be negative
    */
   public record Range(@Nullable Int from, Int to) {
 
-    /** From where on, at least 0. */
+    /** Returns {@code from}, which must be present. */
     public Int start() {
       return Objects.requireNonNull(from);
     }
   }
 
-  /** The score in kernels, in units of the base 2 logarithm. */
+  /** Emits the score in kernels, in units of the base-2 logarithm. */
   public final class Device {
     private final KernelBuilder k;
     private final Real factor;
@@ -86,7 +86,7 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
       return keys;
     }
 
-    /** The keys that the query at a position sees. */
+    /** Returns the keys that the query at a position sees. */
     public Range keysOf(Int position) {
       return new Range(
           window() ? position.minus(window).plus(1) : null,
@@ -101,12 +101,12 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
       return Score.this.causal;
     }
 
-    /** The position of a query among the keys. */
+    /** Returns the position of a query among the keys. */
     public Int position(Int query) {
       return topLeft ? query : query.plus(keys).minus(queries);
     }
 
-    /** The queries that see a key. */
+    /** Returns the queries that see a key. */
     public Range queriesOf(Int key) {
       var query = topLeft ? key : key.minus(keys).plus(queries);
       return new Range(
@@ -115,8 +115,8 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
 
     /**
-     * The tiles of columns that a block of rows goes over: from one that its first row sees to what
-     * its last row sees.
+     * Returns the column range of a block of rows: from the start of the first tile that its first
+     * row sees to the end of the range of its last row.
      */
     public Range tiles(Range first, Range last, int columns) {
       var earliest = first.from;
@@ -125,42 +125,42 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
           last.to);
     }
 
-    /** Whether some row of a block does not see all of the tile that begins at {@code at}. */
+    /** Returns whether a row of a block does not see the whole tile that begins at {@code at}. */
     public Predicate ragged(Range first, Range last, Int at, int columns) {
       var whole = at.plus(columns).le(first.to);
       var from = last.from;
       return (from == null ? whole : whole.and(from.le(at))).not();
     }
 
-    /** Makes scores of products, but for a factor that {@link #log2} brings. */
+    /** Applies the softcap to products; without a softcap, {@link #log2} applies the factor. */
     public void cap(RegisterTile products) {
       if (softcap()) {
         products.map(s -> tanh(s.times(factor)).times(cap));
       }
     }
 
-    /** A score, of what {@link #cap} left. */
+    /** Returns the score from the result of {@link #cap}. */
     Real log2(Real capped) {
       return softcap() ? capped : capped.times(factor);
     }
 
-    /** {@code 2^(score − shift)}. */
+    /** Returns {@code 2^(score − shift)}. */
     public Real exp2(Real capped, Real shift) {
       return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate()))
           .exp2WithoutSubnormals();
     }
 
-    /** The derivative of the score by {@code scale} times the product. */
+    /** Returns the derivative of the score with respect to {@code scale} times the product. */
     public Real slope(Real capped) {
       var tanh = capped.times(cap.reciprocal());
       return tanh.negate().fma(tanh, tanh.constant(1));
     }
 
     /**
-     * Hides what lies outside of the rows' ranges in a tile of columns that begins at {@code
+     * Replaces the elements outside the rows' ranges in a tile of columns that begins at {@code
      * first}.
      *
-     * @param ranges of each row that the thread has
+     * @param ranges one for each row of the thread
      */
     public void hide(RegisterTile tile, List<Range> ranges, Int first, Real hidden) {
       var begin = first.plus(tile.firstColumn());
@@ -174,8 +174,8 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
 
     /**
-     * tanh: by its series near 0, where the difference from 1 would lose digits, and from exp
-     * beyond, which is 1 where that is infinite.
+     * Returns tanh(x): the Taylor series near 0, where the exponential formula would cancel, and
+     * the exponential formula elsewhere, which gives 1 if the exponential overflows.
      */
     private Real tanh(Real x) {
       var t = x.abs();
@@ -192,12 +192,15 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
   }
 
-  /** The score in float64. */
+  /** Returns the score in float64. */
   double of(double product, double scale, double cap) {
     return softcap ? cap * Math.tanh(product * scale / cap) : product * scale;
   }
 
-  /** The derivative of the score by {@code scale} times the product, in float64. */
+  /**
+   * Returns the derivative of the score with respect to {@code scale} times the product, in
+   * float64.
+   */
   public double slope(double product, double scale, double cap) {
     double tanh = softcap ? Math.tanh(product * scale / cap) : 0;
     return 1 - tanh * tanh;

@@ -15,9 +15,10 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Products of f16 or bf16 on tensor cores with f32 sums. A warp holds 16 or 32 rows. The sums of
- * the first product become the left fragment of the second one in the registers where they are: of
- * two neighbouring 16x8 parts a lane holds just what it holds of a 16x16 left fragment.
+ * An engine for f16 and bf16 on tensor cores with f32 accumulators. A warp holds 16 or 32 rows. The
+ * accumulators of the first product serve as the left fragment of the second one without data
+ * movement: a lane's elements of two adjacent 16x8 accumulators are its elements of a 16x16 left
+ * fragment.
  */
 final class TensorEngine extends Engine {
 
@@ -25,7 +26,7 @@ final class TensorEngine extends Engine {
   private static final int N = 8;
   private static final int K = 16;
 
-  /** Elements of the 128 bytes in which the banks begin again. */
+  /** Elements in 128 bytes, one row of all banks. */
   private static final int BANKS = 64;
 
   private final Mma shape;
@@ -39,7 +40,7 @@ final class TensorEngine extends Engine {
     warpRow = k.warp().times(tile.warpRows());
   }
 
-  /** Rows are as long as swizzling asks: 32 or 64 bytes, or multiples of 128. */
+  /** Returns a pitch that swizzling supports: 32 or 64 bytes, or a multiple of 128 bytes. */
   static int pitch(int columns) {
     return columns < BANKS
         ? Integer.highestOneBit(2 * columns - 1)
@@ -52,10 +53,10 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  public void own(SharedTile shared, int offset) {}
+  public void useScratch(SharedTile shared, int offset) {}
 
   @Override
-  int neighbours() {
+  int neighbors() {
     return 2;
   }
 
@@ -73,7 +74,8 @@ final class TensorEngine extends Engine {
   }
 
   /**
-   * The matrices in the order of the registers: rows 0 and 8 of the first columns, then the rest.
+   * Returns a left fragment. Its 8x8 matrices are in register order: rows 0 and 8 of the first
+   * columns, then of the others.
    */
   private MatrixFragment fragment(SharedTile left, int row, int depth) {
     var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));
@@ -87,7 +89,7 @@ final class TensorEngine extends Engine {
     return sums(columns);
   }
 
-  /** A lane holds what Fragments.C_16X8 says of every 16x8 part. */
+  /** Returns zeros in the layout Fragments.C_16X8 for each 16x8 part. */
   @Override
   public RegisterTile sums(int columns) {
     var rows = new ArrayList<Integer>();
@@ -103,7 +105,7 @@ final class TensorEngine extends Engine {
     return new RegisterTile(k, new Layout(firstRow, rows, lane.rem(4).times(2), places, 4));
   }
 
-  /** The four registers of a 16x8 part. */
+  /** Returns a lane's four registers of a 16x8 part. */
   private static MatrixFragment part(RegisterTile sums, int row, int column) {
     int first = column / N * 2;
     return new MatrixFragment(
@@ -124,7 +126,7 @@ final class TensorEngine extends Engine {
                 : left.fragments().get(depth / K * fragmentsOfDepth + f));
       }
       for (int column = 0; column < scores.columns() / 2 * N; column += 2 * N) {
-        // two neighbouring fragments: of each the first 8 of the depth, then the other 8
+        // two adjacent fragments, each with the first 8 of the depth before the other 8
         var two =
             right.loadMatrices(
                 lane.rem(8).plus(lane.div(16).times(8)).plus(column),
@@ -140,17 +142,17 @@ final class TensorEngine extends Engine {
     return 2 * N;
   }
 
-  /** Two elements of 16 bits, of each what is taken of it. */
-  private Value taken(Value pair, Taken taken) {
-    if (taken == Taken.ALL) {
+  /** Returns the contributions of two 16-bit elements. */
+  private Value map(Value pair, Mapping mapping) {
+    if (mapping == Mapping.ALL) {
       return pair;
     }
-    // the lowest bit of the exponent carries to the place of the sign where all of it is set
+    // adding the exponent's lowest bit carries into the sign bit if all exponent bits are set
     int last = type == Type.F16 ? 0x0400_0400 : 0x0080_0080;
     int fraction = last - 0x0001_0001;
     var bits = pair.integer();
     var flags = bits.and(0x7FFF_7FFF & ~fraction).plus(last).and(0x8000_8000).shr(15);
-    if (taken == Taken.FINITE) {
+    if (mapping == Mapping.FINITE) {
       return bits.and(flags.times(0xFFFF).xor(k.integer(-1))).value().as(Type.B32);
     }
     var nan = bits.and(fraction).plus(0x7FFF_7FFF).shr(15).and(flags);
@@ -163,7 +165,7 @@ final class TensorEngine extends Engine {
     return code.value().as(Type.B32);
   }
 
-  /** A code as an element of 16 bits. */
+  /** Returns the 16-bit encoding of a code. */
   private int code(int number) {
     return type == Type.F16
         ? Float.floatToFloat16(number) & 0xFFFF
@@ -172,7 +174,7 @@ final class TensorEngine extends Engine {
 
   @Override
   public void addWeighted(
-      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Taken taken) {
+      RegisterTile sums, RegisterTile weights, SharedTile right, Int column, Mapping mapping) {
     for (int depth = 0; depth < weights.columns() / 2 * N; depth += K) {
       var rows = new ArrayList<MatrixFragment>();
       for (int row = 0; row < tile.warpRows(); row += M) {
@@ -184,7 +186,7 @@ final class TensorEngine extends Engine {
                 lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
                 column.plus(lane.div(16).times(8)).plus(n),
                 true);
-        var parts = new MatrixFragment(two).map(pair -> taken(pair, taken));
+        var parts = new MatrixFragment(two).map(pair -> map(pair, mapping));
         multiply(sums, rows, parts, n);
       }
     }

@@ -4,19 +4,19 @@ import dev.athanor.ops.tile.TileScheduler;
 import dev.athanor.ops.tile.TileScheduler.Order;
 
 /**
- * How a block of threads multiplies: it holds some rows and goes over the columns tile by tile.
+ * The tiling of a block, which holds a group of rows and iterates over tiles of columns.
  *
- * @param rows of a block: queries, or in the kernel of the keys' gradients keys
- * @param columns of a tile: keys, or there queries; a multiple of 16
- * @param warpRows rows of a warp: 16 or 32 of {@link Unit#TENSOR}, an even number of {@link
- *     Unit#CORES}
+ * @param rows of a block: queries, or keys in the kernel of dk and dv
+ * @param columns of a tile: keys, or queries in the kernel of dk and dv; a multiple of 16
+ * @param warpRows rows of a warp: 16 or 32 for {@link Unit#TENSOR}, an even number for {@link
+ *     Unit#FMA}
  */
 public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
-  /** What multiplies. */
+  /** The execution unit of the products. */
   public enum Unit {
-    /** One multiply-add a lane. */
-    CORES,
+    /** FMA instructions. */
+    FMA,
     /** {@code mma.sync.m16n8k16}. */
     TENSOR
   }
@@ -26,9 +26,9 @@ public record Tile(Unit unit, int rows, int columns, int warpRows) {
   }
 
   /**
-   * Returns a scheduler of the tiles of rows.
+   * Returns the scheduler of the row tiles.
    *
-   * @param causal whether the last queries see the most keys: they begin first
+   * @param causal whether the last queries, which see the most keys, are scheduled first
    */
   public TileScheduler scheduler(boolean causal) {
     return TileScheduler.ofRows(rows, causal ? Order.LAST_ROW_FIRST : Order.ROWS);
@@ -36,6 +36,6 @@ public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
   @Override
   public String toString() {
-    return (unit == Unit.CORES ? "cores_" : "tensor_") + rows + "x" + columns + "w" + warpRows;
+    return (unit == Unit.FMA ? "cores_" : "tensor_") + rows + "x" + columns + "w" + warpRows;
   }
 }

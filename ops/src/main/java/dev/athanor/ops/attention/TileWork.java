@@ -6,39 +6,39 @@ import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Machine;
 
 /**
- * The work of a block of attention, which goes over the columns tile by tile.
+ * A cost model of the blocks of attention kernels.
  *
- * @param d columns of queries and keys, as in shared memory
+ * @param d columns of queries and keys in shared memory
  * @param dv columns of values
- * @param depth summed columns of all products of a tile: {@code d + dv} of forward attention
+ * @param depth total depth of all products of a tile: {@code d + dv} for forward attention
  * @param sharedBytes of the block
  */
 public record TileWork(
     Machine machine, Tile tile, DType dtype, int d, int dv, int depth, int sharedBytes) {
 
   /**
-   * Instructions of a score: it is scaled, compared, exponentiated, summed and converted. Source:
-   * the ledger of first choices, as the next constant.
+   * Instructions per score: scale, compare, exponentiate, sum and convert. Source of this and the
+   * next constant: the ledger of first choices.
    */
   private static final double SCORE_INSTRUCTIONS = 8;
 
-  /** Instructions for each multiply-add without tensor cores: itself, and reads of factors. */
+  /** Instructions per multiply-add without tensor cores, including operand loads. */
   private static final double FMA_INSTRUCTIONS = 1.25;
 
   /** Multiply-adds of an {@code mma}. */
   private static final double MMA = 16 * 8 * 16;
 
-  /** Registers of a thread for addresses, limits and the softmax. */
+  /** Registers per thread for addresses, limits and the softmax. */
   private static final int OTHER_REGISTERS = 80;
 
-  /** Columns of queries that stay in registers. */
+  /** The columns of queries kept in registers. */
   private static final int KEPT = 128;
 
   /**
-   * The work.
+   * Returns the work of a block.
    *
-   * @param tiles that the block goes over
-   * @param ownBytes that the block reads and writes once
+   * @param tiles number of tiles that the block processes
+   * @param ownBytes bytes that the block reads and writes once
    */
   public BlockWork over(double tiles, double ownBytes) {
     int warps = tile.threads() / KernelBuilder.WARP;
@@ -68,7 +68,7 @@ public record TileWork(
         tiles * busy,
         tiles * Machine.BARRIER_CYCLES,
         tiles * tileBytes + ownBytes,
-        // while keys are multiplied values are copied, and the other way round
+        // copies of values overlap with products of keys and vice versa
         tileBytes / 2);
   }
 

@@ -1,4 +1,4 @@
-/** The problem of attention, and the kernels and engines that its ops share. */
+/** The problem, kernels and engines that the attention ops share. */
 @NullMarked
 package dev.athanor.ops.attention;
 

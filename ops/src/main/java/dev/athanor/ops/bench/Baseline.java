@@ -14,16 +14,16 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 
-/** Somebody else's library, to be measured beside ours. */
+/** A third-party library to compare with. */
 public sealed interface Baseline extends AutoCloseable {
 
-  /** Its short name, as the command line has it: {@code cublas}. */
+  /** Returns the short name used on the command line: {@code cublas}. */
   String library();
 
-  /** Its name and version. */
+  /** Returns the name and version of the library. */
   String name();
 
-  /** Why nothing can be measured with it, in one sentence, as soon as that is known. */
+  /** Returns in one sentence why the library is unavailable, once that is known. */
   default Optional<String> missing() {
     return Optional.empty();
   }
@@ -31,43 +31,42 @@ public sealed interface Baseline extends AutoCloseable {
   @Override
   void close();
 
-  /** One that launches on our stream and buffers: timed sample by sample in turn with ours. */
+  /** A library that launches on our stream and buffers; its samples alternate with ours. */
   non-sealed interface Enqueued extends Baseline {
 
-    /** Whether it computes just what the problem asks for. */
+    /** Returns whether the library computes exactly this problem. */
     boolean computes(Problem problem);
 
-    /** Enqueues what a problem asks for that it computes. */
+    /** Enqueues a problem that the library {@link #computes}. */
     void enqueue(Stream stream, Problem problem, Bindings bindings);
   }
 
-  /** One that has tensors and a clock of its own: timed problem by problem in turn with ours. */
+  /** A library with its own tensors and clock; it is timed after ours for each problem. */
   non-sealed interface Timed extends Baseline {
 
     /**
      * Times a problem.
      *
-     * @param outputs their types by name, the first one first
-     * @param seed what inputs are drawn from
-     * @return empty where the library is {@link #missing()}
+     * @param outputs their types by name, in order
+     * @param seed of the random inputs
+     * @return empty if the library is {@link #missing()}
      */
     Optional<Result> time(
         Problem problem, Map<String, TensorType> outputs, Effort effort, long seed);
   }
 
   /**
-   * What came of a problem.
+   * The result of a problem.
    *
-   * @param samples absent where it was not timed
-   * @param remark by which calls it was computed, or why it was not timed; empty where there is
-   *     nothing to say
+   * @param samples empty if it was not timed
+   * @param remark the calls that computed it, or the reason why it was not timed; may be empty
    */
   record Result(String library, Optional<Samples> samples, String remark) {}
 
   /**
-   * NVIDIA's matrix products.
+   * Opens cuBLAS.
    *
-   * @throws DeviceException.Unavailable when the device is no GPU or the machine has no cuBLAS
+   * @throws DeviceException.Unavailable if the device is not a GPU or the machine has no cuBLAS
    */
   static Enqueued cuBlas(Device device) {
     if (!(device instanceof CudaDevice gpu)) {
@@ -130,6 +129,6 @@ public sealed interface Baseline extends AutoCloseable {
 
   Map<DType, Type> TYPES = Map.of(DType.F32, Type.F32, DType.F16, Type.F16, DType.BF16, Type.BF16);
 
-  /** The attributes of a product that is nothing but that. */
+  /** The attributes of a plain product. */
   Map<String, Object> PLAIN = Map.of("alpha", 1.0, "activation", "none", "precision", "ieee");
 }

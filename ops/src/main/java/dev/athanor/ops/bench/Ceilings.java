@@ -23,11 +23,11 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * What a device can do at most, measured: how fast it copies, and how fast {@code mma.sync} and
- * fused multiply-adds multiply when nothing else is done.
+ * The measured peak rates of a device: of copies, and of {@code mma.sync} and fused multiply-adds
+ * in isolation.
  *
- * @param bytesPerSecond read and written together, of a copy within the device
- * @param flops operations a second by the dtype of the factors
+ * @param bytesPerSecond bytes read plus bytes written by a copy within the device
+ * @param flops operations per second, by the dtype of the factors
  */
 public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
 
@@ -36,7 +36,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
   private static final int THREADS = 256;
   private static final int ROUNDS = 4096;
 
-  /** Products in flight in each warp or thread, so that none waits for the one before. */
+  /** Independent products in flight per warp or thread, to hide latency. */
   private static final int INDEPENDENT = 8;
 
   private static final Effort EFFORT = new Effort(3, 10, 50);
@@ -45,7 +45,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
     flops = Map.copyOf(flops);
   }
 
-  /** Measures a GPU, which takes some seconds. */
+  /** Measures a GPU. This takes a few seconds. */
   public static Ceilings measure(Device device) {
     try (var stream = device.openStream();
         var stopwatch = new Stopwatch(device, stream)) {
@@ -87,10 +87,10 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
   }
 
   /**
-   * The shortest time in which the device could do this, in microseconds: the longer one of moving
-   * the bytes and of computing.
+   * Returns the minimum time in microseconds: the maximum of the transfer time and the compute
+   * time.
    *
-   * @param dtype of the factors; where its rate is not known only the bytes count
+   * @param dtype of the factors; without a measured rate, only the transfer time counts
    */
   public double leastMicros(Plan.Cost cost, DType dtype) {
     double moving = cost.bytes() / bytesPerSecond;
@@ -98,7 +98,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
     return Math.max(moving, rate == null ? 0 : cost.flops() / rate) * 1e6;
   }
 
-  /** A kernel that multiplies what it has in registers, over and over. */
+  /** A kernel that repeatedly multiplies register operands. */
   record Multiplier(DType dtype) implements Variant {
 
     private static final int WARPS = THREADS / KernelBuilder.WARP;
@@ -108,7 +108,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
       return "multiplier_" + dtype.text();
     }
 
-    /** Operations of a block in a round. */
+    /** Returns the operations of a block per round. */
     double flops() {
       if (dtype == DType.F32) {
         return 2.0 * INDEPENDENT * THREADS;

@@ -1,18 +1,18 @@
 package dev.athanor.ops.bench;
 
 /**
- * How long to measure.
+ * The duration of a measurement.
  *
- * @param warmup launches of each contender before the clock runs
- * @param repeat the fewest samples of each
- * @param minMillis samples go on until those of the first contender add up to so much
+ * @param warmup untimed launches of each contender
+ * @param repeat minimum number of samples of each contender
+ * @param minMillis minimum total time of the first contender's samples
  */
 public record Effort(int warmup, int repeat, double minMillis) {
 
   /**
-   * Checks the numbers.
+   * Checks the values.
    *
-   * @throws IllegalArgumentException for a number below the least
+   * @throws IllegalArgumentException for a value below its minimum
    */
   public Effort {
     if (warmup < 1 || repeat < 1 || !(minMillis >= 0)) {

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** Times ops, and samples their results so that no wrong kernel is called fast. */
+/**
+ * Times ops and checks samples of their results, so that an incorrect kernel is not reported as
+ * fast.
+ */
 public final class OpBench implements AutoCloseable {
 
   private final Device device;
@@ -23,9 +26,9 @@ public final class OpBench implements AutoCloseable {
   private final KernelCache kernels;
 
   /**
-   * A bench on a device.
+   * Creates a bench on a device.
    *
-   * @param baselines timed in turn with ours where they compute the same; closed with this
+   * @param baselines libraries timed for the same problems; closed with this bench
    */
   public OpBench(Device device, Effort effort, List<? extends Baseline> baselines) {
     this.device = device;
@@ -37,16 +40,16 @@ public final class OpBench implements AutoCloseable {
   }
 
   /**
-   * What came of a problem on one kernel variant.
+   * The result of a problem with one kernel variant.
    *
-   * @param kernel the name of the variant, empty when there is none
-   * @param sets how many copies of the tensors the launches took in turn
-   * @param cost what the problem needs whoever computes it
+   * @param kernel the name of the variant; empty if there is none
+   * @param sets number of copies of the tensors through which the launches rotate
+   * @param cost the minimum cost of the problem
    * @param error of sampled elements of the outputs
-   * @param limit how great it may be
-   * @param ours absent where there was nothing to time
-   * @param theirs what came of it on the baselines that were asked
-   * @param failure what is wrong, in one sentence
+   * @param limit the limit of the error
+   * @param ours empty if nothing was timed
+   * @param theirs the results of the baselines
+   * @param failure the error in one sentence
    */
   public record Row(
       Problem problem,
@@ -78,7 +81,7 @@ public final class OpBench implements AutoCloseable {
       return new Row(problem, kernel, sets, cost, error, limit, ours, all, failure);
     }
 
-    /** How many times as long as a baseline ours takes, by the medians. */
+    /** Returns the ratio of our median time to that of a baseline. */
     public Optional<Double> ratio(Baseline.Result other) {
       return ours.flatMap(o -> other.samples().map(t -> o.median() / t.median()));
     }
@@ -87,10 +90,11 @@ public final class OpBench implements AutoCloseable {
   /**
    * Times a problem.
    *
-   * @param allVariants every kernel variant that the device can run, instead of the planner's first
-   * @param seed what the inputs are drawn from
-   * @param each is given every row when it is done
-   * @throws DeviceException.Lost when the device is lost
+   * @param allVariants whether to time every kernel variant that the device can run instead of the
+   *     planner's first choice
+   * @param seed of the random inputs
+   * @param each receives each row when it is complete
+   * @throws DeviceException.Lost if the device is lost
    */
   public void run(Problem problem, boolean allVariants, long seed, Consumer<Row> each) {
     List<? extends Plan> plans;
@@ -116,7 +120,10 @@ public final class OpBench implements AutoCloseable {
     rows.forEach(row -> each.accept(row.ours.isPresent() ? row.with(others) : row));
   }
 
-  /** Those with clocks of their own, when nothing of ours runs and our tensors are gone. */
+  /**
+   * Times the baselines with their own clocks, after our work has finished and our tensors are
+   * freed.
+   */
   private List<Baseline.Result> timeOthers(Problem problem, Plan plan, long seed) {
     var results = new ArrayList<Baseline.Result>();
     for (var baseline : baselines) {
@@ -132,12 +139,13 @@ public final class OpBench implements AutoCloseable {
       var contenders = new ArrayList<Runnable>();
       var names = new ArrayList<String>();
       contenders.add(
-          sets.inTurn(plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings)));
+          sets.inRotation(
+              plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings)));
       names.add(plan.kernel());
       var others = new ArrayList<Baseline>();
       for (var baseline : baselines) {
         if (baseline instanceof Baseline.Enqueued other && other.computes(problem)) {
-          contenders.add(sets.inTurn(0, bindings -> other.enqueue(stream, problem, bindings)));
+          contenders.add(sets.inRotation(0, bindings -> other.enqueue(stream, problem, bindings)));
           names.add(other.name());
           others.add(other);
         }
@@ -147,11 +155,11 @@ public final class OpBench implements AutoCloseable {
       for (int i = 0; i < contenders.size(); i++) {
         var error = sets.deviation(contenders.get(i));
         ours = i == 0 ? error : ours;
-        if (!error.right()) {
+        if (!error.isWithinLimit()) {
           return Row.failed(
               problem,
               plan.kernel(),
-              "%s is wrong: sampled elements of %s are off by %.3g, at most %.3g is right"
+              "%s is wrong: the error of sampled elements of %s is %.3g; the limit is %.3g"
                   .formatted(names.get(i), error.output(), error.error(), error.limit()));
         }
       }
@@ -178,14 +186,14 @@ public final class OpBench implements AutoCloseable {
     }
   }
 
-  /** The kernels that spill on the device, of those that were timed so far. */
+  /** Returns the kernels timed so far that spill on the device. */
   public List<KernelCache.Spill> spills() {
     return kernels.spills();
   }
 
   @Override
   public void close() {
-    baselines.forEach(Baseline::close); // before the stream that they may still know
+    baselines.forEach(Baseline::close); // before the stream that they may use
     stopwatch.close();
     stream.close();
   }

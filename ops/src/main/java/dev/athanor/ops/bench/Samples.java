@@ -5,8 +5,8 @@ import java.util.Arrays;
 /**
  * The times of one launch, in microseconds.
  *
- * @param count how many samples there are
- * @param batch the launches of each sample, which share its time evenly
+ * @param count number of samples
+ * @param batch launches per sample; the time of a sample is divided by it
  */
 public record Samples(double median, double min, double max, int count, int batch) {
 

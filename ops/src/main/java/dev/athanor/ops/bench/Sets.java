@@ -21,34 +21,34 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 
 /**
- * The tensors of a problem on a device, in as many sets as it takes that no launch finds its inputs
- * in a cache, and elements of its outputs that tell a wrong kernel.
+ * The tensors of a problem on a device, in enough copies that no launch finds its inputs in a
+ * cache, and expected output elements for checks.
  */
 public final class Sets implements AutoCloseable {
 
   /** Twice the largest L2 cache of a GPU so far. */
   private static final long ROTATED_BYTES = 256L << 20;
 
-  private static final int MOST_SETS = 256;
+  private static final int MAX_SETS = 256;
 
-  /** Sampled elements of each output, the first and the last of it among them. */
-  private static final int SPOTS = 256;
+  /** The sampled elements of each output, including the first and the last. */
+  private static final int SAMPLED = 256;
 
   private final Device device;
   private final Stream stream;
   private final Problem problem;
   private final Map<String, TensorType> outputs;
-  private final Map<String, long[]> spots = new LinkedHashMap<>();
+  private final Map<String, long[]> sampled = new LinkedHashMap<>();
   private final Map<String, double[]> expected = new LinkedHashMap<>();
   private final List<Buffer> buffers = new ArrayList<>();
   private final List<Bindings> sets = new ArrayList<>();
   private Optional<Buffer> workspace = Optional.empty();
 
   /**
-   * Draws and uploads.
+   * Draws and uploads the inputs.
    *
-   * @param outputs as the problem's plans give them
-   * @throws dev.athanor.engine.device.DeviceException.OutOfMemory when one set does not fit
+   * @param outputs types of the outputs of the problem's plans
+   * @throws dev.athanor.engine.device.DeviceException.OutOfMemory if one set does not fit
    */
   public Sets(
       Device device, Stream stream, Problem problem, Map<String, TensorType> outputs, long seed) {
@@ -61,8 +61,8 @@ public final class Sets implements AutoCloseable {
       var random = new SplittableRandom(seed);
       var drawn = problem.draw(random);
       outputs.forEach((name, type) -> {
-        var at = spots(type.shape().elements(), random);
-        spots.put(name, at);
+        var at = sampled(type.shape().elements(), random);
+        sampled.put(name, at);
         expected.put(name, problem.op().reference(drawn, problem.attributes(), name, at));
       });
       long count = device instanceof CudaDevice ? copies() : 1;
@@ -88,7 +88,7 @@ public final class Sets implements AutoCloseable {
     }
     var memory = device.memory();
     long fitting = (memory.free() + memory.pooled()) / 2 / bytes;
-    return Math.clamp(Math.min(Math.ceilDiv(ROTATED_BYTES, bytes), fitting), 1, MOST_SETS);
+    return Math.clamp(Math.min(Math.ceilDiv(ROTATED_BYTES, bytes), fitting), 1, MAX_SETS);
   }
 
   private void add(Map<String, HostTensor> drawn) {
@@ -114,30 +114,33 @@ public final class Sets implements AutoCloseable {
     return buffer;
   }
 
-  /** The ends of an output, and elements anywhere; all of a small one. */
-  private static long[] spots(long elements, SplittableRandom random) {
-    if (elements <= SPOTS) {
+  /**
+   * Returns the indices of the first, the last and random elements of an output, or all indices of
+   * a small output.
+   */
+  private static long[] sampled(long elements, SplittableRandom random) {
+    if (elements <= SAMPLED) {
       var all = new long[(int) elements];
       for (int i = 0; i < all.length; i++) {
         all[i] = i;
       }
       return all;
     }
-    var some = new long[SPOTS];
+    var some = new long[SAMPLED];
     some[1] = elements - 1;
-    for (int i = 2; i < SPOTS; i++) {
+    for (int i = 2; i < SAMPLED; i++) {
       some[i] = random.nextLong(elements);
     }
     return some;
   }
 
-  /** How many there are. */
+  /** Returns the number of sets. */
   public int count() {
     return sets.size();
   }
 
-  /** Launches on one set after the other, with a workspace that all share. */
-  public Runnable inTurn(long workspaceBytes, Consumer<Bindings> launch) {
+  /** Returns a task that launches on the next set, in rotation; all sets share a workspace. */
+  public Runnable inRotation(long workspaceBytes, Consumer<Bindings> launch) {
     if (workspaceBytes > workspace.map(Buffer::bytes).orElse(0L)) {
       workspace = Optional.of(allocate(workspaceBytes));
     }
@@ -155,14 +158,14 @@ public final class Sets implements AutoCloseable {
   }
 
   /**
-   * How far sampled elements may be off and how far they are.
+   * The error of sampled elements and its limit.
    *
-   * @param output the one that takes most of what it may
+   * @param output the output with the largest error relative to its limit
    */
   public record Deviation(String output, double error, double limit) {
 
-    /** Whether it is within the limit; a NaN is not. */
-    public boolean right() {
+    /** Returns whether the error is within the limit; NaN is not. */
+    public boolean isWithinLimit() {
       return error <= limit;
     }
 
@@ -172,8 +175,8 @@ public final class Sets implements AutoCloseable {
   }
 
   /**
-   * Lets a contender compute every set once, over outputs full of NaN, and looks at the first and
-   * the last.
+   * Runs a contender once on every set, with outputs initialized to NaN, and checks the first and
+   * the last set.
    */
   public Deviation deviation(Runnable contender) {
     for (var set : sets) {
@@ -199,7 +202,7 @@ public final class Sets implements AutoCloseable {
 
   private Deviation deviation(String name, DeviceTensor output) {
     var type = output.type();
-    var at = Objects.requireNonNull(spots.get(name));
+    var at = Objects.requireNonNull(sampled.get(name));
     var is = new double[at.length];
     var element = MemorySegment.ofArray(new byte[type.dtype().bytes()]);
     for (int i = 0; i < at.length; i++) {

@@ -8,44 +8,46 @@ import java.util.List;
 import java.util.stream.DoubleStream;
 import org.jspecify.annotations.Nullable;
 
-/** Times launches by the device's own clock: between two events of a stream. */
+/** Times launches with the device clock, between two events of a stream. */
 final class Stopwatch implements AutoCloseable {
 
-  /** A sample should be long against the resolution of events, about half a microsecond. */
+  /**
+   * The target duration of a sample, long relative to the event resolution of about half a
+   * microsecond.
+   */
   private static final double SAMPLE_MICROS = 200;
 
-  private static final int GREATEST_BATCH = 64;
-  private static final int MOST_SAMPLES = 10_000;
+  private static final int MAX_BATCH = 64;
+  private static final int MAX_SAMPLES = 10_000;
 
-  /** Work before each sample on a GPU; it also drives everything else out of the L2 cache. */
-  private static final long PLUG_BYTES = 256L << 20;
+  /** The size of the fill that precedes each sample on a GPU; it also evicts the L2 cache. */
+  private static final long FILL_BYTES = 256L << 20;
 
-  private static final int MOST_PLUGS = 32;
+  private static final int MAX_FILLS = 32;
 
   private final Stream stream;
 
-  /** Only where launches return before they are done. */
-  private final @Nullable Buffer plug;
+  /** Null if launches are synchronous. */
+  private final @Nullable Buffer filler;
 
-  private final double plugMicros;
+  private final double fillMicros;
 
   Stopwatch(Device device, Stream stream) {
     this.stream = stream;
     if (device instanceof CudaDevice) {
-      plug = device.allocate(PLUG_BYTES);
-      plug(1);
-      plugMicros = time(() -> plug(4)).device / 4;
+      filler = device.allocate(FILL_BYTES);
+      fill(1);
+      fillMicros = time(() -> fill(4)).device / 4;
     } else {
-      plug = null;
-      plugMicros = 0;
+      filler = null;
+      fillMicros = 0;
     }
   }
 
   private record Time(double device, double host) {}
 
   /**
-   * Times some ways to do the same, turn by turn, so that a device that grows slow or fast does so
-   * for all.
+   * Times contenders in alternation, so that changes of the device's clock rate affect all of them.
    *
    * @param contenders each enqueues one launch
    */
@@ -53,7 +55,7 @@ final class Stopwatch implements AutoCloseable {
     var clocks = contenders.stream().map(contender -> new Clock(contender, effort)).toList();
     double first = 0;
     for (int n = 0;
-        n < effort.repeat() || (first < effort.minMillis() * 1e3 && n < MOST_SAMPLES);
+        n < effort.repeat() || (first < effort.minMillis() * 1e3 && n < MAX_SAMPLES);
         n++) {
       for (var clock : clocks) {
         double micros = clock.sample();
@@ -63,11 +65,11 @@ final class Stopwatch implements AutoCloseable {
     return clocks.stream().map(Clock::samples).toList();
   }
 
-  /** One contender. */
+  /** The clock of one contender. */
   private final class Clock {
     private final Runnable work;
     private final int batch;
-    private final int plugs;
+    private final int fills;
     private final DoubleStream.Builder micros = DoubleStream.builder();
 
     Clock(Runnable contender, Effort effort) {
@@ -75,25 +77,26 @@ final class Stopwatch implements AutoCloseable {
         contender.run();
       }
       double once = Stopwatch.this.time(contender).device;
-      batch = (int) Math.clamp(Math.ceil(SAMPLE_MICROS / Math.max(once, 1)), 1, GREATEST_BATCH);
+      batch = (int) Math.clamp(Math.ceil(SAMPLE_MICROS / Math.max(once, 1)), 1, MAX_BATCH);
       work =
           () -> {
             for (int i = 0; i < batch; i++) {
               contender.run();
             }
           };
-      // The device must not wait for the host: it is kept busy until the whole batch is enqueued.
-      plugs =
-          plug == null
+      // Fills keep the device busy until the whole batch is enqueued, so that it never waits for
+      // the host.
+      fills =
+          filler == null
               ? 0
               : (int)
                   Math.clamp(
-                      Math.ceil(2 * Stopwatch.this.time(work).host / plugMicros), 1, MOST_PLUGS);
+                      Math.ceil(2 * Stopwatch.this.time(work).host / fillMicros), 1, MAX_FILLS);
     }
 
-    /** The microseconds of all launches of a new sample. */
+    /** Takes a sample and returns the microseconds of all its launches. */
     double sample() {
-      plug(plugs);
+      fill(fills);
       double all = Stopwatch.this.time(work).device;
       micros.add(all / batch);
       return all;
@@ -104,10 +107,10 @@ final class Stopwatch implements AutoCloseable {
     }
   }
 
-  private void plug(int times) {
-    if (plug != null) {
+  private void fill(int times) {
+    if (filler != null) {
       for (int i = 0; i < times; i++) {
-        stream.fill(plug, 0, PLUG_BYTES, (byte) i);
+        stream.fill(filler, 0, FILL_BYTES, (byte) i);
       }
     }
   }
@@ -126,8 +129,8 @@ final class Stopwatch implements AutoCloseable {
 
   @Override
   public void close() {
-    if (plug != null) {
-      plug.close();
+    if (filler != null) {
+      filler.close();
     }
   }
 }

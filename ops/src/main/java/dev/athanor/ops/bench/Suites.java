@@ -12,21 +12,20 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * The problems that each op is timed with: what language models ask for on a GPU, and small ones of
- * the same kind on the emulator. They stand in {@code suites.txt}, as {@link Problem#parse} reads
- * them.
+ * The benchmark problems of each op: shapes of language models for GPUs, and small ones for the
+ * emulator. They are listed in {@code suites.txt}, in the format of {@link Problem#parse}.
  */
 public final class Suites {
 
   private static final String LARGE = "large ";
   private static final String SMALL = "small ";
 
-  /** The lines of each op. */
+  /** The lines by op name. */
   private static final Map<String, List<String>> LINES = read();
 
   private Suites() {}
 
-  /** The problems of an op; none when it has no suite. */
+  /** Returns the problems of an op; empty if it has no suite. */
   public static List<Problem> of(Op op, boolean large) {
     var size = large ? LARGE : SMALL;
     return LINES.getOrDefault(op.description().name(), List.of()).stream()

@@ -27,40 +27,39 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * PyTorch in a Python process of its own, which is started for the first problem and answers a line
- * of JSON for each ({@code torch_baseline.py}). A process that fails at a problem is ended, and the
- * next problem gets a new one, since a GPU's context may be lost with it; one that cannot even
- * start is not tried again.
+ * PyTorch in a separate Python process, started for the first problem ({@code torch_baseline.py}).
+ * The process answers each problem with a line of JSON. After a failure, the next problem gets a
+ * new process, because the GPU context may be lost; a process that fails to start is not retried.
  */
 public final class Torch implements Baseline.Timed {
 
-  /** The variable that says which Python is started, instead of {@code python3}. */
+  /** The environment variable that names the Python executable; {@code python3} by default. */
   public static final String PYTHON = "ATHANOR_PYTHON";
 
-  /** For Python's imports and for problems that a processor takes long for. */
-  private static final Duration PATIENCE = Duration.ofMinutes(10);
+  /** The timeout for Python's imports and for a problem, which may be slow on a CPU. */
+  private static final Duration TIMEOUT = Duration.ofMinutes(10);
 
   private static final JsonMapper JSON = JsonMapper.shared();
 
   private final String python;
   private final String device;
-  private final Duration patience;
+  private final Duration timeout;
   private String name = "PyTorch";
   private Optional<String> missing = Optional.empty();
   private @Nullable Worker worker;
 
-  /** On the same GPU as ours, or on the processor where ours is emulated. */
+  /** Returns a baseline on the same GPU, or on the CPU if the device is emulated. */
   public static Torch beside(Device ours) {
     return new Torch(
         Objects.requireNonNullElse(System.getenv(PYTHON), "python3"),
         ours instanceof CudaDevice gpu ? gpu.capability().id() : "cpu",
-        PATIENCE);
+        TIMEOUT);
   }
 
-  Torch(String python, String device, Duration patience) {
+  Torch(String python, String device, Duration timeout) {
     this.python = python;
     this.device = device;
-    this.patience = patience;
+    this.timeout = timeout;
   }
 
   @Override
@@ -92,13 +91,13 @@ public final class Torch implements Baseline.Timed {
       } catch (Failure e) {
         missing =
             Optional.of(
-                "%s; PyTorch is asked through python3 of the PATH or what %s names"
+                "%s; PyTorch runs in python3 of the PATH or in the Python that %s names"
                     .formatted(e.getMessage(), PYTHON));
         return Optional.empty();
       }
     }
     try {
-      var wait = patience.plusMillis((long) (20 * effort.minMillis()));
+      var wait = timeout.plusMillis((long) (20 * effort.minMillis()));
       var answer = running.ask(request(problem, outputs, effort, seed), wait);
       if (answer.has("unsupported")) {
         return Optional.of(untimed("unsupported: " + answer.get("unsupported").asString()));
@@ -123,7 +122,7 @@ public final class Torch implements Baseline.Timed {
     var started = new Worker(python, device);
     boolean ready = false;
     try {
-      var hello = started.answer(patience);
+      var hello = started.answer(timeout);
       if (hello.has("failed")) {
         throw new Failure(hello.get("failed").asString());
       }
@@ -185,7 +184,7 @@ public final class Torch implements Baseline.Timed {
 
   private static Failure unexpected(String answer, String wanted) {
     return new Failure(
-        "its process answered \"%s\", which is no JSON object with %s"
+        "its process answered \"%s\"; expected a JSON object with %s"
             .formatted(answer.substring(0, Math.min(answer.length(), 200)), wanted));
   }
 
@@ -197,7 +196,7 @@ public final class Torch implements Baseline.Timed {
     }
   }
 
-  /** Why there is no time, in a sentence. */
+  /** The reason, in one sentence, why a problem was not timed. */
   private static final class Failure extends Exception {
     private static final long serialVersionUID = 1;
 
@@ -211,7 +210,7 @@ public final class Torch implements Baseline.Timed {
     }
   }
 
-  /** One process. */
+  /** A Python process. */
   private static final class Worker {
     private final Process process;
     private final Path errors;
@@ -235,43 +234,43 @@ public final class Torch implements Baseline.Timed {
       }
     }
 
-    JsonNode ask(String question, Duration patience) throws Failure {
+    JsonNode ask(String question, Duration timeout) throws Failure {
       try {
         questions.write(question);
         questions.write('\n');
         questions.flush();
       } catch (IOException e) {
-        throw death();
+        throw processEnded();
       }
-      return answer(patience);
+      return answer(timeout);
     }
 
-    JsonNode answer(Duration patience) throws Failure {
+    JsonNode answer(Duration timeout) throws Failure {
       var line =
           CompletableFuture.supplyAsync(
               this::readLine, task -> Thread.ofPlatform().daemon().name("torch").start(task));
       String answer;
       try {
-        answer = line.get(patience.toMillis(), TimeUnit.MILLISECONDS).orElse(null);
+        answer = line.get(timeout.toMillis(), TimeUnit.MILLISECONDS).orElse(null);
       } catch (TimeoutException e) {
-        throw new Failure("its process did not answer within %d ms".formatted(patience.toMillis()));
+        throw new Failure("its process did not answer within %d ms".formatted(timeout.toMillis()));
       } catch (ExecutionException e) {
-        throw death();
+        throw processEnded();
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new Failure("it was interrupted");
       }
       if (answer == null) {
-        throw death();
+        throw processEnded();
       }
       try {
         var node = JSON.readTree(answer);
         if (node.isObject()) {
           return node;
         }
-        throw unexpected(answer, "what was asked for");
+        throw unexpected(answer, "the requested values");
       } catch (JacksonException e) {
-        throw unexpected(answer, "what was asked for");
+        throw unexpected(answer, "the requested values");
       }
     }
 
@@ -283,14 +282,17 @@ public final class Torch implements Baseline.Timed {
       }
     }
 
-    /** The process is gone or as good as gone: its last words are on standard error. */
-    private Failure death() {
+    /**
+     * Returns the failure of a process that has ended, with the last line of its standard error.
+     */
+    private Failure processEnded() {
       waitFor(Duration.ofSeconds(5));
       var status = process.isAlive() ? "" : " with status %d".formatted(process.exitValue());
-      return new Failure("its process ended%s before it answered%s".formatted(status, lastWords()));
+      return new Failure(
+          "its process ended%s before it answered%s".formatted(status, lastErrorLine()));
     }
 
-    private String lastWords() {
+    private String lastErrorLine() {
       try {
         var said = new String(Files.readAllBytes(errors), StandardCharsets.UTF_8);
         return said.lines()
@@ -303,23 +305,23 @@ public final class Torch implements Baseline.Timed {
       }
     }
 
-    /** Lets it end by itself for so long, and then ends it. */
-    void end(Duration patience) {
+    /** Waits for the process to exit and destroys it after the timeout. */
+    void end(Duration timeout) {
       try {
         questions.close();
       } catch (IOException e) {
-        // it has gone already
+        // the process has already exited
       }
-      if (patience.isZero() || !waitFor(patience)) {
+      if (timeout.isZero() || !waitFor(timeout)) {
         process.destroyForcibly();
         waitFor(Duration.ofSeconds(5));
       }
-      boolean _ = errors.toFile().delete(); // or else at the JVM's end
+      boolean _ = errors.toFile().delete(); // otherwise deleted when the JVM exits
     }
 
-    private boolean waitFor(Duration patience) {
+    private boolean waitFor(Duration timeout) {
       try {
-        return process.waitFor(patience.toMillis(), TimeUnit.MILLISECONDS);
+        return process.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return false;

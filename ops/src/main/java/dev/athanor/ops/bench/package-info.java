@@ -1,4 +1,4 @@
-/** Measures how fast ops are, and that they are right while they are fast. */
+/** Benchmarks of ops, including checks of their results. */
 @NullMarked
 package dev.athanor.ops.bench;
 

@@ -6,12 +6,13 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What came of one case computed by one kernel variant.
+ * The result of one case computed by one kernel variant.
  *
  * @param number of the case among those of its op, from 1
- * @param kernel the name of the variant; empty when there is none, since the op refused its case
- * @param error the greatest of the outputs by the metric of the case; infinite without a result
- * @param limit how far the outputs may be off
+ * @param kernel the name of the variant; empty if the op rejected its case
+ * @param error the largest error of the outputs in the metric of the case; infinite without a
+ *     result
+ * @param limit the limit of the error
  */
 public record Check(
     String op,
@@ -27,33 +28,33 @@ public record Check(
     inputs = Map.copyOf(inputs);
   }
 
-  /** The error as a share of what is allowed: up to 1 is right. */
+  /** Returns the error divided by its limit; at most 1 if the result is correct. */
   public double share() {
     return error == 0 ? 0 : error / limit;
   }
 
   /**
-   * What is wrong.
+   * The cause of a failed check.
    *
-   * @param sentence says it to a person, with names, indices and numbers
+   * @param sentence a readable description with names, indices and numbers
    */
   public record Failure(Kind kind, String sentence) {}
 
-  /** How a kernel can be wrong. */
+  /** The kind of a failure. */
   public enum Kind {
-    /** Its result is too far from the reference. */
+    /** The error of the result exceeds the limit. */
     WRONG,
-    /** It left elements of an output unwritten. */
+    /** Elements of an output were not written. */
     UNWRITTEN,
-    /** It wrote beyond the end of an output. */
+    /** The kernel wrote beyond the end of an output. */
     OVERRUN,
-    /** A second run gave other bits. */
+    /** A second run gave different bits. */
     NOT_REPEATED,
-    /** It changed an input. */
+    /** The kernel changed an input. */
     INPUT_CHANGED,
-    /** The device stopped it, or refused it. */
+    /** The device reported a fault or rejected the launch. */
     FAULT,
-    /** The op refuses its own case, or its reference does not go with its plan. */
+    /** The op rejected its own case, or its reference does not match its plan. */
     REFUSED
   }
 }

@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.function.IntPredicate;
 
 /**
- * The elements of an output that are not as they should be.
+ * The incorrect elements of an output.
  *
- * @param first the index of the first, row-major
- * @param count how many there are
+ * @param first the row-major index of the first one
+ * @param count their number
  */
 record Differences(int first, int count) {
 
@@ -28,7 +28,7 @@ record Differences(int first, int count) {
     return new Differences(first, count);
   }
 
-  /** The elements that are still poison where that is not what the reference says. */
+  /** Returns the elements that still contain poison and differ from the reference. */
   static Differences unwritten(HostTensor result, double[] expected) {
     int bytes = result.type().dtype().bytes();
     return of(
@@ -44,9 +44,9 @@ record Differences(int first, int count) {
   }
 
   /**
-   * The elements that take more than their share of the tolerance. Where the error as a whole is
-   * beyond the limit there is at least one: by the relative metric an element's share is the limit
-   * times the root mean square of the reference, and not all squares are below their mean.
+   * Returns the elements that exceed their share of the tolerance. If the total error exceeds the
+   * limit, at least one element does: in the relative metric, the share is the limit times the root
+   * mean square of the reference, and not all squares are below their mean.
    */
   static Differences wrong(double[] result, double[] expected, Tolerance tolerance) {
     double squares = 0;
@@ -54,7 +54,7 @@ record Differences(int first, int count) {
       squares += Double.isFinite(each) ? each * each : 0;
     }
     double size = Math.sqrt(squares / expected.length);
-    // so that rounding here hides no element where the error is just beyond the limit
+    // so that rounding here does not hide an element if the error barely exceeds the limit
     double justBelow = 1 - 1e-9;
     return of(
         expected.length,
@@ -63,14 +63,16 @@ record Differences(int first, int count) {
             return false;
           }
           double allowed = justBelow * tolerance.allowed(expected[i], size);
-          // a NaN is in no order
+          // also true for NaN
           return !(Math.abs(result[i] - expected[i]) <= allowed);
         });
   }
 
-  /** For instance {@code element 17 ([1, 3]) of c was not written; so it is with 2 of 64}. */
+  /**
+   * Returns text such as {@code element 17 ([1, 3]) of c was not written; 2 of 64 elements fail}.
+   */
   String describe(String output, HostTensor tensor, double[] expected, String what) {
-    return "element %d (%s) of %s %s; so it is with %d of %d"
+    return "element %d (%s) of %s %s; %d of %d elements fail"
         .formatted(
             first, position(tensor.type().shape(), first), output, what, count, expected.length);
   }

@@ -18,14 +18,14 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * The tensors of one run on a device. Outputs, and a guard behind each, start as bytes of ones: NaN
- * in every floating-point type.
+ * The tensors of one run on a device. Outputs and the guard zone behind each are initialized with
+ * 0xFF bytes, which are NaN in every floating-point type.
  */
 final class Guarded implements AutoCloseable {
 
   static final byte POISON = (byte) 0xFF;
 
-  /** Behind each output; a kernel that misses a bound by less than this is seen on any device. */
+  /** The size of the guard zone behind each output. Smaller overruns are detected on any device. */
   private static final int GUARD_BYTES = 4096;
 
   private static final MemorySegment UNTOUCHED = MemorySegment.ofArray(untouched());
@@ -43,9 +43,9 @@ final class Guarded implements AutoCloseable {
   }
 
   /**
-   * What a run left of an output.
+   * An output after a run.
    *
-   * @param overrun the first byte after its end that was written, from 0
+   * @param overrun the first byte written beyond the end, counted from the end
    */
   record Written(HostTensor tensor, OptionalLong overrun) {}
 
@@ -59,7 +59,7 @@ final class Guarded implements AutoCloseable {
     return stream;
   }
 
-  /** What a plan works on, with a workspace of so many bytes, which starts as bytes of ones. */
+  /** Returns the bindings of a plan, with a workspace initialized with 0xFF bytes. */
   Bindings bindings(long workspaceBytes) {
     Optional<Buffer> workspace = Optional.empty();
     if (workspaceBytes > 0) {
@@ -84,7 +84,7 @@ final class Guarded implements AutoCloseable {
     outputs.put(name, new DeviceTensor(type, buffer));
   }
 
-  /** Reads an output and its guard. */
+  /** Reads an output and its guard zone. */
   Written read(String name) {
     var output = Objects.requireNonNull(outputs.get(name), name);
     var tensor = HostTensor.zeros(output.type());
@@ -95,7 +95,7 @@ final class Guarded implements AutoCloseable {
     return new Written(tensor, difference(guard, UNTOUCHED));
   }
 
-  /** The first byte of an input that is no longer what it was. */
+  /** Returns the index of the first changed byte of an input. */
   OptionalLong changed(String name) {
     var input = Objects.requireNonNull(inputs.get(name), name);
     var now = HostTensor.zeros(input.type()).data();

@@ -22,9 +22,9 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * Every case of some ops, computed by every kernel variant that a device has for it and compared
- * with the op's float64 reference. A seed repeats it: each op draws its cases from a generator of
- * its own, so that choosing other ops changes nothing for the rest.
+ * Checks every case of some ops with every kernel variant of a device against the op's float64
+ * reference. A seed makes it reproducible: each op has its own random generator, so its cases do
+ * not depend on the selection of ops.
  */
 public final class Verification {
 
@@ -38,14 +38,14 @@ public final class Verification {
   private final List<Skipped> skipped = new ArrayList<>();
 
   /**
-   * A case that the device is not made for.
+   * A case that the device does not support.
    *
    * @param number of the case among those of its op, from 1
    * @param reason one sentence
    */
   public record Skipped(String op, int number, String reason) {}
 
-  /** A case and the ways to compute it; without any, the op refused the case. */
+  /** A case and its plans; without plans, the op rejected the case. */
   private record Trial(
       Op op,
       int number,
@@ -57,14 +57,14 @@ public final class Verification {
   /**
    * Draws the cases and plans them.
    *
-   * @param quick a handful of cases of each op instead of all
-   * @param only the number of the one case of each op to check, from 1; all when empty
-   * @throws IllegalArgumentException when an op has no case of that number
+   * @param quick whether to check only a few cases of each op
+   * @param only the number, from 1, of the only case of each op to check; empty for all
+   * @throws IllegalArgumentException if an op has no case with that number
    */
   public Verification(
       Device device, Collection<? extends Op> ops, boolean quick, long seed, OptionalInt only) {
     this.device = device;
-    // on the emulator, where time is short, the full cases run once
+    // on the slow emulator, full cases run only once
     repeated = quick || !(device instanceof EmulatedDevice);
     kernels = new KernelCache(device);
     for (var op : ops) {
@@ -84,10 +84,10 @@ public final class Verification {
   }
 
   /**
-   * Makes all checks of some ops, for their unit tests.
+   * Runs all checks of some ops, for unit tests.
    *
-   * @throws AssertionError if a check fails, or none can be made; the message has a line for each
-   *     of the first failures
+   * @throws AssertionError if a check fails or none can run; the message has a line for each of the
+   *     first failures
    */
   public static void require(Device device, Collection<? extends Op> ops) {
     var verification = new Verification(device, ops, false, 1, OptionalInt.empty());
@@ -128,27 +128,27 @@ public final class Verification {
     }
   }
 
-  /** How many checks there will be. */
+  /** Returns the number of checks. */
   public int size() {
     return trials.stream().mapToInt(trial -> Math.max(1, trial.plans.size())).sum();
   }
 
-  /** The cases that the device is not made for. */
+  /** Returns the cases that the device does not support. */
   public List<Skipped> skipped() {
     return List.copyOf(skipped);
   }
 
-  /** The kernels that spill on the device, of those that the checks have loaded so far. */
+  /** Returns the kernels loaded so far that spill on the device. */
   public List<KernelCache.Spill> spills() {
     return kernels.spills();
   }
 
   /**
-   * Makes the checks one after the other. A fault is a failure like others, and the checks go on,
-   * unless the device is lost.
+   * Runs the checks in order. A fault counts as a failure; the checks continue unless the device is
+   * lost.
    *
-   * @param each is given every check when it is done
-   * @return how many were made: fewer than {@link #size} when the device was lost
+   * @param each receives each check when it is complete
+   * @return the number of completed checks; fewer than {@link #size} if the device was lost
    */
   public int run(Consumer<Check> each) {
     int done = 0;
@@ -166,7 +166,7 @@ public final class Verification {
         try {
           outcome = compute(trial, plan, reference);
         } catch (DeviceException | OpException | IllegalArgumentException e) {
-          // the last is how a device refuses a launch
+          // a device rejects a launch with an IllegalArgumentException
           outcome = fault(e);
           lost = e instanceof DeviceException.Lost;
         }
@@ -193,9 +193,9 @@ public final class Verification {
   }
 
   private record Outcome(double error, double limit, Optional<Check.Failure> failure) {
-    static final Outcome RIGHT = new Outcome(0, 0, Optional.empty());
+    static final Outcome PASSED = new Outcome(0, 0, Optional.empty());
 
-    /** This, or the other where this is right; with the error that takes more of its limit. */
+    /** Combines two outcomes: the first failure, and the larger error relative to its limit. */
     Outcome and(Outcome other) {
       var worse = other.share() > share() || limit == 0 ? other : this;
       return new Outcome(worse.error, worse.limit, failure.or(() -> other.failure));
@@ -237,22 +237,22 @@ public final class Verification {
       plan.outputs().forEach(bench::output);
       plan.enqueue(kernels, bench.stream(), bench.bindings(plan.workspaceBytes()));
       bench.stream().synchronize();
-      var outcome = Outcome.RIGHT;
+      var outcome = Outcome.PASSED;
       var first = new LinkedHashMap<String, HostTensor>();
       for (var name : plan.outputs().keySet()) {
         var written = bench.read(name);
         first.put(name, written.tensor());
-        outcome = outcome.and(judge(trial, written, name, reference));
+        outcome = outcome.and(compare(trial, written, name, reference));
       }
       outcome = outcome.and(inputs(trial, bench));
       return repeated && outcome.failure.isEmpty()
-          ? outcome.and(again(plan, bench, first))
+          ? outcome.and(repeat(plan, bench, first))
           : outcome;
     }
   }
 
-  /** Runs a plan a second time, on what the first run left: it must give the same bits. */
-  private Outcome again(Plan plan, Guarded bench, Map<String, HostTensor> first) {
+  /** Runs a plan again on the tensors of the first run; the results must be bitwise equal. */
+  private Outcome repeat(Plan plan, Guarded bench, Map<String, HostTensor> first) {
     plan.enqueue(kernels, bench.stream(), bench.bindings(plan.workspaceBytes()));
     bench.stream().synchronize();
     for (var output : first.entrySet()) {
@@ -264,7 +264,7 @@ public final class Verification {
             "a second run gave another %s, from byte %d on".formatted(output.getKey(), at));
       }
     }
-    return Outcome.RIGHT;
+    return Outcome.PASSED;
   }
 
   private static Outcome inputs(Trial trial, Guarded bench) {
@@ -276,10 +276,10 @@ public final class Verification {
             "input %s was changed, from byte %d on".formatted(name, byteAt.getAsLong()));
       }
     }
-    return Outcome.RIGHT;
+    return Outcome.PASSED;
   }
 
-  private static Outcome judge(
+  private static Outcome compare(
       Trial trial, Guarded.Written written, String name, Map<String, double[]> reference) {
     var expected = Objects.requireNonNull(reference.get(name));
     HostTensor tensor = written.tensor();
@@ -317,7 +317,6 @@ public final class Verification {
             name,
             tensor,
             expected,
-            "is %s, the reference says %s"
-                .formatted(result[wrong.first()], expected[wrong.first()])));
+            "is %s, expected %s".formatted(result[wrong.first()], expected[wrong.first()])));
   }
 }

@@ -1,4 +1,4 @@
-/** Holds ops to their references. */
+/** Verification of ops against their references. */
 @NullMarked
 package dev.athanor.ops.check;
 

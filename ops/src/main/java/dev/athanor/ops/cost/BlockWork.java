@@ -1,17 +1,15 @@
 package dev.athanor.ops.cost;
 
 /**
- * The work of a block, in what a multiprocessor has to give. {@link Machine} computes the cycles.
+ * The resource demands of a block, from which {@link Machine} computes cycles.
  *
- * @param threads of the block
- * @param registers of a thread, estimated
+ * @param threads per block
+ * @param registers estimated registers per thread
  * @param sharedBytes static and dynamic shared memory
- * @param busy cycles for which its busiest unit works: tensor cores, lanes, warp schedulers or
- *     shared memory
- * @param stalls cycles in which the block itself computes nothing: barriers, and the wait for the
- *     first bytes
- * @param bytes that it reads and writes beyond shared memory
- * @param bytesInFlight bytes that it has requested and not yet received, while it reads
+ * @param busy cycles of the busiest unit: tensor cores, FMA units, warp schedulers or shared memory
+ * @param stalls cycles in which the block is idle: barriers and the latency of the first bytes
+ * @param bytes bytes transferred from and to L2 or device memory
+ * @param bytesInFlight outstanding bytes while the block reads
  */
 public record BlockWork(
     int threads,

@@ -14,9 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/**
- * The ways to compute a problem that a planner looks at: offered with what they cost, or refused.
- */
+/** The candidate plans that a planner considers: offered with their cost, or rejected. */
 public final class Candidates {
 
   private final String op;
@@ -24,10 +22,10 @@ public final class Candidates {
   private final List<Candidate> all = new ArrayList<>();
 
   /**
-   * A way to compute the problem.
+   * A candidate plan.
    *
-   * @param microseconds expected time; infinite for one that cannot be used
-   * @param reason why it cannot be used, or how it computes
+   * @param microseconds expected time; infinite if unusable
+   * @param reason why it is unusable, or how it computes
    */
   private record Candidate(
       String name, double microseconds, String reason, List<Step> steps, long workspaceBytes) {
@@ -37,18 +35,18 @@ public final class Candidates {
     }
   }
 
-  /** No candidates yet for an op on a device. */
+  /** Creates an empty list of candidates for an op on a device. */
   public Candidates(String op, Capability device) {
     this.op = op;
     this.device = device;
   }
 
   /**
-   * Adds a way that the device may run; where a step is beyond its limits it is refused instead.
+   * Adds a candidate, or rejects it if a step exceeds the limits of the device.
    *
    * @param name the kernel variant, as {@link Plan#kernel()}
    * @param microseconds expected time, from {@link Machine}
-   * @param how it computes, for {@link Plan#explain()}
+   * @param how a description for {@link Plan#explain()}
    */
   public Candidates offer(
       String name, double microseconds, String how, List<Step> steps, long workspaceBytes) {
@@ -61,18 +59,18 @@ public final class Candidates {
     return this;
   }
 
-  /** A way of one launch without workspace, which is called as its variant is. */
+  /** Adds a candidate with one launch, no workspace and the name of its variant. */
   public Candidates offer(double microseconds, String how, Step step) {
     return offer(step.variant().name(), microseconds, how, List.of(step), 0);
   }
 
-  /** Adds a way that cannot be used, and why. */
+  /** Adds an unusable candidate with the reason. */
   public Candidates refuse(String name, String reason) {
     all.add(new Candidate(name, Double.POSITIVE_INFINITY, reason, List.of(), 0));
     return this;
   }
 
-  /** Whether the device runs a target; where it does not the candidate is refused for that. */
+  /** Returns whether the device runs a target; rejects the candidate otherwise. */
   public boolean runs(Target target, String name) {
     if (device.target().canRun(target)) {
       return true;
@@ -82,9 +80,9 @@ public final class Candidates {
   }
 
   /**
-   * The plans of all usable ways, the cheapest first.
+   * Returns the plans of all usable candidates, the cheapest first.
    *
-   * @throws OpException.UnsupportedOnDevice when there is none, with each way's reason
+   * @throws OpException.UnsupportedOnDevice if there is none; the message lists the reasons
    */
   public List<LaunchPlan> plans(Map<String, TensorType> outputs, Plan.Cost cost) {
     var ranked = all.stream().sorted(Comparator.comparingDouble(Candidate::microseconds)).toList();

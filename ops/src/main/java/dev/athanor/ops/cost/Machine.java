@@ -10,30 +10,27 @@ import java.util.Comparator;
 import java.util.Locale;
 
 /**
- * The model of a GPU by which planners rank kernels: how long a launch takes, from the work of a
- * block. All rates are those of {@link Gpu}; a device with another number of multiprocessors has
- * its share of the memory bandwidth. Decision 21 describes the model.
+ * The GPU model with which planners rank kernels: it estimates the time of a launch from the work
+ * of a block. {@link Gpu} provides the rates; memory bandwidth scales with the number of
+ * multiprocessors. Decision 21 describes the model.
  *
- * @param gpu the described GPU that is most like the device
+ * @param gpu the described GPU that is most similar to the device
  * @param multiprocessors of the device
  */
 public record Machine(Gpu gpu, int multiprocessors) {
 
-  /**
-   * The least time of a launch from end to end, in microseconds, however little it does: assumed,
-   * not measured.
-   */
+  /** The minimum end-to-end time of a launch in microseconds: assumed, not measured. */
   public static final double LAUNCH_MICROSECONDS = 2.5;
 
-  /** Cycles from one barrier to the next that nothing within a block overlaps. */
+  /** Cycles per barrier that nothing within the block overlaps. */
   public static final double BARRIER_CYCLES = 100;
 
-  /** The most registers that a thread can have. */
+  /** The maximum number of registers per thread. */
   public static final int MOST_REGISTERS = 255;
 
   /**
-   * Instructions of a main loop beside its copies, for each {@code mma}: that one, and its share of
-   * the reads of fragments. Source: the ledger of first choices.
+   * Instructions of a main loop per {@code mma}, without copies: the {@code mma} and its share of
+   * the fragment loads. Source: the ledger of first choices.
    */
   public static final double MMA_INSTRUCTIONS = 1.75;
 
@@ -43,18 +40,21 @@ public record Machine(Gpu gpu, int multiprocessors) {
    */
   public static final double COPY_INSTRUCTIONS = 4;
 
-  /** Warps of a multiprocessor that together keep its units busy: two for each scheduler. */
+  /** Warps that saturate the units of a multiprocessor: two per scheduler. */
   private static final double BUSY_WARPS = 8;
 
-  /** Instructions of each warp before its first load and after its last store: a round number. */
+  /** Instructions per warp before its first load and after its last store: a round number. */
   private static final double PROLOGUE_INSTRUCTIONS = 100;
 
-  /** The share of the shorter of computing and reading that does not overlap with the longer. */
+  /**
+   * The fraction of the shorter of computing and transferring that does not overlap with the
+   * longer.
+   */
   private static final double APART = 0.25;
 
   /**
-   * Cycles from a load to its data in the L2 cache: a round number near the 260 to 300 that
-   * microbenchmarks report (arXiv 2402.13499).
+   * The latency of the L2 cache in cycles: a round number near the 260 to 300 that microbenchmarks
+   * report (arXiv 2402.13499).
    */
   private static final double L2_LATENCY = 300;
 
@@ -62,7 +62,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
   public static final double WAVEFRONT = 128;
 
   /**
-   * The machine for a device: the GPU of the same name, otherwise the first of the nearest target.
+   * Returns the model of a device: the GPU of the same name, otherwise the first one with the
+   * nearest target.
    */
   public static Machine of(Capability device) {
     var name = plain(device.name());
@@ -98,7 +99,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
         };
     int operations = ceilings.mma().getOrDefault(type, ceilings.tensor().getOrDefault(type, 0));
     if (operations == 0) {
-      // mma of f64 runs on the FP64 cores; what else is missing no planner offers
+      // mma of f64 runs on the FP64 cores; no planner offers other missing types
       return laneCycles(multiplyAdds, Type.F64);
     }
     return 2 * multiplyAdds / operations;
@@ -110,7 +111,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return multiplyAdds / (type == Type.F64 ? ceilings.f64() : ceilings.f32());
   }
 
-  /** Returns the cycles in which a multiprocessor issues instructions of warps. */
+  /** Returns the cycles to issue warp instructions on a multiprocessor. */
   public double issueCycles(double instructions) {
     return instructions / Ceilings.ISSUES;
   }
@@ -120,30 +121,30 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return results / gpu.ceilings().special();
   }
 
-  /** Returns the cycles in which shared memory reads or writes so many bytes without conflicts. */
+  /** Returns the cycles of shared-memory accesses without bank conflicts. */
   public double sharedCycles(double bytes) {
     return bytes / (WAVEFRONT * Ceilings.WAVEFRONTS);
   }
 
-  /** Returns the cycles from a load to its data. */
+  /** Returns the latency of device memory in cycles. */
   public double latency() {
     return gpu.ceilings().dram().latency() * gpu.ceilings().clock();
   }
 
-  /** Returns how many blocks a multiprocessor holds; 1 where the estimates say none. */
+  /** Returns the number of resident blocks per multiprocessor; at least 1. */
   public int resident(BlockWork block) {
     return Math.max(
         1, gpu.occupancy(block.threads(), block.registers(), block.sharedBytes()).blocks());
   }
 
-  /** Returns how many blocks the device holds at once. */
+  /** Returns the number of resident blocks of the device. */
   public long slots(BlockWork block) {
     return (long) multiprocessors * resident(block);
   }
 
   /**
-   * Returns the time of a launch: whole waves of blocks, and a last one that is shorter where fewer
-   * blocks share a multiprocessor.
+   * Returns the time of a launch: full waves of blocks, and a partial wave, which is shorter if
+   * fewer blocks share a multiprocessor.
    *
    * @param dramBytes bytes that the launch reads from device memory and writes to it
    */
@@ -161,30 +162,30 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return LAUNCH_MICROSECONDS + microseconds(latency() + cycles);
   }
 
-  /** Returns the time of a launch that does nothing but read and write so many bytes. */
+  /** Returns the time of a launch that only reads and writes memory. */
   public double streaming(double bytes) {
     return streaming(1, bytes);
   }
 
-  /** Returns the time of launches that together do nothing but read and write so many bytes. */
+  /** Returns the time of launches that only read and write memory. */
   public double streaming(int launches, double bytes) {
     return launches * LAUNCH_MICROSECONDS
         + microseconds(launches * latency() + bytes / dramBytesPerCycle());
   }
 
   /**
-   * Returns the time of a launch that adds partial sums that the launch before wrote. They come
+   * Returns the time of a launch that adds the partial sums of the previous launch. It reads them
    * from the L2 cache if they fit.
    *
    * @param sums bytes of the partial sums
-   * @param results bytes that it writes
-   * @param rounds loads of a thread, one after the other
+   * @param results bytes of the results
+   * @param rounds dependent loads per thread
    */
   public double sum(double sums, double results, int rounds) {
     boolean cached = sums <= gpu.ceilings().l2Bytes();
     double share = (double) multiprocessors / gpu.multiprocessors();
     double rate = gpu.ceilings().l2BytesPerCycle() * share;
-    // written bytes that memory takes pass it twice: when written and when read
+    // partial sums beyond the L2 cache are transferred twice: written and read
     return cached
         ? streaming(results) + microseconds(sums / rate + rounds * L2_LATENCY)
         : streaming(2 * sums + results);
@@ -194,7 +195,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return 1e6 * cycles / gpu.ceilings().clock();
   }
 
-  /** Returns the cycles of blocks that run at the same time. */
+  /** Returns the cycles of blocks that run concurrently. */
   private double wave(BlockWork block, long blocks, double dramBytes) {
     int together = (int) Math.ceilDiv(blocks, (long) multiprocessors);
     double shared = overlapped(block, together, Math.ceilDiv(blocks, (long) together), dramBytes);
@@ -203,11 +204,11 @@ public record Machine(Gpu gpu, int multiprocessors) {
   }
 
   /**
-   * Returns the cycles of blocks that never wait for a barrier.
+   * Returns the cycles of blocks, without stalls.
    *
-   * @param together blocks of a multiprocessor
-   * @param used multiprocessors
-   * @param dramBytes bytes of device memory that each block moves
+   * @param together blocks per multiprocessor
+   * @param used number of multiprocessors in use
+   * @param dramBytes bytes of device memory per block
    */
   private double overlapped(BlockWork block, int together, long used, double dramBytes) {
     var ceilings = gpu.ceilings();
@@ -228,7 +229,7 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return Math.max(computing, moving) + APART * Math.min(computing, moving);
   }
 
-  /** Returns the bytes that device memory moves in a cycle. */
+  /** Returns the device-memory bandwidth in bytes per cycle. */
   private double dramBytesPerCycle() {
     var ceilings = gpu.ceilings();
     return ceilings.dram().sustained() / ceilings.clock() * multiprocessors / gpu.multiprocessors();

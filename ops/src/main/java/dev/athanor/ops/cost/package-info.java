@@ -1,4 +1,4 @@
-/** Candidate plans of a problem, and what ranks them. */
+/** Candidate plans of a problem and the cost model that ranks them. */
 @NullMarked
 package dev.athanor.ops.cost;
 

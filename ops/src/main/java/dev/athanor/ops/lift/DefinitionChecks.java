@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 /** Checks that a definition is complete and matches its kernels, when a plugin is loaded. */
 final class DefinitionChecks {
   private static final Pattern OP_NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*");
-  private static final int MOST_DIMENSIONS = 3;
+  private static final int MAX_DIMENSIONS = 3;
 
   private final KernelDefinition definition;
 
@@ -26,9 +26,9 @@ final class DefinitionChecks {
   }
 
   /**
-   * Makes all checks.
+   * Runs all checks.
    *
-   * @throws IllegalArgumentException for the first that fails
+   * @throws IllegalArgumentException for the first failed check
    */
   void run() {
     check(
@@ -124,7 +124,7 @@ final class DefinitionChecks {
             "there is no size \"%s\"; sizes are %s, others need define(\"%s\", …)"
                 .formatted(size, known.isEmpty() ? "none" : String.join(", ", known), size)));
     check(
-        definition.grid().size() <= MOST_DIMENSIONS,
+        definition.grid().size() <= MAX_DIMENSIONS,
         "the grid has %d dimensions; give one to three sizes, for x, y and z"
             .formatted(definition.grid().size()));
   }

@@ -10,14 +10,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 
-/** What the description passes to a parameter of the kernel's method. */
+/** The argument that the description passes to a parameter of the kernel's method. */
 sealed interface KernelArgument {
 
-  /** Returns what it is, for messages: {@code input "x"}. */
+  /** Returns a text for messages: {@code input "x"}. */
   String text();
 
   /**
-   * Returns the Java types of parameters that it can be passed to; none if there is no such type.
+   * Returns the Java types of parameters that accept the argument; may be empty.
    *
    * @param kernel the dtype of tensors without a dtype of their own
    */
@@ -55,7 +55,7 @@ sealed interface KernelArgument {
     }
   }
 
-  /** A number that follows from the call. */
+  /** A number determined by the call. */
   sealed interface Scalar extends KernelArgument {
     /**
      * Returns the argument.

@@ -17,20 +17,20 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.random.RandomGenerator;
 
-/** Draws the problems that kernels are verified with. */
+/** Generates the test cases of kernels. */
 final class KernelCases {
 
-  /** Extents at which kernels fail: around warps, blocks and vectors. */
+  /** Error-prone extents: near the sizes of warps, blocks and vectors. */
   private static final List<Long> EXTENTS =
       List.of(1L, 2L, 3L, 5L, 7L, 31L, 32L, 33L, 100L, 127L, 128L, 129L, 255L, 257L, 1000L);
 
   private static final List<List<Long>> LEADING =
       List.of(List.of(), List.of(1L), List.of(3L), List.of(2L, 5L), List.of(33L));
 
-  /** The emulator computes about a million elements a second. */
-  private static final long MOST_ELEMENTS = 20_000;
+  /** The maximum elements of a case; the emulator computes about a million elements per second. */
+  private static final long MAX_ELEMENTS = 20_000;
 
-  private static final int CHOSEN = 8;
+  private static final int SELECTED = 8;
   private static final int QUICK = 2;
   private static final int ATTEMPTS = 200;
 
@@ -61,10 +61,10 @@ final class KernelCases {
     return definition.cases().stream().map(text -> ProblemText.parse(definition, text)).toList();
   }
 
-  /** Chooses sizes that the op takes: first extents of 1, then awkward ones. */
+  /** Selects sizes that the op accepts: first extents of 1, then awkward ones. */
   private List<ProblemText> choose(DType dtype) {
     var found = new ArrayList<ProblemText>();
-    for (int attempt = 0; attempt < ATTEMPTS && found.size() < CHOSEN; attempt++) {
+    for (int attempt = 0; attempt < ATTEMPTS && found.size() < SELECTED; attempt++) {
       var extents = new TreeMap<String, List<Long>>();
       for (var input : definition.inputs()) {
         for (var name : input.shape().names()) {
@@ -72,7 +72,7 @@ final class KernelCases {
         }
       }
       var problem = new ProblemText(extents, attributes(attempt));
-      if (!found.contains(problem) && isTaken(problem, dtype)) {
+      if (!found.contains(problem) && isAccepted(problem, dtype)) {
         found.add(problem);
       }
     }
@@ -100,7 +100,7 @@ final class KernelCases {
     return values;
   }
 
-  private boolean isTaken(ProblemText problem, DType dtype) {
+  private boolean isAccepted(ProblemText problem, DType dtype) {
     try {
       var inputs = types(problem, dtype);
       var outputs = op.outputs(inputs, attributes(problem));
@@ -110,7 +110,7 @@ final class KernelCases {
           elements += type.shape().elements();
         }
       }
-      return elements <= MOST_ELEMENTS;
+      return elements <= MAX_ELEMENTS;
     } catch (OpException e) {
       return false;
     }

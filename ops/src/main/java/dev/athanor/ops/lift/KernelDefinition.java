@@ -19,16 +19,16 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 
 /**
- * All that the author of a {@link KernelOp} has said about it.
+ * The description of a {@link KernelOp} by its author.
  *
  * @param kernels by the dtype of the tensors without a dtype of their own
  * @param arguments in the order of the parameters of the kernels
- * @param sizes that are defined, in order
- * @param grid names of the sizes along x, y and z; empty for a thread for each element of the first
+ * @param sizes defined sizes, in order
+ * @param grid names of the sizes along x, y and z; empty for one thread per element of the first
  *     output
  * @param block empty if the kernels declare it
  * @param sharedBytes bytes of dynamic shared memory; empty for none
- * @param cases sizes and attributes of test cases; empty for those that are chosen
+ * @param cases sizes and attributes of test cases; empty for automatic selection
  */
 record KernelDefinition(
     Texts texts,
@@ -44,7 +44,7 @@ record KernelDefinition(
     List<String> cases,
     Optional<Tolerance> tolerance) {
 
-  /** What people read. */
+  /** The documentation texts. */
   record Texts(String name, String summary, String formula, String flops) {}
 
   KernelDefinition {
@@ -94,7 +94,7 @@ record KernelDefinition(
     return kernel.blockSize().or(() -> block).orElseThrow();
   }
 
-  /** Returns the description that documents and requests are checked against. */
+  /** Returns the op description, for the documentation and for checks of requests. */
   OpDescription description() {
     return new OpDescription(
         texts.name,

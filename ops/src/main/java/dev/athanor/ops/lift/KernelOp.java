@@ -27,11 +27,17 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.random.RandomGenerator;
 
-/** An op whose kernel is a static Java method with {@code @GpuKernel}: one launch, unchecked. */
+/**
+ * An op whose kernel is a static Java method with {@code @GpuKernel}. It runs as one launch,
+ * without bounds checks.
+ */
 public final class KernelOp implements Op {
 
-  /** Indices of longer arrays, plus small literals, would overflow an int unnoticed. */
-  private static final long MOST_ELEMENTS = (1L << 31) - (1L << 20);
+  /**
+   * The maximum length of an array; index plus a small literal could silently overflow an int in
+   * longer ones.
+   */
+  private static final long MAX_ELEMENTS = (1L << 31) - (1L << 20);
 
   private final KernelDefinition definition;
   private final OpDescription description;
@@ -55,7 +61,7 @@ public final class KernelOp implements Op {
     return description;
   }
 
-  /** What a call is computed with. */
+  /** The dtype, shapes and sizes of a call. */
   private record Call(DType dtype, ShapeBinding shapes, Sizes sizes) {}
 
   private Call call(Map<String, TensorType> inputs, Attributes attributes) {
@@ -128,11 +134,11 @@ public final class KernelOp implements Op {
   }
 
   private static void checkLength(String kind, String name, TensorType type) {
-    if (type.shape().elements() > MOST_ELEMENTS) {
+    if (type.shape().elements() > MAX_ELEMENTS) {
       throw new OpException.TooLarge(
           name,
           "%s \"%s\" has shape %s; kernels in Java take at most %d elements"
-              .formatted(kind, name, type.shape(), MOST_ELEMENTS));
+              .formatted(kind, name, type.shape(), MAX_ELEMENTS));
     }
   }
 
@@ -164,7 +170,10 @@ public final class KernelOp implements Op {
     return Math.clamp(bytes, 0, Integer.MAX_VALUE);
   }
 
-  /** Returns the arguments of the method, then the lengths of arrays and bytes of segments. */
+  /**
+   * Returns the arguments of the method, followed by the lengths of arrays and the bytes of
+   * segments.
+   */
   private List<Slot> slots(
       JavaKernel kernel,
       Call call,

@@ -16,8 +16,8 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The description of an op whose kernel is a Java method. {@link #input}, {@link #output}, {@link
- * #attribute} and {@link #argument} each describe the next parameter of the method.
+ * Builds an op whose kernel is a Java method. {@link #input}, {@link #output}, {@link #attribute}
+ * and {@link #argument} each describe the next parameter of the method.
  *
  * <p>Shapes are written with names for extents, such as {@code [R, C]} or {@code […, C]}: equal
  * names are equal extents, an ellipsis stands for any leading extents, and numbers are fixed
@@ -44,21 +44,21 @@ public final class KernelOpBuilder {
     this.name = name;
   }
 
-  /** Sets the sentence that says what the op does. */
+  /** Sets the sentence that describes the op. */
   public KernelOpBuilder summary(String value) {
     summary = value;
     return this;
   }
 
-  /** Sets the formula of the outputs; by default, the documents name the method. */
+  /** Sets the formula of the outputs; by default, the documentation names the method. */
   public KernelOpBuilder formula(String value) {
     formula = value;
     return this;
   }
 
   /**
-   * Adds a kernel. An op has one for each dtype that its tensors may have; all have the same
-   * parameters, but for the types of these tensors.
+   * Adds a kernel. An op has one kernel per supported dtype; all have the same parameters except
+   * for the types of these tensors.
    *
    * @param dtype of the inputs and outputs that are described without one
    * @param kernel such as {@code Kernels.of(Saxpy::saxpy)}
@@ -75,29 +75,29 @@ public final class KernelOpBuilder {
    * Describes the next parameter: an input of the kernel's dtype, which the kernel only reads.
    *
    * @param shape such as {@code [R, C]}
-   * @param meaning for the documents
+   * @param meaning for the documentation
    */
   public KernelOpBuilder input(String input, String shape, String meaning) {
     return tensor(input, false, shape, Optional.empty(), meaning);
   }
 
-  /** As {@link #input(String, String, String)}, of a dtype of its own. */
+  /** Describes an input like {@link #input(String, String, String)}, with a fixed dtype. */
   public KernelOpBuilder input(String input, String shape, DType dtype, String meaning) {
     return tensor(input, false, shape, Optional.of(dtype), meaning);
   }
 
   /**
    * Describes the next parameter: an output of the kernel's dtype. The kernel must write each
-   * element; its memory has arbitrary contents before.
+   * element; the memory is uninitialized.
    *
    * @param shape with names of the inputs' shapes and of defined sizes
-   * @param meaning for the documents
+   * @param meaning for the documentation
    */
   public KernelOpBuilder output(String output, String shape, String meaning) {
     return tensor(output, true, shape, Optional.empty(), meaning);
   }
 
-  /** As {@link #output(String, String, String)}, of a dtype of its own. */
+  /** Describes an output like {@link #output(String, String, String)}, with a fixed dtype. */
   public KernelOpBuilder output(String output, String shape, DType dtype, String meaning) {
     return tensor(output, true, shape, Optional.of(dtype), meaning);
   }
@@ -130,7 +130,7 @@ public final class KernelOpBuilder {
   /**
    * Defines a size, for shapes of outputs, arguments and the grid.
    *
-   * @param value may throw an {@link dev.athanor.ops.OpException} if the op does not take the call
+   * @param value may throw an {@link dev.athanor.ops.OpException} to reject the call
    */
   public KernelOpBuilder define(String size, ToLongFunction<Sizes> value) {
     if (sizes.putIfAbsent(size, value) != null) {
@@ -141,8 +141,8 @@ public final class KernelOpBuilder {
   }
 
   /**
-   * Sets the numbers of blocks along x, y and z. Without it there is a thread for each element of
-   * the first output.
+   * Sets the numbers of blocks along x, y and z. The default is one thread per element of the first
+   * output.
    *
    * @param names of one to three sizes
    */
@@ -174,30 +174,30 @@ public final class KernelOpBuilder {
     return this;
   }
 
-  /** Sets the outputs in float64 that kernels are verified against. */
+  /** Sets the float64 reference for the verification of kernels. */
   public KernelOpBuilder reference(KernelReference value) {
     reference = value;
     return this;
   }
 
-  /** Sets how an input is drawn that cannot be arbitrary numbers. */
+  /** Sets the generator of an input that cannot be arbitrary numbers. */
   public KernelOpBuilder draw(String input, InputDrawing drawing) {
     drawings.put(input, drawing);
     return this;
   }
 
   /**
-   * Sets the problems of {@code athanor verify}. Without it, sizes are chosen that are often wrong.
+   * Sets the problems of {@code athanor verify}. By default, error-prone sizes are selected.
    *
-   * @param problems such as {@code R=3 C=1000 alpha=2}; attributes may be left out; an ellipsis is
-   *     one leading extent
+   * @param problems such as {@code R=3 C=1000 alpha=2}; attributes are optional; an ellipsis is one
+   *     leading extent
    */
   public KernelOpBuilder cases(String... problems) {
     cases = List.of(problems);
     return this;
   }
 
-  /** Sets the error that the outputs may have; the usual one of their dtype by default. */
+  /** Sets the tolerance of the outputs; by default, the usual one of their dtype. */
   public KernelOpBuilder tolerance(Tolerance value) {
     tolerance = Optional.of(value);
     return this;
@@ -207,7 +207,7 @@ public final class KernelOpBuilder {
    * Returns the op.
    *
    * @throws IllegalArgumentException if the description and the kernels do not match; the message
-   *     names the op, what is wrong, and what would be right
+   *     names the op, the error and its correction
    */
   public KernelOp op() {
     try {

@@ -9,10 +9,10 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 
 /**
- * A problem in words, such as {@code R=3 C=1000 alpha=2}.
+ * A problem in text form, such as {@code R=3 C=1000 alpha=2}.
  *
  * @param extents by the names in the shapes of inputs
- * @param attributes those that are given
+ * @param attributes the given attributes
  */
 record ProblemText(Map<String, List<Long>> extents, Map<String, String> attributes) {
   private static final Pattern EXTENT = Pattern.compile("[1-9][0-9]{0,8}");
@@ -23,9 +23,9 @@ record ProblemText(Map<String, List<Long>> extents, Map<String, String> attribut
   }
 
   /**
-   * Reads a problem.
+   * Parses a problem.
    *
-   * @throws IllegalArgumentException if it does not give each size a number, or has other names
+   * @throws IllegalArgumentException if a size is missing or a name is unknown
    */
   static ProblemText parse(KernelDefinition definition, String text) {
     var names = new TreeSet<String>();

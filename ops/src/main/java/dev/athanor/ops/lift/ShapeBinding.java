@@ -8,13 +8,13 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 
-/** The extents that the names in shapes stand for in a call. */
+/** The extents of a call by their names in shapes. */
 final class ShapeBinding {
   private final Map<String, Long> values = new LinkedHashMap<>();
   private final Map<String, Origin> origins = new HashMap<>();
   private Shape leading = Shape.of();
 
-  /** The input that a name was first bound by. */
+  /** The input that first bound a name. */
   private record Origin(String input, ShapePattern pattern, Shape shape) {}
 
   /** Returns the extents by name; the product of the leading ones has the name {@code …}. */

@@ -12,7 +12,7 @@ import java.util.stream.Stream;
  * A shape with names for extents: {@code [R, C]}, {@code [C, 3]}, {@code […, C]} with any number of
  * leading extents, or {@code []} for a scalar.
  *
- * @param text as the description shows it
+ * @param text as shown in the description
  * @param extents names and numbers, without the leading ellipsis
  */
 record ShapePattern(String text, boolean hasLeading, List<String> extents) {
@@ -28,10 +28,10 @@ record ShapePattern(String text, boolean hasLeading, List<String> extents) {
   }
 
   /**
-   * Reads a pattern.
+   * Parses a pattern.
    *
    * @param tensor for the message
-   * @throws IllegalArgumentException if the text is not one
+   * @throws IllegalArgumentException if the text is not a pattern
    */
   static ShapePattern parse(String tensor, String text) {
     var inner = text.strip();

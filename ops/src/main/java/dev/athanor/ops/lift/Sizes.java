@@ -9,8 +9,8 @@ import java.util.Objects;
 import java.util.function.ToLongFunction;
 
 /**
- * The sizes of a call: the letters in the shapes of its inputs, the sizes that the description
- * defines, and the attributes.
+ * The sizes of a call: the named extents of its inputs, the sizes that the description defines, and
+ * the attributes.
  */
 public final class Sizes {
   private final Map<String, Long> values;
@@ -24,7 +24,7 @@ public final class Sizes {
   }
 
   /**
-   * Computes the defined sizes, in order; each sees those before it.
+   * Computes the defined sizes in order; each can use the previous ones.
    *
    * @param dtype of the kernel
    */
@@ -42,9 +42,8 @@ public final class Sizes {
   /**
    * Returns a size.
    *
-   * @param name a letter of a shape, a defined size, or {@code …} for the product of the leading
-   *     extents
-   * @throws IllegalArgumentException if there is none of that name
+   * @param name a named extent, a defined size, or {@code …} for the product of the leading extents
+   * @throws IllegalArgumentException if there is no size with that name
    */
   public long size(String name) {
     var value = values.get(name);
@@ -61,13 +60,13 @@ public final class Sizes {
     return attributes;
   }
 
-  /** Returns the dtype of the kernel that is called. */
+  /** Returns the dtype of the called kernel. */
   public DType dtype() {
     return dtype;
   }
 
   /**
-   * Returns a size that a tensor or a grid has.
+   * Returns a size of a tensor or grid.
    *
    * @throws OpException.ShapeMismatch if it is less than 1
    */

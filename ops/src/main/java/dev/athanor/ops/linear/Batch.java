@@ -8,18 +8,18 @@ import java.util.function.ToLongFunction;
 import java.util.stream.LongStream;
 
 /**
- * Which matrices of a and b are multiplied: their leading dimensions, broadcast against each other,
- * as few nested loops.
+ * The batch dimensions of a product: the leading dimensions of a and b, broadcast against each
+ * other, as the minimum number of nested loops.
  *
  * @param shape the leading dimensions of the product
- * @param loops outermost first; without any there is one product
+ * @param loops outermost first; empty for a single product
  */
 public record Batch(Shape shape, List<Loop> loops) {
 
   /**
    * A loop over products.
    *
-   * @param strideA how many matrices further a is in the next product: 0 where it is broadcast
+   * @param strideA stride of a between consecutive products, in matrices; 0 if a is broadcast
    */
   public record Loop(long count, long strideA, long strideB) {}
 
@@ -28,10 +28,10 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * Aligns two lists of leading dimensions at their ends; where one has 1 or nothing it is
-   * repeated.
+   * Broadcasts two lists of leading dimensions, aligned at their ends; extents of 1 and missing
+   * extents are repeated.
    *
-   * @throws OpException.ShapeMismatch where neither is 1 and they differ
+   * @throws OpException.ShapeMismatch if two extents differ and neither is 1
    */
   public static Batch of(Shape a, Shape b) {
     int rank = Math.max(a.rank(), b.rank());
@@ -45,7 +45,7 @@ public record Batch(Shape shape, List<Loop> loops) {
       if (extentA != extentB && extentA != 1 && extentB != 1) {
         throw new OpException.ShapeMismatch(
             "b",
-            "the leading dimensions %s of a and %s of b do not go together; each pair must be equal or one of it 1"
+            "the leading dimensions %s of a and %s of b cannot be broadcast; each pair must be equal or contain a 1"
                 .formatted(a, b));
       }
       long count = Math.max(extentA, extentB);
@@ -59,7 +59,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     return new Batch(Shape.of(extents), loops.reversed());
   }
 
-  /** Adds a loop around the others, or lengthens the outermost where the steps go on alike. */
+  /** Adds a loop around the others, or merges it into the outermost if the strides continue. */
   private static void add(List<Loop> loops, Loop outer) {
     if (!loops.isEmpty()) {
       var last = loops.getLast();
@@ -72,17 +72,17 @@ public record Batch(Shape shape, List<Loop> loops) {
     loops.add(outer);
   }
 
-  /** The innermost loop; without one, a loop over a single product. */
+  /** Returns the innermost loop; without one, a loop over a single product. */
   public Loop inner() {
     return fromInnermost(0);
   }
 
-  /** Returns how many different matrices a has: one that is broadcast counts once. */
+  /** Returns the number of distinct matrices of a; broadcast matrices count once. */
   public long matricesOfA() {
     return matrices(Loop::strideA);
   }
 
-  /** Returns how many different matrices b has: one that is broadcast counts once. */
+  /** Returns the number of distinct matrices of b; broadcast matrices count once. */
   public long matricesOfB() {
     return matrices(Loop::strideB);
   }
@@ -94,7 +94,7 @@ public record Batch(Shape shape, List<Loop> loops) {
         .reduce(Math.min(1, shape.elements()), Math::multiplyExact);
   }
 
-  /** The loop around the innermost one; one launch covers both. */
+  /** Returns the loop around the innermost one; one launch covers both. */
   public Loop outer() {
     return fromInnermost(1);
   }
@@ -104,9 +104,10 @@ public record Batch(Shape shape, List<Loop> loops) {
   }
 
   /**
-   * The loops around the innermost one, whose matrices of a are the rows of a single one.
+   * Returns the batch without the innermost loop, whose matrices of a become the rows of a single
+   * matrix.
    *
-   * @throws IllegalStateException when the matrices of a do not follow one another in that loop
+   * @throws IllegalStateException if the matrices of a are not consecutive in that loop
    */
   Batch withoutInner() {
     var inner = inner();
@@ -115,23 +116,23 @@ public record Batch(Shape shape, List<Loop> loops) {
     }
     var outer =
         loops.subList(0, loops.size() - 1).stream()
-            // where a is not repeated, a loop steps over whole inner loops
+            // unless a is broadcast, a loop strides over whole inner loops
             .map(loop -> new Loop(loop.count, loop.strideA / inner.count, loop.strideB))
             .toList();
     return new Batch(Shape.of(outer.stream().mapToLong(Loop::count).toArray()), outer);
   }
 
-  /** The number of products. */
+  /** Returns the number of products. */
   public long products() {
     return shape.elements();
   }
 
-  /** The number of products that one launch computes. */
+  /** Returns the number of products per launch. */
   public long productsPerLaunch() {
     return Math.multiplyExact(outer().count, inner().count);
   }
 
-  /** The first matrices of each launch: the loops around the two innermost ones. */
+  /** Returns the first matrices of each launch: the loops around the two innermost ones. */
   public List<Start> starts() {
     long perLaunch = productsPerLaunch();
     return LongStream.range(0, products() / perLaunch)
@@ -139,7 +140,7 @@ public record Batch(Shape shape, List<Loop> loops) {
         .toList();
   }
 
-  /** The matrices of a product, which is also the index of its matrix in c. */
+  /** Returns the matrices of a product; its number is also the index of its matrix in c. */
   public Start matrices(long product) {
     long a = 0;
     long b = 0;
@@ -153,7 +154,7 @@ public record Batch(Shape shape, List<Loop> loops) {
     return new Start(a, b, product);
   }
 
-  /** The same products with the roles of a and b exchanged. */
+  /** Returns the same products with the roles of a and b exchanged. */
   public Batch swapped() {
     return new Batch(
         shape,

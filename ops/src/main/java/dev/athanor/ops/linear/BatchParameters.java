@@ -9,8 +9,8 @@ import java.util.List;
 
 /**
  * The kernel parameters that locate the matrices of a product: {@code products, innerA, innerB,
- * outerA, outerB, strideC}. A launch covers two nested loops over products, see {@link Batch};
- * strides are in elements.
+ * outerA, outerB, strideC}. A launch covers two nested loops of a {@link Batch}. Strides are in
+ * elements.
  */
 public final class BatchParameters {
   private final Int products;
@@ -49,7 +49,7 @@ public final class BatchParameters {
   }
 
   /**
-   * The arguments.
+   * Returns the arguments.
    *
    * @param matrixA elements of a matrix of a
    * @param matrixB elements of a matrix of b

@@ -12,12 +12,12 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A matrix product, its shapes checked: {@code c = activation(alpha · a·b + bias)}.
+ * A matrix product with validated shapes: {@code c = activation(alpha · a·b + bias)}.
  *
  * @param dtype of a
- * @param dtypeB of b, another one only for numbers of eight bits
+ * @param dtypeB of b; differs from that of a only for 8-bit types
  * @param tf32 whether f32 may be rounded to tf32
- * @param alpha as the kernels have it: rounded to f32 but for f64
+ * @param alpha rounded to f32 unless the dtype is f64
  */
 public record MatmulProblem(
     DType dtype,
@@ -32,8 +32,8 @@ public record MatmulProblem(
     Epilogue epilogue,
     double alpha) {
 
-  /** Tiles may reach beyond an extent. */
-  private static final int MOST_EXTENT = Integer.MAX_VALUE - 1024;
+  /** The maximum extent; the margin allows tiles to exceed it. */
+  private static final int MAX_EXTENT = Integer.MAX_VALUE - 1024;
 
   public static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var a = inputs.get("a");
@@ -134,7 +134,10 @@ public record MatmulProblem(
     }
   }
 
-  /** Refuses {@code wrong}, the name of one of two tensors, where their dtypes differ. */
+  /**
+   * Checks that the dtypes of two tensors are equal; the exception names {@code wrong}, one of the
+   * two.
+   */
   public static void requireSame(
       String first, DType one, String second, DType other, String wrong) {
     if (one != other) {
@@ -147,7 +150,7 @@ public record MatmulProblem(
 
   public static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
-    if (extent > MOST_EXTENT) {
+    if (extent > MAX_EXTENT) {
       throw new OpException.TooLarge(
           name,
           "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
@@ -157,8 +160,8 @@ public record MatmulProblem(
   }
 
   /**
-   * Merges consecutive products that have the same right matrix: the rows of their left matrices
-   * are those of one, and so are those of c. Other problems are returned as they are.
+   * Merges consecutive products with the same right matrix into one product of the concatenated
+   * rows. Returns other problems unchanged.
    */
   public MatmulProblem withRowsTogether() {
     var inner = batch.inner();
@@ -168,7 +171,7 @@ public record MatmulProblem(
             && inner.strideA() == 1
             && inner.strideB() == 0
             && !transposeA
-            && rows <= MOST_EXTENT;
+            && rows <= MAX_EXTENT;
     return together
         ? new MatmulProblem(
             dtype,
@@ -185,7 +188,7 @@ public record MatmulProblem(
         : this;
   }
 
-  /** Elements from one row of a, as it is stored, to the next. */
+  /** Returns the row stride of a as stored, in elements. */
   public int leadingDimensionA() {
     return transposeA ? m : k;
   }
@@ -202,7 +205,7 @@ public record MatmulProblem(
     return Operand.of(dtypeB, transposeB, leadingDimensionB());
   }
 
-  /** Whether tensor cores multiply such elements as exactly as is asked for. */
+  /** Returns whether tensor cores multiply the dtype with the requested precision. */
   public boolean onTensorCores() {
     return switch (dtype) {
       case F16, BF16, E4M3, E5M2, I8 -> true;
@@ -223,7 +226,7 @@ public record MatmulProblem(
     return new TensorType(outDType(), batch.shape().with(m, n));
   }
 
-  /** Returns the cost, where a matrix that is broadcast is read once. */
+  /** Returns the cost; broadcast matrices are read once. */
   public Plan.Cost cost() {
     double products = batch.products();
     double read =

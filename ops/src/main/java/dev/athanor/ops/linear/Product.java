@@ -5,7 +5,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.tile.Epilogue;
 
 /**
- * What a kernel without tensor cores computes, however it does.
+ * The product computed by a kernel without tensor cores, independent of the algorithm.
  *
  * @param dtype of a and b
  */
@@ -16,7 +16,7 @@ public record Product(DType dtype, boolean transposeA, boolean transposeB, Epilo
         problem.dtype(), problem.transposeA(), problem.transposeB(), problem.epilogue());
   }
 
-  /** The same product of a share of K, whose sums another launch adds. */
+  /** Returns the partial product over a share of K, whose sums another launch adds. */
   public Product ofShares() {
     return new Product(dtype, transposeA, transposeB, epilogue.ofShares());
   }
@@ -29,18 +29,18 @@ public record Product(DType dtype, boolean transposeA, boolean transposeB, Epilo
     return Epilogue.type(epilogue.out());
   }
 
-  /** What sums are computed in. */
+  /** Returns the type of the accumulators. */
   public Type sumType() {
     return epilogue.sum();
   }
 
-  /** The name of a kernel, for instance {@code matmul_f32_64x64x16_nt_bias_relu}. */
+  /** Returns the name of a kernel, such as {@code matmul_f32_64x64x16_nt_bias_relu}. */
   public String name(String op, String how) {
     var out = epilogue.out() == dtype ? "" : "_" + epilogue.out().text();
     return op + "_" + dtype.text() + out + "_" + how + epilogue.ending();
   }
 
-  /** The transposes of a and b in a name: {@code nt}. */
+  /** Returns the letters of the transposes of a and b in names: {@code nt}. */
   public String transposes() {
     return (transposeA ? "t" : "n") + (transposeB ? "t" : "n");
   }

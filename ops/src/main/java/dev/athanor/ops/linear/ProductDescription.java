@@ -7,13 +7,13 @@ import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Set;
 
-/** What the descriptions of matrix products have in common. */
+/** The common parts of the descriptions of matrix products. */
 public final class ProductDescription {
 
-  /** What every product can multiply and add: a number of eight bits is no bias, for one. */
+  /** The dtypes that every product supports, also as a bias; 8-bit types are excluded. */
   public static final Set<DType> NUMBERS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
-  /** What a product is summed in. */
+  /** The types of the accumulators, in words. */
   public static final String SUMS = "sums in f32, those of f64 in f64";
 
   private ProductDescription() {}
@@ -22,12 +22,15 @@ public final class ProductDescription {
     return new Input("a", "[…, M, K]", dtypes, false, "the left matrices");
   }
 
-  /** The right matrices, and how many they are. */
+  /** Returns the input of the right matrices; {@code number} is appended to its meaning. */
   public static Input right(Set<DType> dtypes, String number) {
     return new Input("b", "[…, K, N]", dtypes, false, "the right matrices" + number);
   }
 
-  /** Says that {@code what}, "a is" for instance, stored in another shape. */
+  /**
+   * Returns the flag for a left matrix that is stored transposed; {@code what} is, for example, "a
+   * is".
+   */
   public static Attribute transposeA(String what, String shape) {
     return Attribute.flag("transposeA", what + " stored as " + shape);
   }
@@ -36,7 +39,10 @@ public final class ProductDescription {
     return Attribute.flag("transposeB", what + " stored as […, N, K]");
   }
 
-  /** The dtype of a product called {@code product}, and what else it is when left out. */
+  /**
+   * Returns the attribute for the dtype of {@code product}; {@code otherwise} completes its
+   * default.
+   */
   public static Attribute outDType(String product, String otherwise) {
     return Attribute.choice(
         "outDtype",
@@ -47,7 +53,7 @@ public final class ProductDescription {
   }
 
   /**
-   * How far a product may be from its float64 reference.
+   * Returns the tolerance of a product relative to its float64 reference.
    *
    * @param dtype of the factors
    * @param k the depth of the product
@@ -60,7 +66,7 @@ public final class ProductDescription {
           case F32 -> 1e-6 * Math.sqrt(k);
           case F16 -> 2e-3;
           case BF16 -> 1e-2;
-          // exact products, 32 of which tensor cores add in as few as 13 bits; the rest is f32
+          // products are exact; tensor cores add 32 of them in as few as 13 bits, the rest in f32
           case E4M3, E5M2 -> 1e-3;
           default -> throw new IllegalArgumentException(dtype.text());
         });

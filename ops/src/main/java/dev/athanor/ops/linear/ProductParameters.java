@@ -11,11 +11,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The parameters of a kernel that computes products tile by tile, one block for each tile of each
- * product along the first dimension of the grid: {@code a, b, c, m, n, k, lda, ldb}, those of
- * {@link BatchParameters}, {@code share, strideShare} and those of the epilogue. Blocks along the
- * second dimension share K: each computes {@code share} of it, and its products lie {@code
- * strideShare} elements behind those of the block before.
+ * The parameters of a tiled product kernel: {@code a, b, c, m, n, k, lda, ldb}, those of {@link
+ * BatchParameters}, {@code share, strideShare} and those of the epilogue. The first dimension of
+ * the grid has a block for each tile of each product. Blocks along the second dimension share K:
+ * each computes {@code share} of it, and writes its products {@code strideShare} elements after
+ * those of the previous block.
  */
 public final class ProductParameters {
   public final GlobalPointer a;
@@ -32,7 +32,7 @@ public final class ProductParameters {
   /** The block's tile of c. */
   public final TileScheduler.Tile tile;
 
-  /** What becomes of sums. */
+  /** The epilogue of the accumulators. */
   public final Epilogue.Applied epilogue;
 
   public ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
@@ -58,18 +58,19 @@ public final class ProductParameters {
   }
 
   /**
-   * The arguments up to those of {@link BatchParameters}, of the products from {@code start} on.
+   * Returns the arguments up to those of {@link BatchParameters} for the products from {@code
+   * start} on.
    *
-   * @param c where they go
+   * @param c destination of the products
    */
   public static List<Slot> operands(MatmulProblem problem, Batch.Start start, Slot c) {
     return operands(problem, Source.ofA(problem), Source.ofB(problem), start, c);
   }
 
   /**
-   * The same, of factors that may be copies in the workspace.
+   * Returns the same arguments for factors that may be copies in the workspace.
    *
-   * @param c where the products go
+   * @param c destination of the products
    */
   public static List<Slot> operands(
       MatmulProblem problem, Source a, Source b, Batch.Start start, Slot c) {
@@ -90,7 +91,7 @@ public final class ProductParameters {
     return slots;
   }
 
-  /** All arguments of a launch whose blocks compute all of K, in the order of the parameters. */
+  /** Returns all arguments of a launch that does not split K, in the order of the parameters. */
   public static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
     var slots = operands(problem, start, c(problem, start));
     slots.add(Slot.of(problem.k()));
@@ -100,9 +101,9 @@ public final class ProductParameters {
   }
 
   /**
-   * All arguments of a launch that writes the sums of shares of K to {@code sums}.
+   * Returns all arguments of a launch that splits K and writes partial sums to {@code sums}.
    *
-   * @param share how much of K a block computes
+   * @param share depth of a block's share of K
    */
   public static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot sums, int share) {
     var slots = operands(problem, start, sums);
@@ -112,18 +113,18 @@ public final class ProductParameters {
     return slots;
   }
 
-  /** The products from {@code start} on. */
+  /** Returns the destination of the products from {@code start} on. */
   public static Slot c(MatmulProblem problem, Batch.Start start) {
     long matrix = (long) problem.m() * problem.n();
     return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
   }
 
-  /** The elements of c that a launch computes. */
+  /** Returns the elements of c that a launch computes. */
   public static long elements(MatmulProblem problem) {
     return problem.batch().productsPerLaunch() * problem.m() * problem.n();
   }
 
-  /** The blocks that tiles of such a size take. */
+  /** Returns the number of blocks for a tile size. */
   public static long blocks(MatmulProblem problem, int tileM, int tileN) {
     return scheduler(tileM, tileN).tiles(problem.m(), problem.n())
         * problem.batch().productsPerLaunch();

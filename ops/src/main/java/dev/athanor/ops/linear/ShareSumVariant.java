@@ -15,30 +15,30 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The second launch of products without tensor cores whose K several blocks share: adds the sums of
- * the shares, always in the same order, and applies the epilogue. Parameters: {@code sums, c,
- * count, n, shares} and those of the epilogue. Each share has {@code count} sums, laid out as c.
+ * The second launch of split-K products without tensor cores. It adds the partial sums in a fixed
+ * order and applies the epilogue. Parameters: {@code sums, c, count, n, shares} and those of the
+ * epilogue. Each share has {@code count} sums, laid out as c.
  *
  * <p>The warps of a block take the shares in turn, so that many shares of a small product are read
  * in parallel, and add their totals in shared memory.
  *
- * @param access bytes of c that may be written at once
+ * @param access bytes per store to c
  */
 public record ShareSumVariant(Epilogue epilogue, int access) implements Variant {
 
   private static final int WARPS = 8;
   private static final int VECTOR_BYTES = 16;
 
-  /** Loads that a thread has in flight. */
+  /** Loads in flight per thread. */
   private static final int UNROLL = 4;
 
-  /** The kernel for matrices of c with {@code n} columns. */
+  /** Returns the kernel for matrices of c with {@code n} columns. */
   public static ShareSumVariant of(Epilogue epilogue, int n) {
     return new ShareSumVariant(epilogue, Operand.access(n, epilogue.out()));
   }
 
   /**
-   * The launch.
+   * Returns the launch.
    *
    * @param count elements of c
    * @param n columns of c
@@ -51,25 +51,25 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
     return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, slots);
   }
 
-  /** Loads of a thread, one after the other, that add so many shares. */
+  /** Returns the number of dependent loads of a thread. */
   public static int rounds(int shares) {
     return Math.ceilDiv(shares, WARPS * UNROLL);
   }
 
-  /** Bytes of the workspace that holds the sums. */
+  /** Returns the bytes of the workspace for the partial sums. */
   public static long workspaceBytes(Epilogue epilogue, long count, int shares) {
     return count * shares * epilogue.sum().bytes();
   }
 
-  /** Neighbors in a row of c that a thread computes. */
+  /** Returns the number of adjacent elements of c that a thread computes. */
   private int elements() {
     return Math.min(access / epilogue.out().bytes(), VECTOR_BYTES / epilogue.sum().bytes());
   }
 
-  /** The sums of a share that a thread adds. */
+  /** A thread's partial sums of one share. */
   private record Share(List<Value> sums) {}
 
-  /** For instance {@code share_sum_f32_bias_c16}. */
+  /** Returns a name such as {@code share_sum_f32_bias_c16}. */
   @Override
   public String name() {
     return "share_sum%s_c%d".formatted(epilogue.name(), access);
@@ -136,7 +136,7 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
         });
   }
 
-  /** Products without tensor cores have no factors of rows. */
+  /** Applies the epilogue; products without tensor cores have no row factors. */
   private static List<Value> finish(
       KernelBuilder k, Epilogue.Applied applied, List<Real> sums, Int column, Int n) {
     var row = applied.row(k.integer(0), k.integer(1));

@@ -5,17 +5,17 @@ import dev.athanor.ops.tile.Operand;
 import java.util.OptionalLong;
 
 /**
- * Where a kernel reads a factor: in an input, or in a copy of it in the workspace.
+ * The source of a factor: an input, or a copy of it in the workspace.
  *
  * @param input the name of the input
- * @param leadingDimension elements from one row to the next
- * @param matrix elements of a matrix
- * @param workspace byte offset of the copy in the workspace; empty = the input itself
+ * @param leadingDimension row stride, in elements
+ * @param matrix elements per matrix
+ * @param workspace byte offset of the copy in the workspace; empty for the input itself
  */
 public record Source(
     String input, Operand operand, int leadingDimension, long matrix, OptionalLong workspace) {
 
-  /** The input {@code a} of a product. */
+  /** Returns the input {@code a} of a product. */
   public static Source ofA(MatmulProblem problem) {
     return new Source(
         "a",
@@ -25,7 +25,7 @@ public record Source(
         OptionalLong.empty());
   }
 
-  /** The input {@code b} of a product. */
+  /** Returns the input {@code b} of a product. */
   public static Source ofB(MatmulProblem problem) {
     return new Source(
         "b",
@@ -35,12 +35,12 @@ public record Source(
         OptionalLong.empty());
   }
 
-  /** Returns the rows of a matrix. */
+  /** Returns the number of rows of a matrix. */
   public long rows() {
     return matrix / leadingDimension;
   }
 
-  /** Returns a copy with longer rows in the workspace. */
+  /** Returns a copy in the workspace with padded rows. */
   public Source copied(int pitch, long offset) {
     return new Source(
         input,
@@ -50,7 +50,7 @@ public record Source(
         OptionalLong.of(offset));
   }
 
-  /** Returns the address of the matrix of an index. */
+  /** Returns the address of a matrix by index. */
   Slot slot(long index) {
     long offset = index * matrix * operand.dtype().bytes();
     return workspace.isPresent()

@@ -1,4 +1,4 @@
-/** Problems of matrix products, which all families of their kernels share. */
+/** Problems of matrix products, shared by all kernel families. */
 @NullMarked
 package dev.athanor.ops.linear;
 

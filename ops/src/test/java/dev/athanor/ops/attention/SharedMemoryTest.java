@@ -167,10 +167,10 @@ class SharedMemoryTest {
     assertThatThrownBy(() -> plans(DType.F32, 257, old))
         .isInstanceOf(OpException.TooLarge.class)
         .hasMessage(
-            "input \"q\" has shape [1, 32, 4096, 257], so heads of 257 elements; 256 are the most");
+            "input \"q\" has shape [1, 32, 4096, 257] with heads of 257 elements; the limit is 256");
     assertThatThrownBy(() -> plans(DType.F32, 256, old))
         .hasMessage(
-            "test device (sm_75) cannot compute this attention of f32: it needs sm_80, the device is sm_75; f32 is computed by CORES");
+            "test device (sm_75) cannot compute this attention of f32: it needs sm_80, the device is sm_75; f32 is multiplied by CUDA cores");
     var small = TestDevices.of(Target.SM_80, 40, 16_384);
     var tall = Dim3.of(1, 65_536);
     assertThatThrownBy(() -> offered(small, 16_385, 2048, tall))

@@ -153,7 +153,7 @@ class OpBenchTest {
     var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(false)).getFirst();
     assertThat(row.failure())
         .contains(
-            "ours once more is wrong: sampled elements of c are off by Infinity, at most 2.83e-06 is right");
+            "ours once more is wrong: the error of sampled elements of c is Infinity; the limit is 2.83e-06");
     assertThat(row.ours()).isEmpty();
   }
 
@@ -163,7 +163,7 @@ class OpBenchTest {
         rows(Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]"), false, List.of()).getFirst();
     assertThat(row.failure().orElseThrow())
         .matches(
-            "matmul_f32_\\S+ is wrong: sampled elements of c are off by 0\\.\\d+, at most 4\\.00e-06 is right");
+            "matmul_f32_\\S+ is wrong: the error of sampled elements of c is 0\\.\\d+; the limit is 4\\.00e-06");
     assertThat(row.error()).isGreaterThan(row.limit());
     assertThat(row.ours()).isEmpty();
   }

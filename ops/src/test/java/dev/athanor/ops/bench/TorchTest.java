@@ -119,10 +119,10 @@ class TorchTest {
           echo '{"failed": "OutOfMemoryError: no 9 GiB"}' | failed: OutOfMemoryError: no 9 GiB
           echo Killed >&2; exit 3 | failed: its process ended with status 3 before it answered: Killed
           exit 0 | failed: its process ended with status 0 before it answered
-          echo hello | failed: its process answered "hello", which is no JSON object with what was asked for
-          echo '[1]' | failed: its process answered "[1]", which is no JSON object with what was asked for
-          echo '{}' | failed: its process answered "{}", which is no JSON object with a positive "median"
-          echo '{"median":-1}' | failed: its process answered "{"median":-1}", which is no JSON object with a positive "median"
+          echo hello | failed: its process answered "hello"; expected a JSON object with the requested values
+          echo '[1]' | failed: its process answered "[1]"; expected a JSON object with the requested values
+          echo '{}' | failed: its process answered "{}"; expected a JSON object with a positive "median"
+          echo '{"median":-1}' | failed: its process answered "{"median":-1}"; expected a JSON object with a positive "median"
           """)
   void aFailureEndsTheProcessAndTheNextProblemGetsANewOne(String command, String remark)
       throws Exception {
@@ -159,7 +159,7 @@ class TorchTest {
           """
           echo '{"failed": "torch 9 cannot use cuda:0: it finds no CUDA device"}' | torch 9 cannot use cuda:0: it finds no CUDA device
           echo no module >&2; exit 1 | its process ended with status 1 before it answered: no module
-          echo '{"torch": 9}' | its process answered "{"torch":9}", which is no JSON object with a "name"
+          echo '{"torch": 9}' | its process answered "{"torch":9}"; expected a JSON object with a "name"
           """)
   void whatCannotStartIsTriedOnce(String command, String sentence) throws Exception {
     var starts = folder.resolve("starts");
@@ -169,7 +169,7 @@ class TorchTest {
     assertThat(torch.missing())
         .contains(
             sentence
-                + "; PyTorch is asked through python3 of the PATH or what ATHANOR_PYTHON names");
+                + "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
     assertThat(Files.readAllLines(starts)).hasSize(1);
     torch.close();
   }
@@ -180,7 +180,8 @@ class TorchTest {
     assertThat(product(torch)).isEmpty();
     assertThat(torch.missing().orElseThrow())
         .startsWith(folder.resolve("snake") + " does not start: ")
-        .endsWith("; PyTorch is asked through python3 of the PATH or what ATHANOR_PYTHON names");
+        .endsWith(
+            "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
     torch.close();
   }
 

@@ -75,8 +75,8 @@ class VerificationTest {
     assertThat(failure.kind()).isEqualTo(Kind.WRONG);
     assertThat(failure.sentence())
         .matches(
-            "element 7 \\(\\[7\\]\\) of y is [345]\\.\\d+, the reference says [23]\\.\\d+; so it is"
-                + " with 1 of 50");
+            "element 7 \\(\\[7\\]\\) of y is [345]\\.\\d+, expected [23]\\.\\d+; 1 of 50"
+                + " elements fail");
   }
 
   @Test
@@ -84,7 +84,7 @@ class VerificationTest {
     assertThat(failure(Flaw.UNWRITTEN))
         .isEqualTo(
             new Failure(
-                Kind.UNWRITTEN, "element 1 ([1]) of y was not written; so it is with 17 of 50"));
+                Kind.UNWRITTEN, "element 1 ([1]) of y was not written; 17 of 50 elements fail"));
   }
 
   @Test

@@ -50,7 +50,7 @@ class BatchTest {
     assertThatThrownBy(() -> Batch.of(Shape.of(2, 3), Shape.of(4, 3)))
         .isInstanceOf(OpException.ShapeMismatch.class)
         .hasMessage(
-            "the leading dimensions [2, 3] of a and [4, 3] of b do not go together; each pair must be equal or one of it 1");
+            "the leading dimensions [2, 3] of a and [4, 3] of b cannot be broadcast; each pair must be equal or contain a 1");
   }
 
   /** Walks the loops and compares with the definition of broadcasting, index by index. */

@@ -30,7 +30,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** The gradients of attention by its queries, keys and values. */
+/** The gradients of attention with respect to queries, keys and values. */
 public final class AttentionBackward implements Op {
 
   private static final OpDescription DESCRIPTION =
@@ -91,8 +91,7 @@ public final class AttentionBackward implements Op {
       long rows = (long) p.batch() * p.heads() * p.queries();
       if (Math.max(Math.max(blocks, keyBlocks), rows) > Integer.MAX_VALUE) {
         candidates.refuse(
-            name,
-            "it needs %d blocks, and 2^31 - 1 are the most".formatted(Math.max(blocks, rows)));
+            name, "it needs %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
         continue;
       }
       double microseconds =
@@ -114,12 +113,12 @@ public final class AttentionBackward implements Op {
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
   }
 
-  /** The time of the launch for dq, or of the one for dk and dv. */
+  /** Returns the estimated time of the launch for dq, or for dk and dv. */
   private static double microseconds(
       AttentionProblem p, BackwardVariant variant, long blocks, Capability capability) {
     var tile = variant.tile();
     boolean ofQueries = variant.of() == BackwardVariant.Of.QUERIES;
-    // scores, gradients of weights and dq; or scores, gradients of weights, dk and dv
+    // scores, gradients of weights, and dq or dk and dv
     int depth = 2 * variant.d() + (ofQueries ? 1 : 2) * variant.dv();
     var machine = Machine.of(capability);
     var work =
@@ -145,7 +144,7 @@ public final class AttentionBackward implements Op {
   private static List<Tile> tiles(AttentionProblem p) {
     int columns = Math.max(p.d(), p.dv());
     if (p.dtype() == DType.F32) {
-      var unit = Tile.Unit.CORES;
+      var unit = Tile.Unit.FMA;
       return columns <= 64
           ? List.of(new Tile(unit, 64, 32, 8), new Tile(unit, 32, 32, 4))
           : columns <= 128
@@ -227,7 +226,7 @@ public final class AttentionBackward implements Op {
     return BackwardCases.backward(random, quick);
   }
 
-  /** How far a gradient may be from its float64 reference. */
+  /** Returns the tolerance of a gradient relative to its float64 reference. */
   static Tolerance tolerance(DType dtype) {
     return Tolerance.relative(dtype == DType.F32 ? 1e-4 : 1e-2);
   }

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Gradients of every dtype, mask and size. */
+/** Test cases of gradients for every dtype, mask and size. */
 final class BackwardCases {
 
   private static final Map<String, ?> PLAIN = Map.of();
@@ -46,7 +46,7 @@ final class BackwardCases {
     var draw = new Draw(random);
     var cases = new ArrayList<Case>();
     for (var dtype : AttentionSize.DTYPES) {
-      for (var size : AttentionSize.every(dtype, quick ? QUICK_BACKWARD : BACKWARD)) {
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK_BACKWARD : BACKWARD)) {
         cases.add(backward(draw, size, dtype));
       }
       cases.add(backward(draw, AttentionSize.oneHead(37, 20, 16, 16, CAUSAL), dtype));
@@ -54,7 +54,10 @@ final class BackwardCases {
     return cases;
   }
 
-  /** With out and lse of attention in float64, rounded as attention rounds them. */
+  /**
+   * Returns a case with out and lse of attention, computed in float64 and rounded as attention
+   * rounds them.
+   */
   private static Case backward(Draw draw, AttentionSize size, DType dtype) {
     var inputs = new HashMap<>(size.draw(draw, dtype));
     inputs.put("grad", draw.normal(0, 1, size.of(dtype, size.heads(), size.sq(), size.dv())));
@@ -64,7 +67,7 @@ final class BackwardCases {
     return new Case(inputs, attributes, Map.of("dq", tolerance, "dk", tolerance, "dv", tolerance));
   }
 
-  /** The outputs of attention, for its gradients. */
+  /** Returns the outputs of attention as inputs of the gradients. */
   static Map<String, HostTensor> forwardOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var p = AttentionProblem.of(HostTensor.types(inputs), attributes);

@@ -26,8 +26,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the kernels of attention's gradients after FlashAttention-2 (Dao, 2023), in the order that
- * needs no atomics. With {@code s} the score and {@code delta} the sum of {@code grad · out}:
+ * Emits the kernels of attention's gradients after FlashAttention-2 (Dao, 2023), without atomics.
+ * With {@code s} the score and {@code delta} the sum of {@code grad · out}:
  *
  * <pre>{@code
  * p  = exp(s − lse)
@@ -36,14 +36,14 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Parameters: {@code q, k, v, grad, lse, delta, first, second, queries, keys, batches, heads,
- * group, d, dv, scale, factor, cap, window}; {@code first} is dq or dk, {@code second} dv. The grid
- * has one dimension: the tiles of rows of the first head, of the next, then the next batch, and of
- * keys then the next part of the columns.
+ * group, d, dv, scale, factor, cap, window}; {@code first} is dq or dk, {@code second} is dv. The
+ * one-dimensional grid enumerates tiles of rows first, then heads, batches and, for dk and dv,
+ * parts of the columns.
  */
 final class BackwardKernel {
 
-  /** Columns of a block's rows that stay in registers, of each of two tensors. */
-  private static final int MOST_KEPT = 64;
+  /** The maximum columns of a block's rows, for each of two tensors, kept in registers. */
+  private static final int MAX_KEPT = 64;
 
   private final KernelBuilder k;
   private final BackwardVariant variant;
@@ -107,7 +107,7 @@ final class BackwardKernel {
     rowsV = engine.tile(shared, variant.secondAt(), tile.rows(), variant.dv());
     columns = engine.tile(shared, variant.columnsAt(), tile.columns(), variant.d());
     columnsV = engine.tile(shared, variant.secondColumnsAt(), tile.columns(), variant.dv());
-    engine.own(shared, variant.ownAt());
+    engine.useScratch(shared, variant.scratchAt());
   }
 
   static Kernel build(BackwardVariant variant) {
@@ -132,14 +132,14 @@ final class BackwardKernel {
     return rows.wide().times(columns);
   }
 
-  /** A number of each query: lse as the kernel needs it, or delta. */
+  /** The values of a query: lse in units of the base-2 logarithm, and delta. */
   private record Query(Real shift, Real delta) {}
 
   private Query query(Int head, Int query) {
     var there = query.lt(queries);
     var offset = queries.wide().times(head);
     var sum = lse.plus(offset).loadWhere(there, query).widen();
-    // a query that sees no key gives no gradient, whatever it subtracts
+    // a query without visible keys has no gradient, so any finite value works
     var finite = sum.constant(0).where(sum.eq(Double.NEGATIVE_INFINITY), sum);
     return new Query(
         finite.times(Score.LOG2_E), delta.plus(offset).loadWhere(there, query).widen());
@@ -159,8 +159,8 @@ final class BackwardKernel {
     k.commitCopies();
     k.awaitCopies(0);
     k.barrier();
-    var left = engine.keep(rows, variant.d(), MOST_KEPT);
-    var leftV = engine.keep(rowsV, variant.dv(), MOST_KEPT);
+    var left = engine.keep(rows, variant.d(), MAX_KEPT);
+    var leftV = engine.keep(rowsV, variant.dv(), MAX_KEPT);
     var sums = engine.sums(variant.d());
     var ofRows = new ArrayList<Query>();
     for (int r = 0; r < sums.rows(); r++) {
@@ -211,13 +211,13 @@ final class BackwardKernel {
     k.commitCopies();
     k.awaitCopies(0);
     k.barrier();
-    var left = engine.keep(rows, variant.d(), MOST_KEPT);
-    var leftV = engine.keep(rowsV, variant.dv(), MOST_KEPT);
+    var left = engine.keep(rows, variant.d(), MAX_KEPT);
+    var leftV = engine.keep(rowsV, variant.dv(), MAX_KEPT);
     int width = variant.width(variant.d());
     int widthV = variant.width(variant.dv());
     var dkey = engine.sums(width);
     var dvalue = engine.sums(widthV);
-    var column = part.times(BackwardVariant.MOST_SUMS);
+    var column = part.times(BackwardVariant.MAX_SUMS);
 
     var visible = score.queriesOf(firstRow);
     var lastVisible = score.queriesOf(firstRow.plus(tile.rows()).min(keys).plus(-1));
@@ -275,25 +275,25 @@ final class BackwardKernel {
   }
 
   /**
-   * Where tiles of columns come from.
+   * The source of column tiles.
    *
-   * @param limit how many rows there are
+   * @param limit number of rows
    */
   private record Source(RowCopy.Rows first, RowCopy.Rows second, Int limit) {}
 
-  /** A tile of the columns' first and second tensor. */
+  /** A column tile of the first and the second tensor. */
   private record Stage(SharedTile first, SharedTile second) {}
 
-  /** Adds to the sums what a tile of columns gives that begins at {@code at}. */
+  /** Accumulates the contribution of the column tile that begins at {@code at}. */
   private interface Gradients {
     void add(Int at, RegisterTile weights, RegisterTile slopes, Stage stage);
   }
 
   /**
-   * Goes over tiles of columns; with two stages the next is copied while one is multiplied.
+   * Iterates over tiles of columns; with two stages, copies overlap with products.
    *
-   * @param queries reads the numbers of queries, while copies are under way
-   * @param gradients adds what a tile gives
+   * @param queries loads the values of queries while copies are in flight
+   * @param gradients accumulates the contribution of a tile
    */
   private void overColumns(
       Range range,
@@ -328,14 +328,14 @@ final class BackwardKernel {
           Runnable next = () -> fill(free, source, at.plus(tile.columns()));
           multiply(full, at, left, leftV, queries, gradients, next);
         });
-    // what was copied behind the last tile is not used
+    // drain the copy after the last tile, which is not used
     awaitStage();
   }
 
   /**
-   * Multiplies a stage once it is there.
+   * Multiplies a stage after its copies complete.
    *
-   * @param next starts to fill the stage before, which all warps have multiplied
+   * @param next starts to fill the other stage, which all warps have consumed
    */
   private void multiply(
       Stage stage,
@@ -365,12 +365,12 @@ final class BackwardKernel {
     k.barrier();
   }
 
-  /** Which query an element belongs to, by the row and column of a part. */
+  /** Returns the query of an element, by row and column of the thread's part. */
   private interface Queries {
     Query of(int row, int column);
   }
 
-  /** Makes the probabilities and the gradients of the scores, as if all were seen. */
+  /** Computes the probabilities and the gradients of the scores without a mask. */
   private void multiply(
       Engine.Left left,
       Engine.Left leftV,
@@ -392,14 +392,14 @@ final class BackwardKernel {
     });
   }
 
-  /** A product that is added to sums. */
+  /** A product to accumulate. */
   private record Product(RegisterTile sums, RegisterTile weights, SharedTile right) {}
 
   /**
-   * Adds products, whose weights are hidden first where not all is seen.
+   * Accumulates products; masks their weights first if the tile is ragged.
    *
-   * @param ragged whether something is not seen
-   * @param hide makes zeros of what is not seen
+   * @param ragged whether an element is hidden
+   * @param hide sets hidden elements to 0
    */
   private void add(
       Predicate ragged, Consumer<RegisterTile> hide, List<Product> products, Int column) {
@@ -413,7 +413,7 @@ final class BackwardKernel {
     }
   }
 
-  /** Makes zeros of what is not seen. */
+  /** Sets hidden elements to 0. */
   private void hide(RegisterTile part, Int at, Function<Int, Range> seen) {
     var ranges = IntStream.range(0, part.rows()).mapToObj(r -> seen.apply(part.row(r))).toList();
     score.hide(part, ranges, at, k.real(Type.F32, 0));
@@ -429,7 +429,7 @@ final class BackwardKernel {
       Int rowsLeft,
       Int columnsLeft,
       @Nullable Real factor) {
-    // a block that saw nothing has not met since it read its rows
+    // a block without visible columns has not synchronized since it read its rows
     k.barrier();
     if (factor != null) {
       sums.map(sum -> sum.times(factor));

@@ -9,59 +9,59 @@ import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.attention.Tile;
 
 /**
- * What the kernels of attention's gradients are built from.
+ * The specialization of the kernels of attention's gradients.
  *
  * @param tile its rows are queries for {@link Of#QUERIES} and keys for {@link Of#KEYS}, its columns
- *     the other
+ *     the other of the two
  * @param dtype of all tensors but lse
  * @param d columns of q and k in shared memory
  * @param dv columns of v, grad and out in shared memory
- * @param access bytes that a copy of q and k may move at once
- * @param accessV the same of v and grad
+ * @param access bytes per copy instruction for q and k
+ * @param accessV bytes per copy instruction for v and grad
  */
 record BackwardVariant(
     Of of, Tile tile, DType dtype, int d, int dv, int access, int accessV, Score score)
     implements Variant {
 
-  /** Which gradients. */
+  /** The gradients that a kernel computes. */
   enum Of {
-    /** dq: a block keeps queries and goes over their keys. */
+    /** dq: a block keeps queries and iterates over keys. */
     QUERIES,
-    /** dk and dv: a block keeps keys and goes over the queries that see them. */
+    /** dk and dv: a block keeps keys and iterates over the queries that see them. */
     KEYS
   }
 
-  /** The most columns of dk and of dv that a block sums: what registers hold of both. */
-  static final int MOST_SUMS = 128;
+  /** The maximum columns of dk and of dv that a block accumulates, limited by registers. */
+  static final int MAX_SUMS = 128;
 
   /**
-   * Columns as they are in shared memory: beyond those that a block sums at once, two parts of
-   * them.
+   * Returns the number of columns in shared memory: padded, or two parts if a block cannot
+   * accumulate all columns.
    */
   static int padded(int columns, int most) {
-    return most <= MOST_SUMS ? FlashVariant.padded(columns) : 2 * MOST_SUMS;
+    return most <= MAX_SUMS ? FlashVariant.padded(columns) : 2 * MAX_SUMS;
   }
 
-  /** Parts of the columns of dk and dv, each of which a block of its own sums. */
+  /** Returns the number of parts of the columns of dk and dv, each accumulated by its own block. */
   int parts() {
-    return of == Of.KEYS ? Math.ceilDiv(Math.max(d, dv), MOST_SUMS) : 1;
+    return of == Of.KEYS ? Math.ceilDiv(Math.max(d, dv), MAX_SUMS) : 1;
   }
 
-  /** Columns of dk or dv that a block sums, of so many in shared memory. */
+  /** Returns the columns of dk or dv that a block accumulates. */
   int width(int columns) {
-    return Math.min(columns, MOST_SUMS);
+    return Math.min(columns, MAX_SUMS);
   }
 
   private int bytes(int rows, int columns) {
     return rows * Engine.pitch(tile.unit(), columns) * dtype.bytes();
   }
 
-  /** Where the rows' second tensor begins: grad of queries, v of keys. */
+  /** Returns the offset of the rows' second tensor: grad for queries, v for keys. */
   int secondAt() {
     return bytes(tile.rows(), d);
   }
 
-  /** Where the columns' first tensor begins: k of keys, q of queries. */
+  /** Returns the offset of the columns' first tensor: k for keys, q for queries. */
   int columnsAt() {
     return secondAt() + bytes(tile.rows(), dv);
   }
@@ -71,26 +71,26 @@ record BackwardVariant(
   }
 
   /**
-   * Tiles of columns in shared memory. One is copied while another is multiplied, unless rows of
-   * more than 128 columns, or of f32, leave no room for two, or the sums of dk and dv and the
-   * scores of 64 columns leave no registers for the addresses of both.
+   * Returns the number of column tiles in shared memory. With two, copies overlap with products.
+   * One is used if rows have more than 128 columns or f32 elements, for lack of shared memory, or
+   * if dk and dv are accumulated with scores of 64 columns, for lack of registers.
    */
   int stages() {
-    boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MOST_SUMS;
+    boolean roomy = tile.unit() == Tile.Unit.TENSOR && Math.max(d, dv) <= MAX_SUMS;
     return roomy && (of == Of.QUERIES || tile.columns() <= 32) ? 2 : 1;
   }
 
-  /** The bytes of both tensors' columns. */
+  /** Returns the bytes of a column tile of both tensors. */
   int stageBytes() {
     return bytes(tile.columns(), d) + bytes(tile.columns(), dv);
   }
 
-  int ownAt() {
+  int scratchAt() {
     return columnsAt() + stages() * stageBytes();
   }
 
   int sharedBytes() {
-    return ownAt() + Engine.ownBytes(tile);
+    return scratchAt() + Engine.scratchBytes(tile);
   }
 
   @Override

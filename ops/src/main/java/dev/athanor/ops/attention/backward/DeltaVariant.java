@@ -9,16 +9,16 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.attention.FlashVariant;
 
 /**
- * The sum of {@code grad · out} of each query, which the softmax takes from its gradient. A warp a
- * query; parameters {@code grad, out, delta, queries, dv}.
+ * A kernel that computes the sum of {@code grad · out} of each query, which the gradient of the
+ * softmax subtracts. One warp per query; parameters {@code grad, out, delta, queries, dv}.
  *
- * @param access bytes that are read at once
+ * @param access bytes per load
  */
 record DeltaVariant(DType dtype, int access) implements Variant {
 
   static final int THREADS = 128;
 
-  /** Queries of a block. */
+  /** Queries per block. */
   static final int QUERIES = THREADS / KernelBuilder.WARP;
 
   @Override

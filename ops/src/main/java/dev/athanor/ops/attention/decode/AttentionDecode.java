@@ -24,8 +24,8 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /**
- * The attention of the newest query of each sequence to its cached keys. The heads of q that share
- * a head of the cache are the rows of one tile, so that the cache is read once for all of them.
+ * Attention of the newest query of each sequence to its cached keys. The heads of q that share a
+ * head of the cache are the rows of one tile, so that they read the cache once.
  */
 public final class AttentionDecode implements Op {
 
@@ -126,7 +126,7 @@ public final class AttentionDecode implements Op {
     return Map.of("out", DecodeReference.decode(inputs, attributes));
   }
 
-  /** Full caches, as the cost counts them, in blocks anywhere. */
+  /** Returns full caches, as the cost model assumes, with random block tables. */
   @Override
   public Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {

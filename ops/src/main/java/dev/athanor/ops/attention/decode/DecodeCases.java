@@ -15,14 +15,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Caches of every dtype, kind and length. What is behind a length is NaN: it must not count. */
+/**
+ * Test cases of caches of every dtype, layout and length. Elements beyond a length are NaN and must
+ * not contribute.
+ */
 final class DecodeCases {
 
   /**
-   * A problem.
+   * The size of a test case.
    *
    * @param capacity of a contiguous cache
-   * @param blockSize of a paged one; 0 for a contiguous one
+   * @param blockSize of a paged cache; 0 for a contiguous one
    */
   private record Size(
       int heads,
@@ -56,7 +59,7 @@ final class DecodeCases {
   static List<Case> of(RandomGenerator random, boolean quick) {
     var cases = new ArrayList<Case>();
     for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
-      for (var size : AttentionSize.every(dtype, quick ? QUICK : FULL)) {
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK : FULL)) {
         cases.add(make(random, dtype, size));
       }
     }
@@ -84,11 +87,11 @@ final class DecodeCases {
     inputs.put("kCache", draw.normal(dtype, first, size.sharedHeads, rows, size.d));
     inputs.put("vCache", draw.normal(dtype, first, size.sharedHeads, rows, size.dv));
     var attributes = Attributes.of(new AttentionDecode().description(), size.given);
-    forget(inputs, attributes);
+    poisonUnused(inputs, attributes);
     return new Case(inputs, attributes, Map.of("out", AttentionProblem.tolerance(dtype)));
   }
 
-  /** Blocks in any order. */
+  /** Returns a block table in random order. */
   private static HostTensor table(RandomGenerator random, int batch, int maxBlocks, int blocks) {
     var order = new int[blocks];
     for (int i = 0; i < blocks; i++) {
@@ -103,8 +106,8 @@ final class DecodeCases {
     return table;
   }
 
-  /** Makes NaN of all keys and values but those that the lengths say are there. */
-  private static void forget(Map<String, HostTensor> inputs, Attributes attributes) {
+  /** Sets all keys and values beyond the lengths to NaN. */
+  private static void poisonUnused(Map<String, HostTensor> inputs, Attributes attributes) {
     for (var name : List.of("kCache", "vCache")) {
       var cache = AttentionReference.tensor(inputs, name);
       int columns = (int) cache.type().shape().extent(-1);

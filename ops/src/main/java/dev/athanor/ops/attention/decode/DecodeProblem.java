@@ -9,12 +9,12 @@ import dev.athanor.ops.attention.FlashPlanner.Pages;
 import java.util.Map;
 
 /**
- * Attention of one query a head to a cache, its shapes checked.
+ * Attention of one query per head to a cache, with validated shapes.
  *
  * @param heads of q
- * @param sharedHeads of the cache; each serves {@code heads / sharedHeads} neighbouring heads of q
- * @param capacity the most keys of a sequence
- * @param window 0 where there is none
+ * @param sharedHeads of the cache; {@code heads / sharedHeads} consecutive heads of q share one
+ * @param capacity maximum number of keys of a sequence
+ * @param window 0 for none
  * @param pages of a paged cache
  */
 record DecodeProblem(
@@ -38,7 +38,7 @@ record DecodeProblem(
     if (q.shape().rank() != 4 || q.shape().extent(2) != 1) {
       throw new OpException.ShapeMismatch(
           "q",
-          "input \"q\" has shape %s; it must be [B, Hq, 1, D], and attention takes more queries"
+          "input \"q\" has shape %s; it must be [B, Hq, 1, D]; use attention for more queries"
               .formatted(q.shape()));
     }
     AttentionProblem.sameAsQ("kCache", k, q);
@@ -120,7 +120,7 @@ record DecodeProblem(
     return TensorType.of(dtype, batch, heads, 1, dv);
   }
 
-  /** The first key that the newest of so many sees. */
+  /** Returns the first key that the newest query of a sequence sees. */
   int from(int length) {
     return window == 0 ? 0 : Math.max(0, length - window);
   }

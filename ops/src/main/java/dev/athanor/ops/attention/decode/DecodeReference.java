@@ -7,18 +7,18 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Attention over a cache in float64, as plainly as it can be written. */
+/** A simple reference implementation of attention over a cache in float64. */
 final class DecodeReference {
 
   private DecodeReference() {}
 
-  /** The keys of a sequence that its newest query may see. */
+  /** Returns the number of cached keys of a sequence. */
   private static int length(Map<String, HostTensor> inputs, DecodeProblem p, int sequence) {
     return Math.clamp(
         (long) AttentionReference.tensor(inputs, "lengths").get(sequence), 0, p.capacity());
   }
 
-  /** Which row of the cache is a key of a head of a sequence. */
+  /** Returns the cache row of a key of a head of a sequence. */
   private static int cacheRow(
       Map<String, HostTensor> inputs, DecodeProblem p, int sequence, int sharedHead, int key) {
     if (!p.paged()) {
@@ -31,7 +31,7 @@ final class DecodeReference {
     return (block * p.sharedHeads() + sharedHead) * size + key % size;
   }
 
-  /** The rows of the cache that are there, of all sequences and heads. */
+  /** Returns the valid cache rows of all sequences and heads. */
   static Set<Integer> cachedRows(Map<String, HostTensor> inputs, Attributes attributes) {
     var p = DecodeProblem.of(HostTensor.types(inputs), attributes);
     var rows = new HashSet<Integer>();

@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** The attention of queries to keys, without a matrix of all their products. */
+/** Attention of queries to keys, without materializing the score matrix. */
 public final class Attention implements Op {
 
   private static final OpDescription DESCRIPTION =

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Problems that exercise every dtype, mask, tile, alignment and edge. */
+/** Test cases for every dtype, mask, tile, alignment and edge case. */
 final class AttentionCases {
 
   private static final Map<String, ?> PLAIN = Map.of();
@@ -56,21 +56,21 @@ final class AttentionCases {
     var op = new Attention();
     var cases = new ArrayList<Case>();
     for (var dtype : AttentionSize.DTYPES) {
-      for (var size : AttentionSize.every(dtype, quick ? QUICK_FORWARD : FORWARD)) {
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK_FORWARD : FORWARD)) {
         cases.add(forward(op, size.draw(draw, dtype), size.given()));
       }
-      // a query with a NaN or an infinity is lost, and no other is
+      // a NaN or infinity in a query affects only that query
       var special = new HashMap<>(AttentionSize.oneHead(20, 18, 8, 8, PLAIN).draw(draw, dtype));
       special.put("q", products(draw.special(dtype, 20, 8)));
       cases.add(forward(op, special, LSE));
-      // more queries than keys: the first see none
+      // more queries than keys: the first queries see none
       cases.add(
           forward(op, AttentionSize.oneHead(37, 20, 16, 16, PLAIN).draw(draw, dtype), CAUSAL_LSE));
     }
     return cases;
   }
 
-  /** The same but for numbers so great that their products are beyond f32. */
+  /** Replaces numbers so large that their products overflow f32. */
   private static HostTensor products(HostTensor tensor) {
     for (long i = 0; i < tensor.type().shape().elements(); i++) {
       double value = tensor.get(i);

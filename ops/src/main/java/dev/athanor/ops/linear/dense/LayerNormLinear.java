@@ -36,7 +36,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
-/** A layer norm and the linear layer behind it. */
+/** A layer norm followed by a linear layer. */
 public final class LayerNormLinear implements Op {
 
   private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
@@ -47,10 +47,10 @@ public final class LayerNormLinear implements Op {
   private static final int DEPTH = 64;
   private static final int STAGES = 3;
 
-  /** Registers of a thread beside its sums. */
+  /** Registers per thread besides the accumulators. */
   private static final int OTHER_REGISTERS = 64;
 
-  /** How many times a larger tile may be as large as what it computes. */
+  /** The maximum ratio of a tile's size to its useful part. */
   private static final int WASTE = 4;
 
   private static final OpDescription DESCRIPTION =
@@ -87,7 +87,7 @@ public final class LayerNormLinear implements Op {
           Slot.input("gamma"),
           Slot.input("beta"),
           Slot.input("w"),
-          // a kernel without bias never reads the pointer
+          // placeholder: a kernel without a bias never reads the pointer
           bias ? Slot.input("bias") : Slot.input("w"),
           Slot.output("y"),
           Slot.of(m),
@@ -147,7 +147,7 @@ public final class LayerNormLinear implements Op {
     var candidates = new Candidates("layer-norm-linear", capability);
     if (candidates.runs(Target.SM_80, "layer-norm-linear")) {
       if (problem.dtype == DType.F32) {
-        offerCores(problem, candidates, capability);
+        offerFma(problem, candidates, capability);
       } else {
         for (var shape : SHAPES) {
           offerTensor(problem, shape, candidates, capability);
@@ -159,11 +159,10 @@ public final class LayerNormLinear implements Op {
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
   }
 
-  private static void offerCores(Problem problem, Candidates candidates, Capability device) {
-    var variant = new LayerNormLinearVariant.Cores(problem.bias);
-    int tile = LayerNormLinearVariant.Cores.TILE;
-    offer(
-        problem, variant, tile, tile, LayerNormLinearVariant.Cores.THREADS, 0, candidates, device);
+  private static void offerFma(Problem problem, Candidates candidates, Capability device) {
+    var variant = new LayerNormLinearVariant.Fma(problem.bias);
+    int tile = LayerNormLinearVariant.Fma.TILE;
+    offer(problem, variant, tile, tile, LayerNormLinearVariant.Fma.THREADS, 0, candidates, device);
   }
 
   private static void offerTensor(
@@ -186,8 +185,7 @@ public final class LayerNormLinear implements Op {
     }
     if (!smallest && variant.vector() == 1) {
       candidates.refuse(
-          variant.name(),
-          "rows come one by one through registers, of which it would need too many");
+          variant.name(), "rows are loaded element by element and need too many registers");
       return;
     }
     offer(
@@ -220,7 +218,7 @@ public final class LayerNormLinear implements Op {
         problem.dtype == DType.F32
             ? machine.laneCycles(multiplyAdds, type)
             : machine.tensorCycles(multiplyAdds, type);
-    // the rows are read once more for their means
+    // the rows are read a second time for their statistics
     double read = (2.0 * tileM + tileN) * problem.k * bytes;
     var work =
         new BlockWork(
@@ -251,7 +249,7 @@ public final class LayerNormLinear implements Op {
     var bias = p.bias ? Objects.requireNonNull(inputs.get("bias")).toDoubles() : new double[p.n];
     var y = new double[Math.multiplyExact(p.m, p.n)];
     for (int row = 0; row < p.m; row++) {
-      normalise(normal, row * p.k, gamma, beta, attributes.number("epsilon"));
+      normalize(normal, row * p.k, gamma, beta, attributes.number("epsilon"));
       for (int column = 0; column < p.n; column++) {
         double sum = bias[column];
         for (int i = 0; i < p.k; i++) {
@@ -263,7 +261,7 @@ public final class LayerNormLinear implements Op {
     return Map.of("y", y);
   }
 
-  private static void normalise(
+  private static void normalize(
       double[] x, int from, double[] gamma, double[] beta, double epsilon) {
     double mean = 0;
     for (int i = 0; i < gamma.length; i++) {

@@ -28,14 +28,14 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Kernels of layer-norm-linear: a block finds mean and variance of the rows of its tile, and
- * normalises what it multiplies on the way to shared memory. Blocks along the second dimension of
- * the grid take the tiles' rows. The parameters are {@code x, gamma, beta, w, bias, y, m, n, k,
+ * Kernels of layer-norm-linear. A block computes mean and variance of the rows of its tile, and
+ * normalizes the left operand on its way to shared memory. The second dimension of the grid
+ * enumerates tiles along the rows. The parameters are {@code x, gamma, beta, w, bias, y, m, n, k,
  * epsilon}.
  */
 sealed interface LayerNormLinearVariant extends Variant {
 
-  /** What a block knows before it begins. */
+  /** The parameters of a kernel and the statistics of the block's rows. */
   final class Parameters {
     final KernelBuilder k;
     final DType dtype;
@@ -52,7 +52,7 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     final TileScheduler.Tile tile;
 
-    /** Of each row of the tile the mean, and 1 over the standard deviation. */
+    /** The mean and the reciprocal standard deviation of each row of the tile. */
     final SharedTile statistics;
 
     Parameters(KernelBuilder k, DType dtype, int tileM, int tileN, int warps) {
@@ -75,7 +75,7 @@ sealed interface LayerNormLinearVariant extends Variant {
       k.barrier();
     }
 
-    /** What becomes of sums. */
+    /** Returns the epilogue of the accumulators. */
     Epilogue.Applied epilogue(boolean withBias) {
       var added = withBias ? Optional.of(dtype) : Optional.<DType>empty();
       return new Epilogue.Applied(
@@ -86,7 +86,7 @@ sealed interface LayerNormLinearVariant extends Variant {
           added.map(_ -> bias));
     }
 
-    /** A row of x, the last one where there are no more. */
+    /** Returns a row of x; rows beyond the last are clamped to it. */
     private GlobalPointer source(Int inTile) {
       return x.row(tile.row().plus(inTile).min(m.plus(-1)), depth);
     }
@@ -115,17 +115,20 @@ sealed interface LayerNormLinearVariant extends Variant {
           });
     }
 
-    /** Normalised neighbours of a row of the tile, zeros where the condition does not hold. */
+    /**
+     * Returns adjacent normalized elements of a row of the tile, or zeros if the condition is
+     * false.
+     */
     List<Real> load(Predicate inK, int count, Int inTile, Int at) {
       var mean = statistics.load(k.integer(0), inTile).widen();
       var factor = statistics.load(k.integer(1), inTile).widen();
       var values = source(inTile).loadWhere(inK, count, at);
-      // beyond K both of these are 0, and so is what becomes of x
+      // both are 0 beyond K, which makes the results 0
       var scales = gamma.loadWhere(inK, count, at);
       var shifts = beta.loadWhere(inK, count, at);
-      var normalised = new ArrayList<Real>();
+      var normalized = new ArrayList<Real>();
       for (int i = 0; i < count; i++) {
-        normalised.add(
+        normalized.add(
             values
                 .get(i)
                 .widen()
@@ -133,16 +136,16 @@ sealed interface LayerNormLinearVariant extends Variant {
                 .times(factor)
                 .fma(scales.get(i).widen(), shifts.get(i).widen()));
       }
-      return normalised;
+      return normalized;
     }
   }
 
   /**
-   * On tensor cores.
+   * The kernel for tensor cores.
    *
-   * @param vector how many numbers of x, gamma and beta are loaded at once
-   * @param accessW bytes of w that may be copied at once
-   * @param accessY bytes of y that may be written at once
+   * @param vector elements per load of x, gamma and beta
+   * @param accessW bytes per copy of w
+   * @param accessY bytes per store to y
    */
   record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, boolean bias)
       implements LayerNormLinearVariant {
@@ -177,7 +180,7 @@ sealed interface LayerNormLinearVariant extends Variant {
       var product = product().in(k);
       var a = product.product().a();
       Producer rows =
-          (offset, depth) -> normalise(k, a.at(product.shared(), offset), problem, depth);
+          (offset, depth) -> normalize(k, a.at(product.shared(), offset), problem, depth);
       var w = new TensorMatmul.Source(problem.w, problem.depth, problem.n, problem.depth, accessW);
       var columns = product.producerB(w, problem.tile.column());
       var sums = product.multiply(rows, columns, KRange.all(k, problem.depth));
@@ -185,7 +188,7 @@ sealed interface LayerNormLinearVariant extends Variant {
       product.store(sums, problem.tile, y, () -> problem.epilogue(bias));
     }
 
-    private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
+    private Runnable normalize(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
       int across = tile.k() / vector;
       List<Runnable> stores = new ArrayList<>();
       for (int piece = 0; piece < tile.m() * across; piece += tile.threads()) {
@@ -203,8 +206,8 @@ sealed interface LayerNormLinearVariant extends Variant {
     }
   }
 
-  /** Of f32, one multiply-add a lane: a thread has a column of a tile, and some of its rows. */
-  record Cores(boolean bias) implements LayerNormLinearVariant {
+  /** The FMA kernel for f32: a thread computes some rows of one column of a tile. */
+  record Fma(boolean bias) implements LayerNormLinearVariant {
 
     /** Rows and columns of a tile, and the depth of a stage. */
     static final int TILE = 32;
@@ -225,7 +228,8 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     private void write(KernelBuilder k) {
       var problem = new Parameters(k, DType.F32, TILE, TILE, THREADS / KernelBuilder.WARP);
-      // a row for each of K; one element more, so that what is turned lies in different banks
+      // one row per index along K; padded by one element, so that transposed stores hit different
+      // banks
       var a = k.shared(Type.F32, TILE, TILE, TILE + 1);
       var b = k.shared(Type.F32, TILE, TILE, TILE + 1);
       var across = k.thread().rem(TILE);

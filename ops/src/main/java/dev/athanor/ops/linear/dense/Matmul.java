@@ -29,7 +29,7 @@ public final class Matmul implements Op {
   private static final Set<DType> DTYPES =
       Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
 
-  /** How far a product with factors rounded to tf32 may be off, relative to it. */
+  /** The relative tolerance of a product with factors rounded to tf32. */
   static final double TF32_TOLERANCE = 1e-3;
 
   private static final OpDescription DESCRIPTION =
@@ -78,7 +78,10 @@ public final class Matmul implements Op {
     return MatmulPlanner.plans(MatmulProblem.of(inputs, attributes), capability);
   }
 
-  /** Of one product a's rows, of several the products, where all have the same right matrix. */
+  /**
+   * Returns a: runs with the same right matrix are batched along the rows of a single product, or
+   * along the products.
+   */
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     int rank = rank(inputs, "a");

@@ -24,7 +24,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.random.RandomGenerator;
 
-/** The gradients of a matrix product: two products, planned as any other. */
+/** The gradients of a matrix product: two products, planned like any other. */
 public final class MatmulBackward implements Op {
 
   private static final OpDescription DESCRIPTION =
@@ -52,11 +52,11 @@ public final class MatmulBackward implements Op {
           "4·M·N·K a product");
 
   /**
-   * A product that gives a gradient.
+   * A product that computes a gradient.
    *
-   * @param a the input that is its left factor
-   * @param b the input that is its right factor
-   * @param shapeA the shape in which the left factor is multiplied
+   * @param a the input used as the left factor
+   * @param b the input used as the right factor
+   * @param shapeA the shape of the left factor in the product
    * @param output the gradient
    */
   private record Factor(
@@ -78,7 +78,7 @@ public final class MatmulBackward implements Op {
       return MatmulPlanner.plans(MatmulProblem.of(types, attributes), capability);
     }
 
-    /** The steps of a plan of this product, on the tensors of the op. */
+    /** Returns the steps of a plan of this product, bound to the tensors of the op. */
     List<Step> steps(LaunchPlan plan) {
       var steps = new ArrayList<Step>();
       for (var step : plan.steps()) {
@@ -115,7 +115,7 @@ public final class MatmulBackward implements Op {
     double flops = first.getFirst().cost().flops() + second.getFirst().cost().flops();
     var cost = Plan.Cost.of(flops, inputs, outputs);
     var plans = new ArrayList<LaunchPlan>();
-    // the two products have no say in each other: the best of both, the second of both, ...
+    // the two products are independent: combine the best plans, the second-best plans, and so on
     for (int i = 0; i < Math.max(first.size(), second.size()); i++) {
       var da = first.get(Math.min(i, first.size() - 1));
       var db = second.get(Math.min(i, second.size() - 1));
@@ -126,7 +126,7 @@ public final class MatmulBackward implements Op {
               da.kernel() + "+" + db.kernel(),
               outputs,
               steps,
-              // the second product begins when the first one is done with it
+              // the second product starts after the first, so they share the workspace
               Math.max(da.workspaceBytes(), db.workspaceBytes()),
               cost,
               "da: %s\ndb: %s".formatted(da.explain(), db.explain())));
@@ -134,7 +134,7 @@ public final class MatmulBackward implements Op {
     return plans;
   }
 
-  /** The products that give da and db. */
+  /** Returns the products for da and db. */
   private static List<Factor> factors(Map<String, TensorType> inputs, Attributes attributes) {
     var grad = Objects.requireNonNull(inputs.get("grad"));
     var a = Objects.requireNonNull(inputs.get("a"));
@@ -164,7 +164,7 @@ public final class MatmulBackward implements Op {
                     + " b is one matrix and a is not transposed")
                 .formatted(shapeA.leading(2), b.shape().leading(2)));
       }
-      // the rows of all left matrices are those of one, and the product over M sums them
+      // concatenate the rows of all left matrices; the product over M sums them
       long rows = shapeA.leading(1).elements();
       shapeA = Shape.of(rows, product.k());
       shapeGrad = Shape.of(rows, product.n());

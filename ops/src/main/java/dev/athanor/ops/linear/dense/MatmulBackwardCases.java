@@ -12,10 +12,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Gradients of products of every dtype, with every transpose, alone and in batches. */
+/** Test cases of gradients of products: every dtype and transpose, single and batched. */
 final class MatmulBackwardCases {
 
-  /** M, N, K for each way to transpose. */
+  /** M, N, K for each combination of transposes. */
   private static final int[][] SIZES = {{17, 13, 31}, {33, 1, 24}, {32, 32, 32}, {1, 65, 7}};
 
   private static final int[] QUICK_SIZE = {17, 13, 31};

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * The gradients in float64, from the definition: element (i, j) of a product adds its gradient,
- * times the other factor, to each of the factors that it was made from.
+ * A reference implementation of the gradients in float64. Each element of the product adds its
+ * gradient, times the other factor, to both of its factors.
  */
 final class MatmulBackwardReference {
 

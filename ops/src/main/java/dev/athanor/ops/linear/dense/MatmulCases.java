@@ -16,11 +16,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Products that exercise every dtype, transpose, epilogue, alignment and edge. */
+/** Test cases of products for every dtype, transpose, epilogue, alignment and edge case. */
 final class MatmulCases {
 
   /**
-   * M, N, K: single elements, primes, one more and one less than tiles, odd and even leading
+   * M, N, K: single elements, primes, one more and one less than tile sizes, odd and even leading
    * dimensions.
    */
   private static final int[][] SIZES = {
@@ -60,9 +60,9 @@ final class MatmulCases {
     int n = 0;
     var sizes = quick ? QUICK_SIZES : SIZES;
     for (int s = 0; s < sizes.length; s++) {
-      // half of the transposes for each size, the other half for the next
+      // sizes alternate between the two halves of the transposes
       for (int transposes = s % 2; transposes < 4; transposes += 2) {
-        // every activation meets every transpose in turn, half of the cases have a bias
+        // activations are combined with transposes in turn; half of the cases have a bias
         var activation = activations.get(n % activations.size());
         var attributes =
             Map.of(
@@ -91,13 +91,13 @@ final class MatmulCases {
         cases.add(make(random, dtype, batch.a, batch.b, new int[] {5, 9, 70}, Map.of(), true));
       }
     }
-    // a row and a column, which are vectors
+    // a row vector and a column vector
     cases.add(
         make(random, DType.F32, Shape.of(2, 1), Shape.of(3), new int[] {1, 9, 7}, Map.of(), true));
     cases.add(
         make(random, DType.F16, Shape.of(2, 1), Shape.of(3), new int[] {9, 1, 7}, Map.of(), false));
     cases.addAll(TensorCases.of(random, quick));
-    cases.addAll(CoresCases.of(random, quick));
+    cases.addAll(SimtCases.of(random, quick));
     return cases;
   }
 
@@ -126,8 +126,8 @@ final class MatmulCases {
       inputs.put("bias", normal(random, dtype, Shape.of(n)));
     }
     var tolerance = ProductDescription.tolerance(dtype, k);
-    // A bias can cancel the product, and the tails of an activation multiply its error, however
-    // right both are; there the error is measured beside 1.
+    // A bias can cancel the product, and the tails of an activation amplify its error. In these
+    // cases the error is measured relative to 1 + |ref|.
     var activation = Activation.of(attributes.choice("activation"));
     boolean plain = !bias && (activation == Activation.NONE || activation == Activation.RELU);
     return new Case(

@@ -28,16 +28,16 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
-/** The product of two matrices of bytes, with exact sums. */
+/** The product of two int8 matrices, with exact sums. */
 public final class MatmulInt8 implements Op {
 
-  /** One deeper, and 2^17 products of -128 by itself overflow an i32. */
-  private static final int DEEPEST = (1 << 17) - 1;
+  /** The maximum K: 2^17 products of -128 by -128 would overflow an i32. */
+  private static final int MAX_DEPTH = (1 << 17) - 1;
 
   private static final Set<DType> I8 = Set.of(DType.I8);
   private static final Set<DType> F32 = Set.of(DType.F32);
 
-  /** The standard deviation of random bytes. */
+  /** The standard deviation of random signed bytes. */
   private static final double BYTE_DEVIATION = 74;
 
   private static final OpDescription DESCRIPTION =
@@ -84,11 +84,11 @@ public final class MatmulInt8 implements Op {
       throw new OpException.ShapeMismatch(
           "b", "a has shape %s and b %s; they must be [M, K] and [K, N]".formatted(a, b));
     }
-    if (a.extent(1) > DEEPEST) {
+    if (a.extent(1) > MAX_DEPTH) {
       throw new OpException.TooLarge(
           "a",
           "a %s has K = %d; sums of more than %d products of bytes may not fit an i32"
-              .formatted(a, a.extent(1), DEEPEST));
+              .formatted(a, a.extent(1), MAX_DEPTH));
     }
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
     return new MatmulProblem(
@@ -168,7 +168,7 @@ public final class MatmulInt8 implements Op {
     return c;
   }
 
-  /** Scales that bring the products to about 1, for those of whole bytes are infinite in f16. */
+  /** Returns scales that bring the products to about 1; unscaled products would overflow f16. */
   @Override
   public Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {

@@ -15,7 +15,8 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /**
- * Products of bytes: each size with another scale and dtype, all their alignments, and extremes.
+ * Test cases of int8 products: sizes with scales and dtypes in turn, all alignments, and extreme
+ * values.
  */
 final class MatmulInt8Cases {
 
@@ -61,7 +62,7 @@ final class MatmulInt8Cases {
     inputs.put("a", draw.integers(-128, 127, TensorType.of(DType.I8, size[0], size[2])));
     inputs.put("b", draw.integers(-128, 127, TensorType.of(DType.I8, size[2], size[1])));
     if (!out.equals("i32")) {
-      // scales of a thousandth keep f16 from overflowing
+      // scales of about 1e-3 keep f16 from overflowing
       if (turn % 2 == 0) {
         inputs.put("scale", draw.uniform(1e-3, 2e-3, new TensorType(DType.F32, Shape.of())));
       } else {
@@ -72,7 +73,7 @@ final class MatmulInt8Cases {
     return make(inputs, out);
   }
 
-  /** Sums as great as they get. */
+  /** Returns a case with extreme sums. */
   private static Case constant(int a, int b) {
     return make(Map.of("a", filled(a, 17, 65), "b", filled(b, 65, 13)), a == b ? "i32" : "f32");
   }

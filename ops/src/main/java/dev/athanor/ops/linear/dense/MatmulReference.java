@@ -9,18 +9,18 @@ import java.util.function.LongToDoubleFunction;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** The product in float64, as plainly as it can be written. */
+/** A simple reference implementation of the product in float64. */
 final class MatmulReference {
 
   private MatmulReference() {}
 
-  /** All elements of c. */
+  /** Returns all elements of c. */
   static double[] compute(Map<String, HostTensor> inputs, Attributes attributes) {
     long elements = problem(inputs, attributes).output().shape().elements();
     return compute(inputs, attributes, LongStream.range(0, elements).toArray());
   }
 
-  /** Some elements of c, by their row-major indices. */
+  /** Returns the elements of c at some row-major indices. */
   static double[] compute(Map<String, HostTensor> inputs, Attributes attributes, long[] elements) {
     var p = problem(inputs, attributes);
     var a = reader(Objects.requireNonNull(inputs.get("a")), elements.length);
@@ -56,7 +56,9 @@ final class MatmulReference {
     return p.activation().apply(p.alpha() * sum + (bias == null ? 0 : bias.get(j)));
   }
 
-  /** Elements that are read often are decoded once. */
+  /**
+   * Returns a reader of elements, which decodes the whole tensor once if elements are read often.
+   */
   private static LongToDoubleFunction reader(HostTensor tensor, int results) {
     if (tensor.type().shape().elements() > 64L * results) {
       return tensor::get;

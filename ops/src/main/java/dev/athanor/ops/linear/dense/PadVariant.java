@@ -13,10 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Copies a matrix to rows that begin at multiples of 16 bytes, with zeros behind the last column.
- * Tensor-core kernels copy aligned rows in pieces of 16 bytes; unaligned rows they move element by
- * element, in every block anew. A warp copies a row. Parameters: {@code x, y, rows, columns,
- * pitch}.
+ * Copies a matrix to rows padded with zeros to multiples of 16 bytes. Tensor-core kernels copy
+ * aligned rows in 16-byte chunks, but unaligned rows element by element, in every block. One warp
+ * copies a row. Parameters: {@code x, y, rows, columns, pitch}.
  *
  * @param bytes of an element: 1, 2 or 4
  */
@@ -25,7 +24,7 @@ record PadVariant(int bytes) implements Variant {
   static final int ALIGNMENT = 16;
   private static final int WARPS = 8;
 
-  /** Loads that a lane has in flight. */
+  /** Loads in flight per lane. */
   private static final int UNROLL = 8;
 
   /** Returns the elements of a row in the copy. */
@@ -34,7 +33,7 @@ record PadVariant(int bytes) implements Variant {
     return Math.ceilDiv(columns, elements) * elements;
   }
 
-  /** The launch. */
+  /** Returns the launch. */
   Step step(Slot x, Slot y, int rows, int columns) {
     return new Step(
         this,

@@ -11,33 +11,35 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The factors of a product as a kernel reads them: the inputs, or copies in the workspace whose
- * rows are padded to multiples of 16 bytes.
+ * The factors read by a kernel: the inputs, or copies in the workspace with rows padded to
+ * multiples of 16 bytes.
  *
  * @param steps a launch for each copy
- * @param bytes that the copies read and write
+ * @param bytes read and written by the copies
  * @param workspaceBytes of the copies
  */
 record Padding(Source a, Source b, List<Step> steps, double bytes, long workspaceBytes) {
 
-  /** Copies take at most this share of the device's memory, since the inputs are there as well. */
+  /**
+   * Copies take at most this fraction (1/n) of the device's memory, which also holds the inputs.
+   */
   private static final int MEMORY_SHARE = 8;
 
-  /** Workspace offsets are multiples of this, as allocations are. */
+  /** The alignment of workspace offsets, that of allocations. */
   private static final long ALIGNMENT = 256;
 
   Padding {
     steps = List.copyOf(steps);
   }
 
-  /** The inputs themselves. */
+  /** Returns the inputs without copies. */
   static Padding none(MatmulProblem problem) {
     return new Padding(Source.ofA(problem), Source.ofB(problem), List.of(), 0, 0);
   }
 
   /**
-   * Copies of the inputs whose rows are not multiples of 16 bytes; empty if there are none, or if
-   * they have too many rows for a launch or take too much memory.
+   * Returns copies of the inputs whose rows are not multiples of 16 bytes; empty if there are none,
+   * if they have too many rows for a launch, or if they take too much memory.
    */
   static Optional<Padding> of(MatmulProblem problem, Capability device) {
     var batch = problem.batch();
@@ -80,17 +82,17 @@ record Padding(Source a, Source b, List<Step> steps, double bytes, long workspac
         workspaceBytes + Math.ceilDiv(written, ALIGNMENT) * ALIGNMENT);
   }
 
-  /** What tells the plan from that of the inputs themselves. */
+  /** Returns a name suffix that distinguishes the plan from one without copies. */
   String suffix() {
     return steps.isEmpty() ? "" : "_padded";
   }
 
-  /** What the copies add to an explanation. */
+  /** Returns a description of the copies for the explanation. */
   String explanation() {
     return steps.isEmpty() ? "" : ", after %d padding copies".formatted(steps.size());
   }
 
-  /** The time of the copies. */
+  /** Returns the time of the copies. */
   double microseconds(Machine machine) {
     return steps.isEmpty() ? 0 : machine.streaming(steps.size(), bytes);
   }

@@ -18,16 +18,16 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /**
- * Products for tensor cores. Each size meets each kind of factors once, and alignments, transposes
- * and epilogues pass by in turn, so that every two of them meet.
+ * Test cases of products on tensor cores. Each size is used once per factor type; alignments,
+ * transposes and epilogues rotate, so that every pair is combined.
  */
 final class TensorCases {
 
   /**
-   * Factors and the M, N, K they meet: one, primes, what is copied 16, 8, 4, 2 and 1 bytes at once,
-   * more than any tile has rows or columns, more rows than a band has tiles, and deep.
+   * Factor types and their sizes M, N, K: one, primes, rows copied in 16, 8, 4, 2 and 1 bytes, more
+   * rows or columns than any tile, more row tiles than a band, and large K.
    *
-   * @param tf32 whether they are rounded to tf32
+   * @param tf32 whether factors are rounded to tf32
    */
   private record Factors(DType a, DType b, boolean tf32, List<Size> sizes) {}
 
@@ -99,7 +99,7 @@ final class TensorCases {
       for (int s = 0; s < sizes.size(); s++) {
         var factors = FACTORS.get(f);
         if (factors.a == DType.E4M3) {
-          // the two formats of eight bits in every combination
+          // every combination of the two 8-bit formats
           factors =
               new Factors(
                   turn % 2 == 0 ? DType.E4M3 : DType.E5M2,
@@ -177,9 +177,9 @@ final class TensorCases {
       double ofOut = out == DType.F32 ? 0 : ProductDescription.tolerance(out, k).limit();
       limit = Math.max(ProductDescription.tolerance(factors.a, k).limit(), ofOut);
     }
-    // A bias can cancel the product, and the tails of an activation multiply its error, however
-    // right both are; there the error is measured beside 1, and with factors rounded to tf32 it
-    // grows as a sum of random errors does.
+    // A bias can cancel the product, and the tails of an activation amplify its error. In these
+    // cases the error is measured relative to 1 + |ref|; with tf32 factors it grows like a sum of
+    // random errors.
     var activation = Activation.of(attributes.choice("activation"));
     boolean plain = !bias && (activation == Activation.NONE || activation == Activation.RELU);
     return new Case(
@@ -192,7 +192,10 @@ final class TensorCases {
                 : Tolerance.maximum(factors.tf32 ? limit * Math.sqrt(k) : limit)));
   }
 
-  /** NaN, infinities, subnormal and the greatest numbers in rows of two, among ordinary ones. */
+  /**
+   * Returns a case with NaN, infinities, subnormal and the greatest numbers among ordinary ones; K
+   * is 2.
+   */
   private static Case special(RandomGenerator random, DType dtype) {
     var draw = new Draw(random);
     return new Case(

@@ -19,10 +19,9 @@ import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
- * sm_80 on has.
+ * Offers the tensor-core kernels, which use {@code mma.sync} and need sm_80 or later.
  *
- * @param inputs the factors as they are, or copies with aligned rows
+ * @param inputs the factors themselves, or copies with aligned rows
  */
 record TensorPlanner(
     MatmulProblem problem,
@@ -31,7 +30,7 @@ record TensorPlanner(
     Machine machine,
     Candidates candidates) {
 
-  /** Offers what the device can run, and says why it cannot run the rest. */
+  /** Offers the kernels that the device can run and rejects the others with a reason. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
       candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
@@ -73,7 +72,7 @@ record TensorPlanner(
         Operand.access(problem.n(), problem.outDType()));
   }
 
-  /** A block computes its tile from the first of K to the last. */
+  /** Offers kernels in which a block computes all of K for its tile. */
   private void whole(TileProduct product) {
     var variant = variant(product);
     var tile = product.tile();
@@ -97,7 +96,7 @@ record TensorPlanner(
         inputs.workspaceBytes());
   }
 
-  /** Several blocks share K, and a second launch adds what they have. */
+  /** Offers split-K kernels, whose partial sums a second launch adds. */
   private void split(TileProduct product) {
     var whole = variant(product);
     var tile = product.tile();
@@ -145,7 +144,7 @@ record TensorPlanner(
         inputs.workspaceBytes() + SplitVariant.workspaceBytes(tile, blocks * shares.count()));
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
   private double microseconds(TileProduct product, Shares shares) {
     var tile = product.tile();
     long blocks = tiles.blocks(tile);
@@ -157,7 +156,7 @@ record TensorPlanner(
             SplitVariant.rounds(shares.count()));
   }
 
-  /** The bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch transfers from and to memory. */
   private double bytes() {
     return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }

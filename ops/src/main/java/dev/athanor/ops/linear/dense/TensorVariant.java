@@ -17,12 +17,12 @@ import java.util.Optional;
 
 /**
  * A product of matrices on tensor cores. The kernel's parameters are {@code a, b, c, m, n, k, lda,
- * ldb}, those of {@link BatchParameters} and those of the epilogue; a block computes a tile of a
- * product, in a grid of one dimension. Without an epilogue it is the first of two steps: the blocks
- * along the second dimension of the grid share K, {@code depth} each, and c is where their sums go,
- * for {@link SplitVariant}.
+ * ldb}, those of {@link BatchParameters} and those of the epilogue. Each block of the
+ * one-dimensional grid computes a tile of a product. Without an epilogue, this is the first of two
+ * split-K steps: each block along the second dimension of the grid computes {@code depth} of K and
+ * writes partial sums to c for {@link SplitVariant}.
  *
- * @param accessC bytes of c that may be written at once
+ * @param accessC bytes per store to c
  */
 record TensorVariant(
     TensorTile tile,
@@ -37,7 +37,7 @@ record TensorVariant(
     return TileProduct.of(tile, a, b, factors);
   }
 
-  /** For instance {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
+  /** Returns a name such as {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
   @Override
   public String name() {
     var dtypes =

@@ -14,10 +14,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Matrices and vectors of every alignment, short and long. */
+/** Test cases of matrices and vectors of every alignment, short and long. */
 final class GemvCases {
 
-  /** M and K: the long ones are split along K. */
+  /** M and K; long rows are split along K. */
   private static final int[][] SIZES = {
     {1, 1},
     {1, 100},
@@ -57,7 +57,7 @@ final class GemvCases {
         }
       }
     }
-    // NaN and infinities stay where they are, and subnormal numbers are none of zero
+    // NaN and infinities affect only their row; subnormal numbers are not flushed to zero
     for (var dtype : List.of(DType.F32, DType.F16)) {
       var draw = new Draw(random);
       cases.add(

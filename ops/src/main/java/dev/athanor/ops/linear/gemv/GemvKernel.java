@@ -16,9 +16,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A product of a matrix and a vector, which is as fast as the matrix can be read: every load is as
- * wide as the rows' alignment allows, and a thread has several under way. Along K the work may also
- * be split over the second dimension of the grid, whose blocks then give one set of sums each.
+ * A product of a matrix and a vector, limited by memory bandwidth. Loads are as wide as the
+ * alignment of the rows allows, and a thread has several loads in flight. K may be split over the
+ * second dimension of the grid, whose blocks then write one set of partial sums each.
  */
 final class GemvKernel {
 
@@ -38,7 +38,7 @@ final class GemvKernel {
   /** The first output of the block. */
   private final Int first;
 
-  /** The part of K that is the block's. */
+  /** The block's part of K. */
   private final KRange range;
 
   GemvKernel(KernelBuilder k, GemvVariant variant) {
@@ -69,9 +69,9 @@ final class GemvKernel {
   }
 
   /**
-   * A vector of the matrix, and what it is multiplied by.
+   * A vector of matrix elements and the elements of x to multiply with.
    *
-   * @param ofX an element for each of the matrix, or one for all
+   * @param ofX one element for each matrix element, or one for all
    */
   private record Factors(List<Value> ofMatrix, List<Value> ofX) {}
 
@@ -83,11 +83,11 @@ final class GemvKernel {
     }
   }
 
-  /** Each row is multiplied by a group of threads, neighbours by neighbours. */
+  /** Multiplies each row with a group of threads, which read adjacent elements. */
   private void rows() {
     var row = first.plus(k.thread().div(variant.lanes()));
     var lane = k.thread().rem(variant.lanes());
-    // a group without a row reads the last one, which saves it the question
+    // a group without a row reads the last row, which avoids a predicate
     var source = matrix.row(row.min(outputs.plus(-1)), ld);
     var sums = zeros(GemvVariant.UNROLL);
     k.loop(
@@ -120,8 +120,8 @@ final class GemvKernel {
   }
 
   /**
-   * The lanes of a warp have neighbouring columns, its warps take the rows in turn. In shared
-   * memory the warps' sums meet, in the order of the warps.
+   * Multiplies columns: the lanes of a warp have adjacent columns, and the warps of a block take
+   * rows in turn. The partial sums are added in shared memory in the order of the warps.
    */
   private void columns() {
     int warps = GemvVariant.THREADS / variant.lanes();
@@ -149,7 +149,7 @@ final class GemvKernel {
           }
         });
 
-    // A lane stores vectors; where it has two, the second ones lie half of the banks further.
+    // A lane stores one or two vectors; the second vectors are offset by half of the banks.
     int vector = Math.min(elements, 16 / sumType.bytes());
     int pitch = variant.lanes() * vector + 64 / sumType.bytes();
     var parts = k.shared(sumType, warps, elements / vector * pitch, elements / vector * pitch);

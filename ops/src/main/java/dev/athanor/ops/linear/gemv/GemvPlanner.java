@@ -18,18 +18,18 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** The ways to compute products of matrices and vectors. */
+/** Offers the kernels for products of matrices and vectors. */
 public final class GemvPlanner {
 
   private static final List<Integer> LANES_OF_A_ROW = List.of(32, GemvVariant.THREADS, 8);
 
-  /** The most blocks that parts of K give each multiprocessor. */
+  /** The maximum blocks per multiprocessor when K is split. */
   private static final int BLOCKS = 4;
 
-  /** Registers of a thread, most of them for loads in flight. */
+  /** Registers per thread, most of them for loads in flight. */
   private static final int REGISTERS = 64;
 
-  /** Instructions of a multiply-add: itself, and the conversion of an element. */
+  /** Instructions per multiply-add: the FMA and the conversion of an element. */
   private static final double INSTRUCTIONS = 2;
 
   private GemvPlanner() {}
@@ -45,7 +45,7 @@ public final class GemvPlanner {
               * problem.batch().productsPerLaunch();
       if (blocks > Integer.MAX_VALUE) {
         candidates.refuse(
-            variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+            variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
         continue;
       }
       var machine = Machine.of(capability);
@@ -60,7 +60,10 @@ public final class GemvPlanner {
     }
   }
 
-  /** Blocks share K, and a second launch adds their sums: the cheapest number of parts. */
+  /**
+   * Offers a split-K kernel with the cheapest number of parts; a second launch adds the partial
+   * sums.
+   */
   private static void offerSplit(
       GemvProblem problem,
       GemvVariant variant,
@@ -102,7 +105,7 @@ public final class GemvPlanner {
     }
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
   private static double microseconds(
       GemvProblem problem, GemvVariant variant, int blocks, Parts parts, Machine machine) {
     var work = work(problem, variant, parts.chunk, machine);
@@ -111,7 +114,7 @@ public final class GemvPlanner {
         + machine.sum(parts.count * results, results, ShareSumVariant.rounds(parts.count));
   }
 
-  /** The bytes that a launch reads from memory: the matrices. */
+  /** Returns the bytes of the matrices, which a launch reads from memory. */
   private static double bytes(GemvProblem problem) {
     return (double) problem.outputs()
         * problem.depth()
@@ -120,9 +123,9 @@ public final class GemvPlanner {
   }
 
   /**
-   * The work of a block, which pads K to whole steps.
+   * Returns the work of a block; K is padded to whole steps.
    *
-   * @param depth of K that it computes
+   * @param depth the block's part of K
    */
   private static BlockWork work(
       GemvProblem problem, GemvVariant variant, int depth, Machine machine) {
@@ -139,7 +142,8 @@ public final class GemvPlanner {
             machine.laneCycles(elements, type)),
         Machine.BARRIER_CYCLES,
         rounds * moved,
-        // a round waits for its loads before it computes, so they are in flight half of the time
+        // a round waits for its loads before computing, so they are in flight about half of the
+        // time
         moved / 2);
   }
 
@@ -200,7 +204,7 @@ public final class GemvPlanner {
         start.c() * problem.outputs() * problem.product().epilogue().out().bytes());
   }
 
-  /** The arguments of {@link GemvKernel}. */
+  /** Returns the arguments of {@link GemvKernel}. */
   private static List<Slot> slots(
       GemvProblem problem,
       Batch.Start start,

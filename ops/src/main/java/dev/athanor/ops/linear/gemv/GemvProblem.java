@@ -8,15 +8,15 @@ import dev.athanor.ops.tile.Operand;
 import java.util.Set;
 
 /**
- * Products of matrices and vectors: a matrix product of one column, or of one row, whose matrix is
- * then that on the right.
+ * Products of matrices and vectors: matrix products with one column, or with one row, in which case
+ * the matrix is the right factor.
  *
- * @param product the matrix as a: where it is transposed, neighbours in memory belong to different
- *     outputs, else to one
- * @param batch of the matrix as a and the vector as b
- * @param outputs of a product
+ * @param product has the matrix as a; if it is transposed, adjacent elements belong to different
+ *     outputs, else to the same
+ * @param batch with the matrix as a and the vector as b
+ * @param outputs number of outputs of a product
  * @param depth the length of x
- * @param columnStep columns of the matrix product from one output to the next: 0 or 1
+ * @param columnStep column stride of the matrix product between outputs: 0 or 1
  * @param names of the tensors in the op's description
  */
 public record GemvProblem(
@@ -28,24 +28,24 @@ public record GemvProblem(
     double alpha,
     Names names) {
 
-  /** What the tensors are called. */
+  /** The names of the tensors. */
   record Names(String matrix, String vector, String out) {}
 
-  /** What one multiply-add a lane computes: tensor cores alone multiply numbers of eight bits. */
+  /** The dtypes of FMA kernels; only tensor cores multiply 8-bit numbers. */
   private static final Set<DType> KINDS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
-  /** Whether a matrix product has one row or one column. */
+  /** Returns whether a matrix product has one row or one column. */
   public static boolean fits(MatmulProblem problem) {
     return (problem.m() == 1 || problem.n() == 1) && KINDS.contains(problem.dtype());
   }
 
-  /** A matrix product of one row or one column. */
+  /** Returns the problem of a matrix product with one row or one column. */
   public static GemvProblem of(MatmulProblem problem) {
     boolean column = problem.n() == 1;
     int outputs = column ? problem.m() : problem.n();
     boolean apart = column ? problem.transposeA() : !problem.transposeB();
     return new GemvProblem(
-        // one output alone is a row, however it is stored
+        // a single output is a row in either layout
         new Product(problem.dtype(), apart && outputs > 1, false, problem.epilogue()),
         column ? problem.batch() : problem.batch().swapped(),
         outputs,
@@ -55,17 +55,17 @@ public record GemvProblem(
         column ? new Names("a", "b", "c") : new Names("b", "a", "c"));
   }
 
-  /** Elements from one row of the matrix, as it is stored, to the next. */
+  /** Returns the row stride of the matrix as stored, in elements. */
   int leadingDimension() {
     return product.transposeA() ? outputs : depth;
   }
 
-  /** The columns of the matrix product. */
+  /** Returns the number of columns of the matrix product. */
   int columns() {
     return columnStep == 0 ? 1 : outputs;
   }
 
-  /** The most bytes that one access to the matrix can move. */
+  /** Returns the widest access to the matrix in bytes. */
   int access() {
     return Operand.access(leadingDimension(), product.dtype());
   }

@@ -13,33 +13,33 @@ import dev.athanor.ops.tile.Epilogue;
  * A product of a matrix and a vector.
  *
  * @param product the matrix as a
- * @param access bytes of the matrix that a load moves: an element to 16
- * @param lanes threads that share a row of a matrix that is not transposed: 8, 32 or all of the
- *     block; 32 of one that is, where a warp goes along its rows
+ * @param access bytes per load of the matrix: from one element to 16
+ * @param lanes threads per row of a matrix that is not transposed: 8, 32 or all of the block; 32
+ *     for a transposed matrix, whose rows a warp traverses
  */
 record GemvVariant(Product product, int access, int lanes) implements Variant {
 
   static final int THREADS = 256;
 
-  /** Loads of the matrix that a thread has under way at once. */
+  /** Matrix loads in flight per thread. */
   static final int UNROLL = 4;
 
-  /** The elements of an access. */
+  /** Returns the elements per access. */
   int elements() {
     return access / product.dtype().bytes();
   }
 
-  /** The outputs of a block. */
+  /** Returns the outputs per block. */
   int outputs() {
     return product.transposeA() ? lanes * elements() : THREADS / lanes;
   }
 
-  /** How far along K a block goes at once. */
+  /** Returns the depth of one iteration of a block. */
   int step() {
     return UNROLL * (product.transposeA() ? THREADS / lanes : lanes * elements());
   }
 
-  /** For instance {@code gemv_f16_f32_n32_a16}. */
+  /** Returns a name such as {@code gemv_f16_f32_n32_a16}. */
   @Override
   public String name() {
     return product.name(
@@ -47,9 +47,9 @@ record GemvVariant(Product product, int access, int lanes) implements Variant {
   }
 
   /**
-   * What becomes of a sum. The vector is a row or a column of a matrix product.
+   * Applies the epilogue to a sum. The result vector is a row or a column of a matrix product.
    *
-   * @param columnStep how many columns of that product an output is behind the one before: 0 or 1
+   * @param columnStep column stride of that product between outputs: 0 or 1
    */
   static Value finish(
       KernelBuilder k, Epilogue.Applied epilogue, Real sum, Int output, Int columnStep, Int count) {

@@ -16,14 +16,14 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Products of few rows with int8 {@link ColumnWeights}: eight lanes take neighbouring columns, and
- * the lanes and warps of a block share K in patches of eight rows of the weights. What they find is
- * added in shared memory, in the same order always.
+ * Products of few rows with int8 {@link ColumnWeights}. Eight lanes take adjacent columns; the
+ * other lanes and warps of a block share K in patches of eight weight rows. The partial sums are
+ * added in shared memory in a fixed order.
  *
- * @param rows of the left matrix that a block multiplies
- * @param columns of a lane
- * @param whole whether K is whole patches
- * @param products how many there are
+ * @param rows of the left matrix per block
+ * @param columns per lane
+ * @param whole whether K is a multiple of the patch depth
+ * @param products number of products
  */
 record ColumnGemv(
     Packing.AlongN packing, DType in, DType out, int rows, int columns, boolean whole, int products)
@@ -31,13 +31,13 @@ record ColumnGemv(
 
   static final int THREADS = 256;
 
-  /** Lanes along N: each row of a patch is a sector at least. */
+  /** Lanes along N, so that each row of a patch is at least one sector. */
   private static final int ACROSS = 8;
 
-  /** How many threads share K. */
+  /** The number of threads that share K. */
   static final int WAYS = THREADS / ACROSS;
 
-  /** The most columns that a lane takes. */
+  /** The maximum columns per lane. */
   static final int COLUMNS = 4;
 
   @Override
@@ -53,7 +53,7 @@ record ColumnGemv(
             products > 1 ? "_p" + products : "");
   }
 
-  /** Columns of a block. */
+  /** Returns the columns per block. */
   int tile() {
     return ACROSS * columns;
   }
@@ -133,7 +133,7 @@ record ColumnGemv(
     return values;
   }
 
-  /** Adds what all ways found for a row. */
+  /** Adds the partial sums of a row and stores the results. */
   private void store(
       KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int firstColumn, Int row) {
     var column = firstColumn.plus(k.thread());

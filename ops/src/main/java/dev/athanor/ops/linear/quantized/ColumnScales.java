@@ -8,13 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The f16 scales {@code [groups, N]} of a block's columns. They come from global memory at the
- * beginning of a stage and are needed at its end. Columns beyond the last have zeros.
+ * The f16 scales {@code [groups, N]} of a block's columns. They are loaded from global memory at
+ * the start of a stage and used at its end. Columns beyond the last have zeros.
  *
  * @param firstColumn of the block
- * @param columns of a warp
- * @param depth how much of K has the same scales; a divisor of the size of a group
- * @param pairs whether rows of scales are whole pairs, so that two can be loaded at once
+ * @param columns per warp
+ * @param depth depth that shares scales; a divisor of the group size
+ * @param pairs whether rows of scales are whole pairs, which allows loads of two
  */
 record ColumnScales(
     KernelBuilder k,

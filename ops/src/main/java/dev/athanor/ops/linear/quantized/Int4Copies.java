@@ -10,14 +10,14 @@ import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 
 /**
- * The copies of a warp that bring a step of {@link Int4Gemv} to shared memory. What lies beyond the
- * ends of K and N becomes zeros.
+ * The asynchronous copies with which a warp loads a step of {@link Int4Gemv} into shared memory.
+ * Elements beyond the ends of K and N become zeros.
  *
  * @param firstRow of the left matrix
  * @param firstColumn of the weights
- * @param limit where K, or the block's share of it, ends
- * @param alignK bytes of rows of k-packed weights are a multiple of half as many
- * @param alignN the number of columns is a multiple of it
+ * @param limit end of K or of the block's share of it
+ * @param alignK alignment of K for k-packed weights, whose rows are aligned to half as many bytes
+ * @param alignN the number of columns is a multiple of this
  */
 record Int4Copies(
     KernelBuilder k,
@@ -30,10 +30,10 @@ record Int4Copies(
     int alignK,
     int alignN) {
 
-  private static final int MOST = 16;
+  private static final int MAX_BYTES = 16;
 
-  /** The least that a copy can bring. */
-  private static final int LEAST = 4;
+  /** The minimum bytes of a copy. */
+  private static final int MIN_BYTES = 4;
 
   /** A piece of a row, in bytes. */
   @FunctionalInterface
@@ -44,7 +44,7 @@ record Int4Copies(
   /**
    * Starts the copies of a step and commits them as a group.
    *
-   * @param to the byte of shared memory where the slot begins
+   * @param to offset of the slot in shared memory, in bytes
    */
   void fill(Int to, Int step) {
     left(to, step);
@@ -57,7 +57,7 @@ record Int4Copies(
     k.commitCopies();
   }
 
-  /** Whether an element of a step is before the limit. */
+  /** Returns whether an element of a step is before the limit. */
   private Predicate inside(Int step, Int depth) {
     return step.times(Int4Slot.DEPTH).lt(limit.minus(depth));
   }
@@ -69,7 +69,7 @@ record Int4Copies(
     each(
         slot.rows(),
         ofStep,
-        MOST,
+        MAX_BYTES,
         (row, inRow) -> {
           var from =
               problem
@@ -82,7 +82,7 @@ record Int4Copies(
               target,
               row,
               slot.leftColumn(inRow),
-              MOST,
+              MAX_BYTES,
               from,
               step,
               k.integer(ofStep));
@@ -93,7 +93,7 @@ record Int4Copies(
     var target = slot.weights(shared, to, Type.U8);
     var last = problem.n.plus(-1);
     int ofStep = Int4Slot.DEPTH / 2;
-    int bytes = Math.min(MOST, alignK / 2);
+    int bytes = Math.min(MAX_BYTES, alignK / 2);
     each(
         slot.columns(),
         ofStep,
@@ -117,7 +117,7 @@ record Int4Copies(
     int depth = awq ? 1 : Int4Layout.WORD;
     var pitch = bytes(problem.n, ofEight);
     var target = slot.weights(shared, to, Type.U8);
-    int bytes = Math.min(MOST, bytes(alignN, ofEight));
+    int bytes = Math.min(MAX_BYTES, bytes(alignN, ofEight));
     int rows = Int4Slot.DEPTH / depth;
     each(
         rows,
@@ -131,7 +131,7 @@ record Int4Copies(
         });
   }
 
-  /** The scales and zero points of the groups of a step. */
+  /** Copies the scales and zero points of the groups of a step. */
   private void ofGroups(Int to, Int step) {
     ofGroups(slot.scales(shared, to, Type.U8), problem.scales, step, 2 * Int4Layout.WORD);
     if (slot.zeros()) {
@@ -140,7 +140,7 @@ record Int4Copies(
   }
 
   private void ofGroups(SharedTile target, GlobalPointer source, Int step, int ofEight) {
-    int bytes = Math.min(MOST, bytes(alignN, ofEight));
+    int bytes = Math.min(MAX_BYTES, bytes(alignN, ofEight));
     each(
         slot.groups(),
         bytes(slot.columns(), ofEight),
@@ -151,8 +151,8 @@ record Int4Copies(
           var number = step.times(Int4Slot.DEPTH).plus(depth).shr(problem.groupShift);
           var from = columns(source, inRow, ofEight);
           var pitch = bytes(problem.n, ofEight);
-          if (bytes < LEAST) {
-            // rows of an odd number of scales are too little aligned for copies
+          if (bytes < MIN_BYTES) {
+            // rows with an odd number of scales are not aligned enough for asynchronous copies
             var scale = from.row(number, pitch).as(Type.F16).loadWhere(inside, k.integer(0));
             target
                 .at(k.integer(0), Type.F16, slot.groups(), slot.columns(), slot.columns())
@@ -163,7 +163,7 @@ record Int4Copies(
         });
   }
 
-  /** The bytes of some columns in a row. */
+  /** Returns the bytes of a number of columns in a row. */
   private static int bytes(int columns, int ofEight) {
     return columns * ofEight / Int4Layout.WORD;
   }
@@ -172,7 +172,7 @@ record Int4Copies(
     return columns.times(ofEight).div(Int4Layout.WORD);
   }
 
-  /** A byte of the block's columns in the first row. */
+  /** Returns the address of a byte of the block's columns in the first row. */
   private GlobalPointer columns(GlobalPointer matrix, Int inRow, int ofEight) {
     return matrix.as(Type.U8).plus(bytes(firstColumn, ofEight).wide()).plus(inRow.wide());
   }
@@ -182,7 +182,7 @@ record Int4Copies(
   }
 
   /**
-   * Copies a piece. What does not change from step to step is in {@code from}, so that an address
+   * Copies a piece. The step-invariant part of the address is in {@code from}, so that the address
    * takes one instruction.
    */
   private void copy(
@@ -197,7 +197,7 @@ record Int4Copies(
     target.copyAsyncWhere(inside, row, column, bytes, from.row(index, pitch), k.integer(0));
   }
 
-  /** Distributes pieces of rows over the lanes; neighboring lanes have neighboring pieces. */
+  /** Distributes pieces of rows over the lanes; adjacent lanes have adjacent pieces. */
   private void each(int rows, int rowBytes, int bytes, Piece piece) {
     int perRow = rowBytes / bytes;
     int all = rows * perRow;

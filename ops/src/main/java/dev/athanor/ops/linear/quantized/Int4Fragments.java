@@ -15,12 +15,12 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What a lane reads of a step of {@link Int4Gemv} in shared memory, as fragments of {@code
- * mma.m16n8k16}. The weights are its first matrix, with the columns of the product as its rows: a
- * lane has {@code columns / 8} of them. The left matrix is the second one.
+ * Reads a step of {@link Int4Gemv} from shared memory as fragments of {@code mma.m16n8k16}. The
+ * weights are the first matrix, with the columns of the product as its rows: a lane has {@code
+ * columns / 8} of them. The left matrix is the second one.
  *
- * <p>Which weights along K are neighbors in a fragment does not matter as long as both matrices
- * agree. So a lane takes eight that lie together, for two instructions.
+ * <p>The order of weights along K in a fragment is arbitrary as long as both matrices agree. A lane
+ * therefore takes eight contiguous weights for two instructions.
  *
  * @param element f16 or bf16
  */
@@ -29,31 +29,31 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   private static final int[] LOW_HALVES = {0x5410, 0x7632};
   private static final int LANES_OF_K = 4;
 
-  /** Columns of a lane that are neighbors in GPTQ. */
+  /** Adjacent columns of a lane in GPTQ. */
   private static final int NEIGHBORS = 4;
 
-  /** Columns of the lanes of a warp, with as many neighbors each. */
+  /** Columns of a warp with {@link #NEIGHBORS} columns per lane. */
   private static final int ACROSS = NEIGHBORS * KernelBuilder.WARP / LANES_OF_K;
 
-  /** A word of each column of a lane, or of AWQ of each of eight rows of K. */
+  /** One word for each column of a lane, or, for AWQ, for each of eight rows of K. */
   record Words(List<Int> words) {}
 
-  /** The position of this lane along the columns, from 0 to 7. */
+  /** Returns the position of this lane along the columns, from 0 to 7. */
   private Int across() {
     return k.lane().div(LANES_OF_K);
   }
 
-  /** The position of this lane along K, from 0 to 3. */
+  /** Returns the position of this lane along K, from 0 to 3. */
   private Int along() {
     return k.lane().rem(LANES_OF_K);
   }
 
-  /** Columns of a lane. */
+  /** Returns the columns per lane. */
   int columns() {
     return slot.columns() * LANES_OF_K / KernelBuilder.WARP;
   }
 
-  /** The position of a column of this lane among those of the step. */
+  /** Returns the position of a column of this lane in the step. */
   Int column(int index) {
     if (slot.kPacked()) {
       return across().plus(index * KernelBuilder.WARP / LANES_OF_K);
@@ -64,16 +64,16 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * The elements of a row of the left matrix that go with eight weights of this lane: two registers
+   * Returns the elements of a row of the left matrix for eight weights of this lane: two registers
    * for each of two instructions.
    *
-   * @param word the number of the eight among those of this lane
+   * @param word index of the eight weights in this lane
    */
   List<Value> left(Int begin, int word) {
     int together = slot.wordsAtOnce();
     int others = word / together * together * LANES_OF_K + word % together;
     var chunk = along().times(together).plus(others);
-    // instructions have eight rows; those beyond the last repeat others and are not stored
+    // instructions have eight rows; rows beyond the last repeat others and are not stored
     var row = across().rem(slot.rows());
     var pairs =
         slot.left(shared, begin, Type.B32)
@@ -91,10 +91,10 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * Reads words of this lane that lie together.
+   * Loads contiguous words of this lane.
    *
-   * @param word the number of the first, see {@link #left}
-   * @return those of each number
+   * @param word index of the first word, see {@link #left}
+   * @return the words of each index
    */
   List<Words> words(Int begin, int word) {
     var tile = slot.weights(shared, begin, Type.U32);
@@ -125,8 +125,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * The zero points of a group as {@link #weights} takes them: for each column of this lane, but of
-   * AWQ for the even and the odd ones.
+   * Returns the zero points of a group for {@link #weights}: one fragment for each column of this
+   * lane, or, for AWQ, one for the even and one for the odd columns.
    */
   List<MatrixFragment> zeros(Int begin, int group) {
     var nibbles = nibbles();
@@ -157,7 +157,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     return zeros;
   }
 
-  /** The scales of a group, for each column of this lane. */
+  /** Returns the scales of a group, for each column of this lane. */
   List<Real> scales(Int begin, int group) {
     var tile = slot.scales(shared, begin, Type.F16);
     int atOnce = slot.kPacked() ? 1 : slot.awq() ? Int4Layout.WORD : NEIGHBORS;
@@ -171,7 +171,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   /**
    * Decodes eight weights of each column of this lane.
    *
-   * @return for each sixteen columns the fragments of two instructions, one after the other
+   * @return for every sixteen columns, the consecutive fragments of two instructions
    */
   List<MatrixFragment> weights(Words words, List<MatrixFragment> zeros) {
     var pairs = slot.awq() ? pairsOfRows(words, zeros) : pairsOfColumns(words, zeros);
@@ -187,7 +187,7 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
     return fragments;
   }
 
-  /** Four pairs for each column, in the order of {@link #left}. */
+  /** Returns four pairs for each column, in the order of {@link #left}. */
   private List<MatrixFragment> pairsOfColumns(Words words, List<MatrixFragment> zeros) {
     var nibbles = nibbles();
     var pairs = new ArrayList<MatrixFragment>();
@@ -200,8 +200,8 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   }
 
   /**
-   * Four pairs for each column, of the words of rows: the nibbles of two rows four apart, as those
-   * of two weights along K are in the other layouts.
+   * Returns four pairs for each column from words of rows. The nibbles of two rows are combined
+   * four apart, like two weights along K in the other layouts.
    */
   private List<MatrixFragment> pairsOfRows(Words words, List<MatrixFragment> zeros) {
     var nibbles = nibbles();

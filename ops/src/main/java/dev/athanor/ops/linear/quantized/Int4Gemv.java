@@ -15,19 +15,19 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Products of few rows with four-bit weights. Every warp copies words of the same columns to shared
- * memory, the next steps while it multiplies one, and so hides the latency of DRAM. It decodes them
- * to fragments of tensor cores, which multiply up to eight rows at the cost of one. The warps of a
- * block share K and add their sums in shared memory, always in the same order.
+ * Products of few rows with four-bit weights. Each warp copies words of the same columns to shared
+ * memory, several steps ahead to hide the DRAM latency. It decodes them to tensor-core fragments,
+ * which multiply up to eight rows at the cost of one. The warps of a block share K and add their
+ * sums in shared memory in a fixed order.
  *
- * @param rows of the left matrix that a block multiplies, a power of two up to 8
- * @param columns of a block: 32 or 64, of AWQ 64
- * @param group how much of K has the same scales, a power of two from 32 to {@link Int4Slot#DEPTH}
- * @param alignK the number of k-packed weights along K is a multiple of it: 8, 16 or 32
- * @param alignN the number of columns is a multiple of it: a power of two up to 32
- * @param products how many there are
- * @param share whether the blocks of the grid's third dimension share K. Then {@code c} has the
- *     sums of each, and a parameter {@code depth} how much of K each takes
+ * @param rows of the left matrix per block: a power of two up to 8
+ * @param columns per block: 32 or 64; 64 for AWQ
+ * @param group depth that shares scales: a power of two from 32 to {@link Int4Slot#DEPTH}
+ * @param alignK alignment of K for k-packed weights: 8, 16 or 32
+ * @param alignN alignment of the number of columns: a power of two up to 32
+ * @param products number of products
+ * @param share whether blocks along the grid's third dimension share K. In this case {@code c}
+ *     receives partial sums and a parameter {@code depth} is the depth per block
  */
 record Int4Gemv(
     Packing packing,
@@ -42,15 +42,15 @@ record Int4Gemv(
     boolean share)
     implements Variant {
 
-  /** The largest {@link #alignK} and {@link #alignN} that make a difference. */
-  static final int MOST_ALIGNMENT = 32;
+  /** The maximum of {@link #alignK} and {@link #alignN}. */
+  static final int MAX_ALIGNMENT = 32;
 
-  /** Columns of all warps of a block together. */
+  /** Total columns of all warps of a block. */
   private static final int COLUMNS_OF_WARPS = 256;
 
-  private static final int MOST_STAGES = 4;
+  private static final int MAX_STAGES = 4;
 
-  /** A block can have 99 KB on all GPUs since sm_80. */
+  /** The limit for shared memory; all GPUs since sm_80 permit 99 KB per block. */
   private static final int SHARED_BYTES = 98 * 1024;
 
   @Override
@@ -77,26 +77,26 @@ record Int4Gemv(
     return warps() * KernelBuilder.WARP;
   }
 
-  /** Steps of a warp in shared memory, one of which it multiplies. */
+  /** Returns the number of steps of a warp in shared memory, including the one being multiplied. */
   int stages() {
-    return Math.min(MOST_STAGES, SHARED_BYTES / (warps() * slot().bytes()));
+    return Math.min(MAX_STAGES, SHARED_BYTES / (warps() * slot().bytes()));
   }
 
   private Int4Slot slot() {
     return new Int4Slot(packing, columns, rows, group);
   }
 
-  /** The bytes of weights that a block has requested and not yet multiplied, at least. */
+  /** Returns the minimum bytes of weights in flight per block. */
   int bytesInFlight() {
     return warps() * (stages() - 1) * slot().weightBytes();
   }
 
-  /** The dynamic shared memory of a block. */
+  /** Returns the dynamic shared memory of a block in bytes. */
   int sharedBytes() {
     return warps() * stages() * slot().bytes();
   }
 
-  /** The kernel that computes shares of K. */
+  /** Returns the kernel that computes shares of K. */
   Int4Gemv split() {
     return new Int4Gemv(
         packing, in, DType.F32, rows, columns, group, alignK, alignN, products, true);
@@ -176,7 +176,8 @@ record Int4Gemv(
           variant.warps(),
           each -> {
             k.awaitCopies(ahead - 1);
-            // the copies of all lanes are done, and all have read the slot that is filled next
+            // the copies of all lanes are complete, and all lanes have read the slot to be filled
+            // next
             k.warpBarrier();
             copies.fill(free, each.plus(ahead * variant.warps()));
             multiply(full);
@@ -218,12 +219,12 @@ record Int4Gemv(
       }
     }
 
-    /** The rows of a lane's sums: two, but of one row only one is needed. */
+    /** Returns the rows of a lane's accumulators: two, or one for a single row. */
     private int rowsOfLane() {
       return Math.min(2, variant.rows);
     }
 
-    /** Adds the products of a group, scaled. */
+    /** Adds the scaled products of a group. */
     private void add(List<MatrixFragment> products, List<Real> scales) {
       for (int i = 0; i < products.size(); i++) {
         for (int half = 0; half < 2; half++) {
@@ -235,7 +236,7 @@ record Int4Gemv(
       }
     }
 
-    /** Adds the sums of the warps and stores them. */
+    /** Adds the sums of the warps and stores the results. */
     private void store() {
       int columns = variant.columns;
       var parts =

@@ -14,27 +14,27 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The launches of an {@link Int4Gemv} for a problem, whole or with K in shares.
+ * The launches of an {@link Int4Gemv} for a problem, with or without split K.
  *
  * @param problem with four-bit weights
- * @param columns of a block
+ * @param columns per block
  * @param weightBytes bytes of all weights
  */
 record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, Capability device) {
 
-  /** The most rows of the left matrix of a block. */
-  private static final int MOST_ROWS = 8;
+  /** The maximum rows of the left matrix per block. */
+  private static final int MAX_ROWS = 8;
 
-  /** Machine instructions for a weight, see the ledger of first choices. */
+  /** Machine instructions per weight; see the ledger of first choices. */
   private static final double INSTRUCTIONS = 2;
 
-  /** Registers of a thread, see the ledger of first choices. */
+  /** Registers per thread; see the ledger of first choices. */
   private static final int REGISTERS = 96;
 
   /**
-   * The plans for a problem. Wide blocks execute fewer instructions for a weight; narrow ones fill
-   * a GPU with fewer columns. Rows of AWQ with 32 columns would be less than a sector, and for
-   * several rows of the left matrix narrow blocks would have too little shared memory.
+   * Returns the plans for a problem. Wide blocks execute fewer instructions per weight; narrow
+   * blocks fill a GPU with fewer columns. AWQ rows of 32 columns would be smaller than a sector,
+   * and narrow blocks lack shared memory for several rows of the left matrix.
    */
   static List<Int4GemvPlan> of(ProjectionProblem problem, double weightBytes, Capability device) {
     boolean narrow =
@@ -45,39 +45,39 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
         .stream().map(n -> new Int4GemvPlan(problem, n, weightBytes, device)).toList();
   }
 
-  /** The kernel that computes all of K. */
+  /** Returns the kernel that computes all of K. */
   Int4Gemv variant() {
     return new Int4Gemv(
         problem.packing(),
         problem.in(),
         problem.out(),
-        Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
+        Math.min(MAX_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
         columns,
         Math.min(Int4Slot.DEPTH, 1 << Math.min(problem.groupShift(), 30)),
-        Math.min(Int4Gemv.MOST_ALIGNMENT, Integer.lowestOneBit(problem.k())),
-        Math.min(Int4Gemv.MOST_ALIGNMENT, problem.alignment()),
+        Math.min(Int4Gemv.MAX_ALIGNMENT, Integer.lowestOneBit(problem.k())),
+        Math.min(Int4Gemv.MAX_ALIGNMENT, problem.alignment()),
         problem.projections().size(),
         false);
   }
 
-  /** Blocks of the grid's first dimension. */
+  /** Returns the blocks along the grid's first dimension. */
   long blocks() {
     return problem.blocks(columns);
   }
 
-  /** Blocks of the grid's second dimension, which take some rows each. */
+  /** Returns the blocks along the grid's second dimension, one for each group of rows. */
   private int groups() {
     return Math.ceilDiv(problem.m(), variant().rows());
   }
 
-  /** How much of K the warps of a block take in a step of each. */
+  /** Returns the depth that the warps of a block process in one step each. */
   private int depthOfRound() {
     return Int4Slot.DEPTH * variant().threads() / KernelBuilder.WARP;
   }
 
   /**
-   * The cheapest way in which blocks share K where there are fewer of them than multiprocessors,
-   * with a step of each warp as a stage. One launch of several products computes each whole.
+   * Returns the cheapest split of K, with one step of each warp as a stage; empty if there are
+   * enough blocks. K is not split for several products.
    *
    * @param bytes that the first launch reads from memory
    */
@@ -91,12 +91,12 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
             shares -> microseconds(machine, bytes, shares));
   }
 
-  /** The time of the launch that computes all of K. */
+  /** Returns the time of the launch that computes all of K. */
   double microseconds(Machine machine, double bytes) {
     return machine.microseconds(blocks() * groups(), work(machine, problem.k()), bytes);
   }
 
-  /** The time of the launches that compute shares of K and add their sums. */
+  /** Returns the time of the split-K launches. */
   double microseconds(Machine machine, double bytes, Shares shares) {
     var work = work(machine, shares.stages() * depthOfRound());
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
@@ -105,7 +105,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
             (double) workspaceBytes(shares), results, ShareSumVariant.rounds(shares.count()));
   }
 
-  /** The work of a block that multiplies so much of K. */
+  /** Returns the work of a block. */
   private BlockWork work(Machine machine, int depth) {
     var variant = variant();
     double weights = (double) columns * depth;
@@ -120,12 +120,12 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
         variant.bytesInFlight());
   }
 
-  /** The launch that computes all of K. */
+  /** Returns the launch that computes all of K. */
   List<Step> whole() {
     return List.of(step(variant(), 1, problem.slots(Slot::output)));
   }
 
-  /** The launches that compute shares of K and add their sums. */
+  /** Returns the split-K launches. */
   List<Step> split(Shares shares) {
     var projection = problem.projections().getFirst();
     var sums = new Slot.Workspace(0);
@@ -145,7 +145,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
             1));
   }
 
-  /** The memory for the sums of shares. */
+  /** Returns the bytes of the workspace for partial sums. */
   long workspaceBytes(Shares shares) {
     return ShareSumVariant.workspaceBytes(
         ProjectionParameters.epilogue(problem.packing(), problem.out()),

@@ -9,41 +9,41 @@ import dev.athanor.ops.quant.Int4Layout;
 
 /**
  * The layout of a step of {@link Int4Gemv} in shared memory: the words of {@link #DEPTH} rows of K
- * as they are in global memory, the same part of each row of the left matrix, and the scales and
- * zero points of its groups. Padding and swizzles keep reads free of bank conflicts.
+ * in the layout of global memory, the same part of each row of the left matrix, and the scales and
+ * zero points of the groups. Padding and swizzles avoid bank conflicts of reads.
  *
  * @param columns of the weights
  * @param rows of the left matrix
- * @param group how much of K has the same scales, at most {@link #DEPTH}
+ * @param group depth that shares scales, at most {@link #DEPTH}
  */
 record Int4Slot(Packing packing, int columns, int rows, int group) {
 
   /** The depth of a step. */
   static final int DEPTH = 128;
 
-  /** The depth of one word of each lane that has the same columns. */
+  /** The depth of one word of each lane with the same columns. */
   static final int DEPTH_OF_LANES = 4 * Int4Layout.WORD;
 
   /** Words of a column in a step. */
   static final int WORDS = DEPTH / Int4Layout.WORD;
 
-  /** Bytes between rows of words, so that four of them that are read at once are apart. */
+  /** Padding between rows of words in bytes, so that four rows read at once use different banks. */
   private static final int PADDING = 32;
 
   private static final int ROW_BYTES = DEPTH * 2;
   private static final int CHUNK = 16;
 
-  /** Bytes of the weights in a step. */
+  /** Returns the bytes of weights per step. */
   int weightBytes() {
     return columns * DEPTH / 2;
   }
 
-  /** Neighboring words along K that a lane reads at once. */
+  /** Returns the adjacent words along K per load of a lane. */
   int wordsAtOnce() {
     return kPacked() ? Math.min(4, group / DEPTH_OF_LANES) : 1;
   }
 
-  /** Groups in a step. */
+  /** Returns the groups per step. */
   int groups() {
     return DEPTH / group;
   }
@@ -64,7 +64,9 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
     return kPacked() ? weightBytes() : weightBytes() + WORDS * PADDING;
   }
 
-  /** Bytes from a row of the left matrix to the next: two rows that are read at once are apart. */
+  /**
+   * Returns the row pitch of the left matrix in bytes; two rows read at once use different banks.
+   */
   private int rowPitch() {
     return ROW_BYTES
         + switch (wordsAtOnce()) {
@@ -74,7 +76,10 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         };
   }
 
-  /** The byte of {@link #left} where a byte of a row goes: lanes far apart get a gap in between. */
+  /**
+   * Returns the column in bytes in {@link #left} of a byte of a row; distant lanes are separated by
+   * a gap.
+   */
   Int leftColumn(Int inRow) {
     return wordsAtOnce() == 4 ? inRow.plus(inRow.div(8 * CHUNK).times(CHUNK)) : inRow;
   }
@@ -87,15 +92,15 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
     return scalesAt() + groups() * columns * 2;
   }
 
-  /** The size. */
+  /** Returns the size in bytes. */
   int bytes() {
     int end = zerosAt() + (zeros() ? groups() * columns / 2 : 0);
     return Math.ceilDiv(end, CHUNK) * CHUNK;
   }
 
   /**
-   * The words of a slot: {@code [columns, words along K]} of k-packed weights, {@code [words along
-   * K, columns]} of GPTQ, and of AWQ {@code [K/8, 8 rows of columns/8 words]}.
+   * Returns the words of a slot: {@code [columns, words along K]} for k-packed weights, {@code
+   * [words along K, columns]} for GPTQ, {@code [K/8, 8 rows of columns/8 words]} for AWQ.
    *
    * @param element U32, or U8 as the target of copies
    */
@@ -109,7 +114,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         slot, element, WORDS, columns * words, (columns * 4 + PADDING) / element.bytes());
   }
 
-  /** The part of the left matrix. */
+  /** Returns the part of the left matrix. */
   SharedTile left(SharedTile shared, Int slot, Type element) {
     return shared.at(
         slot.plus(paddedWeightBytes()),
@@ -119,14 +124,14 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
         rowPitch() / element.bytes());
   }
 
-  /** The scales, a row for each group. */
+  /** Returns the scales, a row for each group. */
   SharedTile scales(SharedTile shared, Int slot, Type element) {
     int bytes = columns * 2;
     return shared.at(
         slot.plus(scalesAt()), element, groups(), bytes / element.bytes(), bytes / element.bytes());
   }
 
-  /** The zero points, a row for each group. */
+  /** Returns the zero points, a row for each group. */
   SharedTile zeros(SharedTile shared, Int slot, Type element) {
     int bytes = columns / 2;
     return shared.at(
@@ -134,10 +139,10 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   /**
-   * The row of {@link #weights} and the column in bytes where a byte of a row in global memory
-   * goes.
+   * Returns the row and the column in bytes in {@link #weights} of a byte of a row in global
+   * memory.
    *
-   * @param row of the step in global memory: a column of k-packed weights, else a row of words
+   * @param row row of the step in global memory: a column of k-packed weights, else a row of words
    */
   Target target(Int row, Int inRow) {
     return awq()

@@ -22,7 +22,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
 
-/** The product with weights in GGML's block formats. */
+/** The product with weights in GGML block formats. */
 public final class MatmulGguf implements Op {
 
   private static final OpDescription DESCRIPTION =
@@ -109,7 +109,7 @@ public final class MatmulGguf implements Op {
     return tolerance(a.dtype(), a.shape().extent(-1));
   }
 
-  /** How far a product may be off: as one of f32, or as much as weights that are rounded to f16. */
+  /** Returns the tolerance of a product: that of f32, or that of weights rounded to f16. */
   static Tolerance tolerance(DType in, long depth) {
     return Tolerance.relative(in == DType.F32 ? 1e-6 * Math.sqrt((double) depth) : 1e-3);
   }

@@ -22,7 +22,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 
-/** The product with four-bit weights in groups. */
+/** The product with grouped four-bit weights. */
 public final class MatmulInt4 implements Op {
 
   private static final OpDescription DESCRIPTION =
@@ -138,7 +138,10 @@ public final class MatmulInt4 implements Op {
     return tolerance(dtype);
   }
 
-  /** Of a result, which is rounded to its dtype at the end: to bf16 by up to 2^-9 of itself. */
+  /**
+   * Returns the tolerance of a result, which includes the final rounding to its dtype: a relative
+   * error of up to 2^-9 for bf16.
+   */
   static Tolerance tolerance(DType out) {
     return Tolerance.relative(out == DType.BF16 ? 4e-3 : 2e-3);
   }

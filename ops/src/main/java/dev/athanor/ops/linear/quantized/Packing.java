@@ -7,26 +7,26 @@ import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Names;
 
-/** How the weights of a product are stored, as far as kernels are built for it. */
+/** The storage format of a product's weights, as far as kernels are specialized for it. */
 sealed interface Packing {
 
-  /** A part of the names of kernels. */
+  /** Returns the part of kernel names. */
   String text();
 
-  /** The type of what the pointer to weights points to. */
+  /** Returns the element type of the pointer to the weights. */
   Type element();
 
-  /** The type of the scales beside the weights. */
+  /** Returns the type of the separate scales. */
   default Type scale() {
     return Type.F16;
   }
 
-  /** Whether scales are those of groups of weights and applied to them, rather than to sums. */
+  /** Returns whether scales belong to groups of weights and apply to weights rather than sums. */
   default boolean scaled() {
     return true;
   }
 
-  /** Rows of weights along K, in blocks that have their scales with them. */
+  /** Rows of weights along K, in blocks that contain their scales. */
   record Block(DType format) implements Packing {
     @Override
     public String text() {
@@ -53,8 +53,8 @@ sealed interface Packing {
   }
 
   /**
-   * Rows of weights along N: a scale for all of int8, or one for each column and group, and perhaps
-   * a zero point.
+   * Rows of weights along N: one scale for all int8 weights, or a scale and an optional zero point
+   * for each column and group.
    */
   record AlongN(ColumnWeights.Format format, boolean zeros, boolean lessOne) implements Packing {
     @Override
@@ -78,7 +78,7 @@ sealed interface Packing {
     }
   }
 
-  /** How four-bit weights are stored. */
+  /** Returns the packing of four-bit weights. */
   static Packing of(Int4Weights weights) {
     return weights.layout() == Int4Layout.K_PACKED
         ? new AlongK()

@@ -15,15 +15,15 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Brings stages of four-bit weights to shared memory, decoded by {@link PairedNibbles}: as weights
- * of f16, or as the integers that {@link ColumnScales} apply to. Behind the ends of the weights a
- * stage gets some of them again, which are multiplied with zeros or not stored.
+ * Loads stages of four-bit weights into shared memory, decoded by {@link PairedNibbles} to f16
+ * weights or to integers for {@link ColumnScales}. Beyond the ends of the weights, a stage contains
+ * repeated weights, which are multiplied by zeros or whose results are not stored.
  *
- * @param stage with K as the row for AWQ, whose words go along N
+ * @param stage with K as the row index for AWQ, whose words run along N
  * @param firstColumn of the block
- * @param scaled whether weights have their scales, rather than sums
- * @param words that a thread decodes with the same scales: along K neighbors of a column, of AWQ
- *     rows of K
+ * @param scaled whether scales are applied to weights rather than sums
+ * @param words that a thread decodes with the same scales: adjacent words along K of a column, or
+ *     rows of K for AWQ
  */
 record PairedStaging(
     KernelBuilder k,
@@ -37,10 +37,10 @@ record PairedStaging(
     int threads)
     implements Producer {
 
-  /** The words of a chunk of eight weights. */
+  /** The decoded 32-bit words of a chunk of eight weights. */
   private static final int CHUNK = PairedNibbles.PAIRS;
 
-  /** Whether weights of a packing are four-bit. */
+  /** Returns whether weights of a packing are four-bit. */
   static boolean decodes(Packing packing) {
     return switch (packing) {
       case Packing.AlongK _ -> true;
@@ -50,9 +50,8 @@ record PairedStaging(
   }
 
   /**
-   * Returns how many words a thread decodes with the same scales: as many as it has in a stage, but
-   * along K at most the smallest group, and more than one only where rows are whole numbers of
-   * them.
+   * Returns the number of words that a thread decodes with the same scales: its words of a stage,
+   * but along K at most the smallest group, and one if rows do not consist of whole groups.
    */
   static int words(Packing packing, Stage stage, int threads, boolean wholeGroups) {
     int each = stage.extent() * stage.depth() / (Int4Layout.WORD * threads);
@@ -74,7 +73,7 @@ record PairedStaging(
     return new PairedNibbles(k, stage.element(), order);
   }
 
-  /** A thread takes the same eight columns of neighboring rows of K. */
+  /** Loads the weights such that a thread takes the same eight columns of adjacent rows of K. */
   private Runnable rows(
       SharedTile to, PairedNibbles nibbles, Int depth, boolean zeros, boolean lessOne) {
     int across = stage.extent() / Int4Layout.WORD;
@@ -111,7 +110,10 @@ record PairedStaging(
     return () -> stores.forEach(Runnable::run);
   }
 
-  /** A thread takes neighboring words along K of one column, all of one group. */
+  /**
+   * Loads the weights such that a thread takes adjacent words along K of one column, all of one
+   * group.
+   */
   private Runnable columns(SharedTile to, PairedNibbles nibbles, Int depth) {
     int length = words * Int4Layout.WORD;
     int parts = stage.depth() / length;
@@ -121,7 +123,7 @@ record PairedStaging(
     List<Runnable> stores = new ArrayList<>();
     for (int piece = 0; piece < stage.extent() * parts; piece += threads) {
       var index = k.thread().plus(piece);
-      // lanes go along what is contiguous in memory
+      // lanes run along the contiguous dimension
       var column = along ? index.rem(stage.extent()) : index.div(parts);
       var part = along ? index.div(stage.extent()) : index.rem(parts);
       var inWeights = firstColumn.plus(column).min(limit);

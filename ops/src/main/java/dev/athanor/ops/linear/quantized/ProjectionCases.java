@@ -16,7 +16,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Products with quantised weights, of awkward sizes. */
+/** Test cases of products with quantized weights, of awkward sizes. */
 final class ProjectionCases {
 
   private ProjectionCases() {}
@@ -25,13 +25,13 @@ final class ProjectionCases {
     var draw = new Draw(random);
     var cases = new ArrayList<Case>();
     var formats = BlockFormat.GGML.stream().sorted().toList();
-    // M, N, and blocks along K; the last has shares of K of which one is shorter
+    // M, N, and blocks along K; in the last case, K is split and one share is shorter
     int[][] sizes =
         quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}, {18, 11, 0}};
     for (int f = 0; f < formats.size(); f++) {
       var format = formats.get(f);
       for (int s = 0; s < sizes.length; s++) {
-        // both types of a with each size and each format in turn
+        // the types of a alternate with sizes and formats
         var in = (f + s) % 2 == 0 ? DType.F32 : DType.F16;
         int m = sizes[s][0];
         int along = s < 2 ? sizes[s][2] : format.blockElements() == 32 ? 35 : 5;
@@ -61,7 +61,7 @@ final class ProjectionCases {
       }
     }
     if (!quick) {
-      // bf16, whose scales are applied to sums, with every format of zero points
+      // bf16, whose scales are applied to sums, with every zero-point format
       for (var layout : Int4Layout.values()) {
         for (var zeroFormat : zeroFormats(layout)) {
           all.add(1, layout, new int[] {17, 40, 160, 32}, zeroFormat);
@@ -72,13 +72,13 @@ final class ProjectionCases {
     var others =
         quick
             ? new int[][] {{17, 8, 24, -1}}
-            // of the last the shares of K are of different depths
+            // in the last case, the shares of K have different depths
             : new int[][] {
               {1, 24, 256, 128}, {65, 72, 40, -1}, {3, 8, 136, 64}, {17, 24, 1048, 128}
             };
     for (var size : others) {
       for (var layout : Int4Layout.values()) {
-        // formats of zero points in turn
+        // zero-point formats in turn
         var formats = zeroFormats(layout);
         all.add(turn, layout, size, formats.get(turn++ % formats.size()));
       }
@@ -89,7 +89,7 @@ final class ProjectionCases {
       all.add(2, Int4Layout.GPTQ, new int[] {17, 13, 40, 32}, "");
       all.add(3, Int4Layout.GPTQ, new int[] {2, 34, 40, 32}, "");
       all.addSpecial(17, 13, 40);
-      // blocks of a GEMV share K, and the last share is shorter
+      // split-K GEMV with a shorter last share
       all.add(0, Int4Layout.K_PACKED, new int[] {1, 40, 8320, 128}, "");
       all.add(0, Int4Layout.GPTQ, new int[] {1, 40, 8320, 64}, "less-one");
       all.add(1, Int4Layout.AWQ, new int[] {3, 72, 4480, 128}, "plain");
@@ -101,7 +101,7 @@ final class ProjectionCases {
     return layout == Int4Layout.K_PACKED ? List.of("") : List.of("", "plain", "less-one");
   }
 
-  /** Products of four-bit weights: dtypes go in turn. */
+  /** Test cases of four-bit weights; dtypes rotate. */
   private static final class Int4Cases {
     private final Draw draw;
     private final QuantDraw quants;
@@ -112,7 +112,10 @@ final class ProjectionCases {
       quants = new QuantDraw(random);
     }
 
-    /** NaN and infinities spread over their row, and what is near zero stays there. */
+    /**
+     * Adds a case in which NaN and infinities spread over their row and numbers near zero remain
+     * near zero.
+     */
     void addSpecial(int m, int n, int k) {
       cases.add(
           new Case(

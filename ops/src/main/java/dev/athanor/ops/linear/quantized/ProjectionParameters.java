@@ -14,10 +14,9 @@ import java.util.Optional;
 import java.util.function.BinaryOperator;
 
 /**
- * What a block of a kernel with one or more products knows before it begins. The kernel's
- * parameters are {@code a, m, k, groupShift} and for each product {@code weights, scales, zeros, c,
- * n}. The blocks of the grid's first dimension take the tiles of the first product, then those of
- * the next.
+ * The parameters of a kernel with one or more products: {@code a, m, k, groupShift} and for each
+ * product {@code weights, scales, zeros, c, n}. The grid's first dimension enumerates the tiles of
+ * the first product, then those of the next.
  */
 final class ProjectionParameters {
   final GlobalPointer a;
@@ -30,7 +29,7 @@ final class ProjectionParameters {
   final GlobalPointer c;
   final Int n;
 
-  /** The number of the block's tile, of those of its product. */
+  /** The index of the block's tile in its product. */
   final Int tile;
 
   private final KernelBuilder k;
@@ -41,9 +40,10 @@ final class ProjectionParameters {
       GlobalPointer weights, GlobalPointer scales, GlobalPointer zeros, GlobalPointer c, Int n) {}
 
   /**
-   * Declares the parameters and chooses the product that the block belongs to.
+   * Declares the parameters and selects the block's product.
    *
-   * @param tiles how many there are in the grid's first dimension, of a product's m and n
+   * @param tiles computes the number of tiles along the grid's first dimension from a product's m
+   *     and n
    */
   ProjectionParameters(
       KernelBuilder k,
@@ -94,7 +94,7 @@ final class ProjectionParameters {
     tile = number;
   }
 
-  /** What becomes of sums: where one scale is that of all weights, it is applied to them. */
+  /** Returns the epilogue of the accumulators, which applies the scale if all weights share one. */
   Epilogue.Applied epilogue() {
     var factor =
         packing.scaled() ? Optional.<Real>empty() : Optional.of(scales.load(k.integer(0)).widen());

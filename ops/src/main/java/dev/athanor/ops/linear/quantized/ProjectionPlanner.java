@@ -25,50 +25,51 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
 
-/** Chooses how products with quantised weights are computed. */
+/** Chooses the kernels of products with quantized weights. */
 final class ProjectionPlanner {
 
-  /** A tile of c and of a warp; the depth depends on the weights. */
+  /** The tile shape of a block and of a warp; the depth depends on the weights. */
   private record Shape(int m, int n, int warpM, int warpN) {}
 
   private static final List<Shape> SHAPES =
       List.of(new Shape(128, 128, 64, 32), new Shape(64, 64, 32, 32), new Shape(16, 64, 16, 16));
 
   /**
-   * Tiles for blocks of weights that are decoded to f32. Warps have half as many sums: the weights,
-   * and the two parts of each factor, need the registers. With 32 sums a thread, all kernels spill.
+   * Tiles for block formats that are decoded to f32. Warps have half as many accumulators, because
+   * the weights and the two parts of each factor need registers. With 32 accumulators per thread,
+   * all kernels spill.
    */
   private static final List<Shape> SHAPES_FOR_BLOCKS_AS_SINGLES =
       List.of(new Shape(64, 64, 32, 16), new Shape(16, 64, 16, 16));
 
-  /** What stages may take, so that every GPU has it. */
+  /** The limit for shared memory of stages, available on every GPU. */
   private static final int SHARED_BYTES = 96 * 1024;
 
-  /** Elements of the smallest tiles, which compute whatever is smaller. */
+  /** Elements of the smallest tiles, which also compute smaller problems. */
   private static final int SMALL = 1024;
 
-  /** Elements of the largest tiles whose groups are promoted twice a stage without spilling. */
+  /** Elements of the largest tiles that can promote group sums twice per stage without spilling. */
   private static final int MAX_AREA_OF_SMALL_GROUPS = 64 * 128;
 
-  /** How many times a larger tile may be as large as what it computes. */
+  /** The maximum ratio of a tile's size to its useful part. */
   private static final int WASTE = 4;
 
-  /** How many rows of the left matrix a block of a GEMV takes at most. */
-  private static final int MOST_ROWS = 8;
+  /** The maximum rows of the left matrix per GEMV block. */
+  private static final int MAX_ROWS = 8;
 
-  /** How many steps of a warp of a GEMV are on their way. */
+  /** The steps in flight per warp of a GEMV. */
   private static final int STAGES = 3;
 
-  /** Instructions that decode a weight. */
+  /** Instructions to decode a weight. */
   private static final double DECODING = 4;
 
-  /** Instructions that round a weight and bring it to shared memory. */
+  /** Instructions to round a weight and store it in shared memory. */
   private static final double STAGING = 3;
 
-  /** Products of tf32 that make one of f32. */
+  /** The tf32 products per f32 product. */
   private static final double SPLIT_PRODUCTS = 3;
 
-  /** Bytes of a load that is not copied to shared memory, of which a lane has two in flight. */
+  /** Bytes of a direct load from global memory; a lane has two in flight. */
   private static final int LOAD_BYTES = 16;
 
   private final ProjectionProblem problem;
@@ -86,7 +87,7 @@ final class ProjectionPlanner {
     this.candidates = new Candidates(op, device);
   }
 
-  /** The plans that the device can run, the cheapest first. */
+  /** Returns the plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(
       String op, ProjectionProblem problem, Map<String, TensorType> inputs, Capability device) {
     double weightBytes = 0;
@@ -109,9 +110,12 @@ final class ProjectionPlanner {
     return planner.candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
   }
 
-  /** Rows that a block of a GEMV takes: a power of two, and not many more than there are. */
+  /**
+   * Returns the rows per GEMV block: the smallest power of two not less than the number of rows, at
+   * most {@link #MAX_ROWS}.
+   */
   private int rows() {
-    return Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
+    return Math.min(MAX_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
   }
 
   private void offerInt4(Int4GemvPlan plan) {
@@ -142,7 +146,7 @@ final class ProjectionPlanner {
       if (wide && split) {
         offerRows(packing, length, 1, true, 0);
       } else if (wide) {
-        // more would take more registers for the sums of several rows than there are
+        // more columns would need too many accumulator registers for several rows
         for (int columns : rows() > 2 ? List.of(2) : List.of(4, 2)) {
           offerRows(packing, length, columns, false, 0);
         }
@@ -164,8 +168,9 @@ final class ProjectionPlanner {
             split,
             stages,
             problem.projections().size());
-    if (split && problem.m() > MOST_ROWS) {
-      candidates.refuse(variant.name(), "so many rows have blocks enough without sharing columns");
+    if (split && problem.m() > MAX_ROWS) {
+      candidates.refuse(
+          variant.name(), "with this many rows, there are enough blocks without sharing columns");
       return;
     }
     int part = RowWeights.part(problem.packing(), length);
@@ -203,7 +208,7 @@ final class ProjectionPlanner {
   /**
    * Offers a GEMV.
    *
-   * @param weights how many a lane decodes
+   * @param weights number of weights that a lane decodes
    * @param columns of c that a lane computes
    */
   private void offerGemv(
@@ -218,7 +223,7 @@ final class ProjectionPlanner {
             shared,
             machine.issueCycles(decoding),
             Machine.BARRIER_CYCLES,
-            // each block reads its rows, which the cache has
+            // each block reads its rows, which are cached
             weightBytes / blocks + (double) rows() * problem.k() * problem.in().bytes(),
             shared > 0 ? shared : 2.0 * threads * LOAD_BYTES);
     offer(
@@ -237,7 +242,7 @@ final class ProjectionPlanner {
         0);
   }
 
-  /** The bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch transfers from and to memory. */
   private double bytes() {
     double written = (double) problem.m() * problem.columns() * problem.out().bytes();
     return weightBytes + (double) problem.m() * problem.k() * problem.in().bytes() + written;
@@ -270,8 +275,7 @@ final class ProjectionPlanner {
     }
     if (group > 0 && group < depth && area > MAX_AREA_OF_SMALL_GROUPS) {
       candidates.refuse(
-          variant.name(),
-          "sums of %d that get their scale leave too few registers".formatted(group));
+          variant.name(), "scaling sums of %d leaves too few registers".formatted(group));
       return;
     }
     long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);
@@ -282,7 +286,7 @@ final class ProjectionPlanner {
         TensorProjection.factors(problem.in()) == Factors.SPLIT
             ? "each factor is the sum of two tf32 numbers"
             : group > 0
-                ? "weights are integers, and sums of %d get their scale".formatted(group)
+                ? "weights are integers; scales apply to sums of %d".formatted(group)
                 : "weights are rounded to " + staged.word(),
         blocks,
         () ->
@@ -294,7 +298,7 @@ final class ProjectionPlanner {
                     variant.sharedBytes(),
                     problem.slots(Slot::output))),
         0);
-    // of several products one launch computes all
+    // K is not split for several products
     if (problem.projections().size() == 1 && packing.scaled()) {
       Shares.cheapest(
               stagesOfDepth, blocks, device, shares -> microseconds(variant, blocks, shares))
@@ -303,13 +307,13 @@ final class ProjectionPlanner {
   }
 
   private int accessWeights(Packing packing) {
-    boolean wholeGroups = problem.k() % TensorProjection.LEAST_GROUP == 0;
+    boolean wholeGroups = problem.k() % TensorProjection.MIN_GROUP == 0;
     return PairedStaging.decodes(packing) && wholeGroups
-        ? TensorProjection.LEAST_GROUP
-        : Math.min(TensorProjection.MOST_BYTES, problem.alignment());
+        ? TensorProjection.MIN_GROUP
+        : Math.min(TensorProjection.MAX_INT8_WEIGHTS, problem.alignment());
   }
 
-  /** Several blocks share K, and a second launch adds what they have. */
+  /** Offers a split-K kernel, whose partial sums a second launch adds. */
   private void offerShares(TensorProjection whole, long tiles, Shares shares) {
     var tile = whole.tile();
     var packing = problem.packing();
@@ -350,7 +354,7 @@ final class ProjectionPlanner {
         bytes);
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
+  /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
   private double microseconds(TensorProjection whole, long tiles, Shares shares) {
     var work = work(whole.share(), shares.stages(), DType.F32);
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
@@ -362,10 +366,10 @@ final class ProjectionPlanner {
   }
 
   /**
-   * The work of a block.
+   * Returns the work of a block.
    *
-   * @param stages of K that it computes
-   * @param written dtype of what it writes
+   * @param stages along K that the block computes
+   * @param written dtype of the block's results
    */
   private BlockWork work(TensorProjection variant, int stages, DType written) {
     var tile = variant.tile();
@@ -395,15 +399,15 @@ final class ProjectionPlanner {
     return Math.ceilDiv(extent, 16) * 16L;
   }
 
-  /** The most bytes that every row of so many elements begins at a multiple of, at most 16. */
+  /** Returns the alignment of rows with a number of elements, in bytes, at most 16. */
   private static int access(int elements, DType dtype) {
     return (int) Math.min(16, Long.lowestOneBit(elements * (long) dtype.bytes()));
   }
 
   /**
-   * Offers a way.
+   * Offers a candidate, or rejects it if it has too many blocks.
    *
-   * @param blocks of its first dimension, which must not be too many
+   * @param blocks along the grid's first dimension
    */
   private void offer(
       String name,
@@ -413,7 +417,7 @@ final class ProjectionPlanner {
       Supplier<List<Step>> steps,
       long workspaceBytes) {
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      candidates.refuse(name, "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
     candidates.offer(name, microseconds, how, steps.get(), workspaceBytes);

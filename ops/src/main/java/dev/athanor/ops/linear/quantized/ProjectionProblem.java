@@ -12,12 +12,12 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Products of one matrix with one or more matrices of quantised weights, shapes checked.
+ * Products of one matrix with one or more matrices of quantized weights, with validated shapes.
  *
  * @param in dtype of the left matrix
  * @param out dtype of the products
- * @param left the name of the input that is the left matrix
- * @param groupShift by how many bits a row of the weights is shifted right to give its group
+ * @param left name of the input for the left matrix
+ * @param groupShift right shift that maps a row of the weights to its group
  */
 record ProjectionProblem(
     Packing packing,
@@ -34,15 +34,15 @@ record ProjectionProblem(
   }
 
   /**
-   * One product.
+   * A product.
    *
-   * @param scales the name of its input, empty where the weights have theirs with them
-   * @param zeros the name of its input, empty where there are none
-   * @param output the name of the product
+   * @param scales name of the input of scales; empty if the weights contain them
+   * @param zeros name of the input of zero points; empty for none
+   * @param output name of the product
    */
   record Projection(String weights, String scales, String zeros, String output, int n) {}
 
-  /** The rows and the depth of a left matrix. */
+  /** Checks the shape of a left matrix and returns its number of rows. */
   static int requireRows(String name, TensorType left, int depth) {
     if (left.shape().rank() != 2) {
       throw new OpException.ShapeMismatch(
@@ -58,12 +58,12 @@ record ProjectionProblem(
     return Checks.requireExtent(name, left, left.shape().extent(0));
   }
 
-  /** How many columns all products have. */
+  /** Returns the total number of columns of all products. */
   long columns() {
     return projections.stream().mapToLong(Projection::n).sum();
   }
 
-  /** The products' types. */
+  /** Returns the types of the products by name. */
   Map<String, TensorType> outputs() {
     var outputs = new LinkedHashMap<String, TensorType>();
     projections.forEach(p -> outputs.put(p.output(), TensorType.of(out, m, p.n())));
@@ -74,21 +74,21 @@ record ProjectionProblem(
     return 2.0 * m * k * columns();
   }
 
-  /** How many blocks the tiles of all products take, where one has so many columns. */
+  /** Returns the total number of column tiles of all products. */
   long blocks(int columnsOfTile) {
     return projections.stream().mapToLong(p -> Math.ceilDiv(p.n(), columnsOfTile)).sum();
   }
 
-  /** The greatest power of two that every product's number of columns is a multiple of. */
+  /** Returns the greatest power of two that divides the number of columns of every product. */
   int alignment() {
     int all = projections.stream().mapToInt(Projection::n).reduce(0, (x, y) -> x | y);
     return Integer.lowestOneBit(all);
   }
 
   /**
-   * The arguments of {@link ProjectionParameters}.
+   * Returns the arguments of {@link ProjectionParameters}.
    *
-   * @param output where a product of a name goes
+   * @param output maps the name of a product to its destination
    */
   List<Slot> slots(Function<String, Slot> output) {
     var slots = new ArrayList<Slot>();
@@ -98,7 +98,7 @@ record ProjectionProblem(
     slots.add(Slot.of(groupShift));
     for (var p : projections) {
       slots.add(Slot.input(p.weights()));
-      // a kernel without scales or zero points never reads the pointer
+      // placeholders: a kernel without scales or zero points never reads the pointers
       slots.add(Slot.input(p.scales().isEmpty() ? p.weights() : p.scales()));
       slots.add(Slot.input(p.zeros().isEmpty() ? p.weights() : p.zeros()));
       slots.add(output.apply(p.output()));

@@ -28,9 +28,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
-/**
- * The three projections before attention, in one launch: a block computes a tile of one of them.
- */
+/** The query, key and value projections in one launch; a block computes a tile of one of them. */
 public final class QkvProject implements Op {
 
   /** The letters of the projections, in the order of their outputs. */
@@ -40,10 +38,9 @@ public final class QkvProject implements Op {
   private final OpDescription description;
 
   /**
-   * One of the two ops.
+   * Creates one of the two ops.
    *
-   * @param int4 whether weights have four bits and scales in groups, rather than eight bits and one
-   *     scale
+   * @param int4 whether weights are four-bit with grouped scales, rather than int8 with one scale
    */
   public QkvProject(boolean int4) {
     this.int4 = int4;
@@ -233,7 +230,7 @@ public final class QkvProject implements Op {
     return tolerance(dtype);
   }
 
-  /** How far a projection may be off: its rounding to f16 or bf16 takes most of it. */
+  /** Returns the tolerance of a projection, dominated by the rounding to f16 or bf16. */
   static Tolerance tolerance(DType out) {
     return Tolerance.relative(out == DType.BF16 ? 4e-3 : 1e-3);
   }

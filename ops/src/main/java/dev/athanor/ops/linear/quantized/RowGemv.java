@@ -16,19 +16,18 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with weights in blocks, see {@link RowWeights}: the lanes of a warp share
- * the parts of a column's weights, decode them in registers and multiply them with each row, in
- * f32. Weights are read once for all rows, and the left matrix once for all columns of a block, by
- * {@link StagedRows}.
+ * Products of few rows with {@link RowWeights} in block formats. The lanes of a warp share a
+ * column's weights, decode them in registers and multiply them with each row in f32. Weights are
+ * read once for all rows; {@link StagedRows} reads the left matrix once for all columns of a block.
  *
- * @param length of a run that a lane decodes
- * @param rows of the left matrix that a block multiplies
- * @param columns of a warp, which share what is read of the left matrix
- * @param split whether all warps of a block share the columns of one, for few columns; the left
- *     matrix is then not staged
- * @param stages how many steps of a warp are on their way in shared memory, for blocks that no
- *     access of 16 bytes suits; 0 where lanes read their parts themselves
- * @param products how many there are
+ * @param length of the run that a lane decodes
+ * @param rows of the left matrix per block
+ * @param columns per warp, which share the loads of the left matrix
+ * @param split whether all warps of a block share the same columns, for products with few columns;
+ *     the left matrix is not staged in this case
+ * @param stages steps in flight in shared memory per warp, for block formats that do not support
+ *     16-byte accesses; 0 if lanes read their parts directly
+ * @param products number of products
  */
 record RowGemv(
     Packing.Block packing,
@@ -67,22 +66,24 @@ record RowGemv(
     return warps() * KernelBuilder.WARP;
   }
 
-  /** Columns of a block. */
+  /** Returns the columns per block. */
   int tile() {
     return split ? columns : warps() * columns;
   }
 
-  /** The bytes of what is on its way in shared memory. */
+  /** Returns the bytes of the ring buffers in shared memory. */
   private int ringBytes() {
     return warps() * stages * columns * slotBytes();
   }
 
-  /** The dynamic shared memory of a block. */
+  /** Returns the dynamic shared memory of a block. */
   int sharedBytes() {
     return ringBytes() + (split ? 0 : StagedRows.bytes(packing, in, length, rows));
   }
 
-  /** The bytes of a step of a warp in a column, and those before it that were copied along. */
+  /**
+   * Returns the bytes of a warp's step in a column, including bytes copied before it for alignment.
+   */
   private int slotBytes() {
     return stages == 0 ? 0 : Math.ceilDiv(stepBytes(), COPY) * COPY + COPY;
   }
@@ -99,13 +100,13 @@ record RowGemv(
   /** The weights of a column that a lane decodes in a step. */
   private record Part(List<Run> runs) {}
 
-  /** Where a lane finds what it multiplies with a run of a part. */
+  /** The source of the left operands for a run of a part. */
   private interface Left {
 
-    /** The numbers of a row. */
+    /** Returns the elements of a row. */
     List<Real> run(int row, int run, Run weights);
 
-    /** Their sum. */
+    /** Returns the sum of the elements. */
     Real total(int row, int run, List<Real> ofRun);
   }
 
@@ -119,7 +120,7 @@ record RowGemv(
     private final Int firstColumn;
     private final Int steps;
 
-    /** Column by column, one for each row. */
+    /** The accumulators: for each column, one per row. */
     private final List<Real.Variable> sums;
 
     Body(KernelBuilder k, RowGemv variant) {
@@ -133,14 +134,14 @@ record RowGemv(
               variant.out,
               variant.products,
               (m, n) -> n.plus(variant.tile() - 1).div(variant.tile()));
-      // what raised quants lose is nothing beside what activations of 16 bits have lost
+      // the error of raised quants is negligible relative to that of 16-bit activations
       boolean raised = variant.in != DType.F32;
       this.weights = new RowWeights(k, problem, variant.packing, variant.length, raised);
       this.shared = k.dynamicShared();
       this.firstRow = k.blockY().times(variant.rows);
       var ofBlock = problem.tile.times(variant.tile());
       this.firstColumn = variant.split ? ofBlock : ofBlock.plus(k.warp().times(variant.columns));
-      // a step is a part for each lane
+      // a step has one part for each lane
       this.steps = weights.parts().plus(KernelBuilder.WARP - 1).div(KernelBuilder.WARP);
       this.sums =
           Stream.generate(() -> k.variable(k.real(Type.F32, 0)))
@@ -183,12 +184,12 @@ record RowGemv(
       store();
     }
 
-    /** A column of this warp, the last one where there are no more. */
+    /** Returns a column of this warp, clamped to the last one. */
     private Int column(int c) {
       return firstColumn.plus(c).min(problem.n.plus(-1));
     }
 
-    /** The steps that are on their way to shared memory. */
+    /** A ring buffer of the steps in flight to shared memory. */
     private final class Ring {
       private final int slot = variant.columns * variant.slotBytes();
       private final int ahead = variant.stages - 1;
@@ -204,15 +205,15 @@ record RowGemv(
         }
       }
 
-      /** Waits for a step, and starts the copies of a later one. */
+      /** Waits for a step and starts the copies of a later one. */
       void await(Int step) {
         k.awaitCopies(ahead - 1);
-        // all lanes' copies are there, and the slot that is filled next has been read
+        // the copies of all lanes are complete, and the slot to be filled next has been read
         k.warpBarrier();
         fill(own.plus(free), step.plus(ahead * apart));
       }
 
-      /** Decodes a lane's part of the step that was awaited. */
+      /** Decodes a lane's part of the awaited step. */
       List<Run> decode(int c, Int step, Int part) {
         var begin = own.plus(full).plus(c * variant.slotBytes());
         return weights.decode(
@@ -231,17 +232,17 @@ record RowGemv(
         return problem.depth.div(format.blockElements()).wide().times(format.bytes());
       }
 
-      /** Where a step of a column begins, in bytes. */
+      /** Returns the offset of a step in a column, in bytes. */
       private Wide start(int c, Int step) {
         return rowBytes().times(column(c)).plus(step.wide().times(variant.stepBytes()));
       }
 
-      /** How many bytes before a step the copies begin, so that they are aligned. */
+      /** Returns the number of bytes by which the copies start before a step, for alignment. */
       private Int before(int c, Int step) {
         return start(c, step).narrow().rem(COPY);
       }
 
-      /** Starts the copies of a step; beyond the end of the row they bring zeros. */
+      /** Starts the copies of a step; bytes beyond the end of the row become zeros. */
       private void fill(Int to, Int step) {
         for (int c = 0; c < variant.columns; c++) {
           var begin = start(c, step).minus(before(c, step).wide());
@@ -297,7 +298,7 @@ record RowGemv(
       }
     }
 
-    /** Adds the products of the same part of each column with each row. */
+    /** Adds the products of one part of each column with each row. */
     private void multiply(List<Part> parts, Left left) {
       for (int run = 0; run < parts.getFirst().runs.size(); run++) {
         var first = parts.getFirst().runs.get(run);
@@ -373,7 +374,7 @@ record RowGemv(
           var row = firstRow.plus(r);
           var sum = totals.get(c * variant.rows + r);
           var value = epilogue.finish(sum, epilogue.row(row, problem.m), ofColumn);
-          // a lane for each result, as far as there are lanes
+          // one lane for each result; lanes repeat after a warp
           var mine = own.eq((c * variant.rows + r) % KernelBuilder.WARP);
           problem
               .c

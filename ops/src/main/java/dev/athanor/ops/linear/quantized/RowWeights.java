@@ -11,7 +11,7 @@ import dev.athanor.ops.quant.Run;
 import java.util.List;
 import java.util.Optional;
 
-/** Blocks of GGML, of which a thread decodes some weights along K at once: a part of a column. */
+/** Weights in GGML blocks. A thread decodes several weights along K at once: a part of a column. */
 final class RowWeights {
 
   private final KernelBuilder k;
@@ -38,12 +38,12 @@ final class RowWeights {
             : Optional.empty();
   }
 
-  /** Of how many weights along K whole parts are consecutive ones. */
+  /** Returns the smallest number of consecutive weights along K that consists of whole parts. */
   static int span(Packing packing) {
     return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
   }
 
-  /** Where the runs of a part of blocks begin, when part 0 begins at 0 and a span. */
+  /** Returns the starts of the runs of a part, relative to part 0, which begins a span. */
   List<Int> firsts(Int part) {
     var dtype = ((Packing.Block) packing).format();
     var first = BlockFormat.first(dtype, part, length);
@@ -53,13 +53,15 @@ final class RowWeights {
   }
 
   /**
-   * Where a weight is.
+   * The position of a weight.
    *
-   * @param within the part
+   * @param within index in the part
    */
   record Place(Int part, Int within) {}
 
-  /** Where weights {@code element} and behind it are, that are neighbours of one run. */
+  /**
+   * Returns the position of weight {@code element}; the following weights of its run are adjacent.
+   */
   static Place place(Packing packing, Int element, int length) {
     int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
     if (apart == 0) {
@@ -70,25 +72,31 @@ final class RowWeights {
     return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
   }
 
-  /** How many of {@code span} neighbours along K, from the first of a part on, that part has. */
+  /**
+   * Returns how many of {@code span} consecutive weights along K, from the first of a part on,
+   * belong to that part.
+   */
   static int together(Packing packing, int length, int span) {
     int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
     return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
   }
 
-  /** How many runs of a part have an offset, by which what they are multiplied with is summed. */
+  /**
+   * Returns the number of runs of a part that have an offset, for which the left operands are
+   * summed.
+   */
   static int sums(Packing packing) {
     return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
         ? BlockFormat.runs(dtype)
         : 0;
   }
 
-  /** The weights of a part whose runs have a length. */
+  /** Returns the weights of a part with runs of a length. */
   static int part(Packing packing, int length) {
     return packing instanceof Packing.Block(var dtype) ? length * BlockFormat.runs(dtype) : length;
   }
 
-  /** The bytes of consecutive parts, which are whole blocks. */
+  /** Returns the bytes of consecutive parts that make up whole blocks. */
   static int bytes(DType format, int parts, int length) {
     return parts
         * part(new Packing.Block(format), length)
@@ -96,7 +104,7 @@ final class RowWeights {
         * format.bytes();
   }
 
-  /** The number of the parts of a row. */
+  /** Returns the number of parts of a row. */
   Int parts() {
     return problem.depth.div(part(packing, length));
   }
@@ -122,17 +130,17 @@ final class RowWeights {
   }
 
   /**
-   * Decodes a part of a row, of which consecutive parts lie in shared memory.
+   * Decodes a part of a row from consecutive parts in shared memory.
    *
-   * @param start the byte of the array where they begin
-   * @param first the number of the first of them, which begins a block
+   * @param start offset of the parts in the array, in bytes
+   * @param first index of the first of these parts, which begins a block
    */
   List<Run> decode(SharedTile array, Int start, Int first, Int part) {
     var dtype = ((Packing.Block) packing).format();
     int perBlock = BlockFormat.parts(dtype, length);
     var within = part.minus(first);
     var from = start.plus(within.div(perBlock).times(dtype.bytes()));
-    // what 16 bytes were copied to begins where they did within 16 bytes of global memory
+    // 16-byte copies preserve the offset within 16 bytes of global memory
     var bytes = BlockBytes.shared(k, array, from, BlockFormat.alignment(dtype));
     var runs = decoder().decode(bytes, within.rem(perBlock), length);
     return inRow(dtype, part.div(perBlock), runs);

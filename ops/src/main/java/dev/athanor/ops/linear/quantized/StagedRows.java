@@ -12,17 +12,17 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Some rows of the left matrix in shared memory, as f32, a slice of K at a time, for all warps of a
- * block. A slice has the numbers for a few steps of a warp, in which each lane has a part of a
- * column's weights. They lie in the order in which lanes read them: four of each lane side by side,
- * which takes no bank twice.
+ * Rows of the left matrix in shared memory, as f32, one slice of K at a time, for all warps of a
+ * block. A slice has the elements for a few steps of a warp; in a step, each lane has a part of a
+ * column's weights. Elements are stored in the order of the reads, four per lane, which avoids bank
+ * conflicts.
  */
 final class StagedRows {
 
-  /** Numbers that a lane reads at once. */
+  /** Elements per load of a lane. */
   private static final int CHUNK = 4;
 
-  /** Steps of a slice of one row; several rows have as many together. */
+  /** Steps per slice, in total over all rows. */
   private static final int STEPS = 4;
 
   private static final int BANKS = 32;
@@ -40,10 +40,10 @@ final class StagedRows {
   /**
    * Describes the rows of a block.
    *
-   * @param shared of which they take the first {@link #bytes}
+   * @param shared shared memory, of which the rows use the first {@link #bytes}
    * @param length of a run of the weights
-   * @param rows how many
-   * @param threads of the block, all of which fill a slice
+   * @param rows number of rows
+   * @param threads threads of the block, all of which fill a slice
    */
   StagedRows(
       KernelBuilder k,
@@ -73,7 +73,7 @@ final class StagedRows {
             KernelBuilder.WARP);
   }
 
-  /** The shared memory of so many rows. */
+  /** Returns the bytes of shared memory for a number of rows. */
   static int bytes(Packing packing, DType in, int length, int rows) {
     int steps = rows * steps(rows);
     int lines = steps * RowWeights.part(packing, length) / CHUNK;
@@ -87,16 +87,16 @@ final class StagedRows {
   }
 
   /**
-   * Elements from the first lane's chunk to the first lane's next one. Eight lanes that write 16
-   * bytes of neighbours along K at once have chunks of a few lanes: the gaps bring them to
-   * different banks.
+   * Returns the pitch between consecutive chunks of a lane, in elements. Eight lanes that write 16
+   * adjacent bytes along K each have chunks of a few lanes; the padding maps them to different
+   * banks.
    */
   private static int pitch(Packing packing, DType in, int length) {
     int chunks = RowWeights.together(packing, length, 8 * 16 / in.bytes()) / CHUNK;
     return KernelBuilder.WARP * CHUNK + BANKS / chunks;
   }
 
-  /** The steps of a slice. */
+  /** Returns the number of steps per slice. */
   int steps() {
     return steps(rows);
   }
@@ -106,8 +106,8 @@ final class StagedRows {
   }
 
   /**
-   * Brings a slice; all threads must come here, when no one reads the one before any more. Beyond K
-   * there are zeros, and beyond the last row that row again.
+   * Loads a slice. All threads of the block must call this after the last read of the previous
+   * slice. Elements beyond K are zeros; rows beyond the last repeat it.
    *
    * @param firstRow of the rows
    * @param firstStep of the slice
@@ -117,7 +117,7 @@ final class StagedRows {
     int perStep = KernelBuilder.WARP * part() / atOnce;
     int stepsAtOnce = Math.max(1, threads / perStep);
     var ofThread = stepsAtOnce > 1 ? k.thread().div(perStep) : k.integer(0);
-    // a thread keeps its place in a step, and goes from step to step
+    // a thread keeps its position within a step and iterates over steps
     for (int piece = 0; piece < perStep; piece += threads) {
       var element = k.thread().rem(perStep).plus(piece).times(atOnce);
       for (int done = 0; done < rows * steps(); done += stepsAtOnce) {
@@ -145,10 +145,10 @@ final class StagedRows {
   }
 
   /**
-   * Brings neighbours along K.
+   * Copies adjacent elements along K.
    *
-   * @param step of all rows, those of one after those of the other
-   * @param element the number of the first in its step
+   * @param step step over all rows, in row order
+   * @param element index of the first element in its step
    */
   private void move(Int firstRow, Int firstStep, Int step, Int element, int count) {
     var row = firstRow.plus(step.div(steps())).min(problem.m.plus(-1));
@@ -161,7 +161,7 @@ final class StagedRows {
     }
   }
 
-  /** The numbers of a step, of those of all rows. */
+  /** Returns the elements of a step over all rows. */
   private SharedTile ofStep(Int step) {
     int lines = part() / CHUNK;
     int pitch = pitch(packing, in, length);
@@ -173,7 +173,7 @@ final class StagedRows {
         pitch);
   }
 
-  /** Shares out so many pieces to the threads. */
+  /** Distributes pieces over the threads. */
   private void each(int pieces, Consumer<Int> move) {
     for (int done = 0; done < pieces; done += threads) {
       var index = k.thread().plus(done);
@@ -195,22 +195,22 @@ final class StagedRows {
   }
 
   /**
-   * The numbers that this lane multiplies with a run of its part.
+   * Returns the elements that this lane multiplies with a run of its part.
    *
    * @param step of the slice
-   * @param count of a run
+   * @param count length of the run
    */
   List<Real> load(int row, Int step, int run, int count) {
     return read(ofStep(step.plus(row * steps())), k.integer(run * count / CHUNK), k.lane(), count);
   }
 
-  /** Their sum, of weights that have offsets. */
+  /** Returns the sum of these elements, for weights with offsets. */
   Real total(int row, Int step, int run) {
     var line = step.plus(row * steps()).times(RowWeights.sums(packing)).plus(run);
     return totals.load(line, k.lane()).widen();
   }
 
-  /** The sum of some numbers. */
+  /** Returns the sum of elements. */
   static Real sum(List<Real> values) {
     var sum = values.getFirst();
     for (var value : values.subList(1, values.size())) {

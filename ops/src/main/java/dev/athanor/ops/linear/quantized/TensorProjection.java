@@ -20,19 +20,19 @@ import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
- * Products with quantised weights on tensor cores: weights are dequantised on their way to shared
- * memory. Four-bit weights of {@code group} stay integers there, and their scales are applied to
- * sums: a weight with its scale has more digits than bf16, an integer has not. With {@code split}
- * the blocks along the second dimension of the grid share K, {@code depth} each, and c is where
- * their f32 sums go, for {@link SplitVariant}.
+ * Products with quantized weights on tensor cores. Weights are dequantized on their way to shared
+ * memory. With {@code group}, four-bit weights remain integers and scales are applied to sums,
+ * because bf16 represents the integers exactly, but not the scaled weights. With {@code split},
+ * each block along the second dimension of the grid computes {@code depth} of K and writes f32
+ * partial sums to c for {@link SplitVariant}.
  *
- * @param group how many weights along K are summed before a scale is applied to the sum; 0 if
+ * @param group number of weights along K that are summed before a scale is applied to the sum; 0 if
  *     scales are applied to weights
- * @param accessA bytes of a that may be copied at once
- * @param accessWeights how many weights may be decoded at once: of int8 as many as rows of N are
- *     aligned to, of four-bit ones 32 where K is a multiple of that
- * @param accessC bytes of the products that may be written at once
- * @param products how many there are
+ * @param accessA bytes per copy of a
+ * @param accessWeights weights decoded at once: for int8, the alignment of N; for four-bit weights,
+ *     32 if K is a multiple of 32
+ * @param accessC bytes per store to the products
+ * @param products number of products
  */
 record TensorProjection(
     TensorTile tile,
@@ -47,16 +47,19 @@ record TensorProjection(
     boolean split)
     implements Variant {
 
-  /** The weights of the smallest group that has a scale of its own. */
-  static final int LEAST_GROUP = 32;
+  /** The minimum group size. */
+  static final int MIN_GROUP = 32;
 
-  /** The most weights of int8 that are loaded at once. */
-  static final int MOST_BYTES = 8;
+  /** The maximum int8 weights per load. */
+  static final int MAX_INT8_WEIGHTS = 8;
 
-  /** The least depth of a stage. */
+  /** The minimum depth of a stage. */
   static final int DEPTH = 64;
 
-  /** Returns how many weights of a product are summed before a scale is applied to the sum. */
+  /**
+   * Returns the number of weights that are summed before a scale is applied to the sum; 0 if scales
+   * are applied to weights.
+   */
   static int group(ProjectionProblem problem) {
     return PairedStaging.decodes(problem.packing()) && problem.in() == DType.BF16
         ? Math.min(DEPTH, 1 << Math.min(problem.groupShift(), 30))
@@ -72,12 +75,12 @@ record TensorProjection(
     };
   }
 
-  /** Rows of f32 keep their digits. */
+  /** Returns the precision of the factors: f32 rows are split to keep their digits. */
   static Factors factors(DType in) {
     return in == DType.F32 ? Factors.SPLIT : Factors.PLAIN;
   }
 
-  /** The type of what is in shared memory. */
+  /** Returns the element type in shared memory. */
   static Type staged(DType in) {
     var mma = mma(in);
     return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
@@ -96,7 +99,7 @@ record TensorProjection(
     return split ? product().sharedBytes() : product().sharedBytes(out);
   }
 
-  /** The first of two steps, whose blocks share K. */
+  /** Returns the split-K variant, the first of two steps. */
   TensorProjection share() {
     return new TensorProjection(
         tile, packing, in, DType.F32, group, accessA, accessWeights, accessC, products, true);
@@ -146,7 +149,7 @@ record TensorProjection(
     var shared = product.shared();
     var stage = product.product().b();
     if (PairedStaging.decodes(packing)) {
-      int words = PairedStaging.words(packing, stage, tile.threads(), accessWeights == LEAST_GROUP);
+      int words = PairedStaging.words(packing, stage, tile.threads(), accessWeights == MIN_GROUP);
       return new PairedStaging(
           k, shared, stage, problem, column, packing, group == 0, words, tile.threads());
     }
@@ -157,7 +160,7 @@ record TensorProjection(
         problem,
         column,
         packing,
-        Math.min(accessWeights, MOST_BYTES),
+        Math.min(accessWeights, MAX_INT8_WEIGHTS),
         tile.threads());
   }
 

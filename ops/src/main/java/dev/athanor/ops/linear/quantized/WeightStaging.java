@@ -14,13 +14,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Brings stages of int8 or of blocks to shared memory, dequantized in registers on the way; {@link
- * PairedStaging} does it for four-bit weights. Behind the ends of the weights a stage gets some of
- * them again, which are multiplied with zeros or not stored; int8 has zeros there.
+ * Loads stages of int8 weights or block formats into shared memory, dequantized in registers;
+ * {@link PairedStaging} handles four-bit weights. Beyond the ends of the weights, a stage contains
+ * repeated weights, which are multiplied by zeros or whose results are not stored; int8 stages
+ * contain zeros there.
  */
 final class WeightStaging implements Producer {
 
-  /** Neighbours that are written at once. */
+  /** Adjacent elements per store. */
   private static final int CHUNK = 8;
 
   private final KernelBuilder k;
@@ -36,9 +37,9 @@ final class WeightStaging implements Producer {
   /**
    * Describes the weights that a block multiplies.
    *
-   * @param stage with K as the row where {@link #kIsRow}
+   * @param stage with K as the row index if {@link #kIsRow}
    * @param firstColumn of the block
-   * @param access how many of int8 may be loaded at once, from 1 to 8
+   * @param access int8 weights per load, from 1 to 8
    */
   WeightStaging(
       KernelBuilder k,
@@ -60,7 +61,7 @@ final class WeightStaging implements Producer {
     this.rows = new RowWeights(k, problem, packing, CHUNK, false);
   }
 
-  /** Whether the weights that a thread decodes together are neighbours along N. */
+  /** Returns whether a thread decodes weights that are adjacent along N. */
   static boolean kIsRow(Packing packing) {
     return packing instanceof Packing.AlongN along && along.format() != ColumnWeights.Format.GPTQ;
   }
@@ -103,9 +104,9 @@ final class WeightStaging implements Producer {
   }
 
   /**
-   * The column of a group of lanes. The runs of a part lie so many chunks apart, and the chunks of
-   * the first runs fill only every other such group of chunks of a row. Two columns whose numbers
-   * differ in just that bit are swizzled to where the other's gaps are, so these are written
+   * Returns the column of a group of lanes. The runs of a part are {@code apart} chunks apart, and
+   * the first runs fill only every other group of {@code apart} chunks of a row. The swizzle maps
+   * two columns that differ only in that bit to each other's gaps, so these columns are written
    * together.
    */
   private Int spread(Int column) {
@@ -118,7 +119,7 @@ final class WeightStaging implements Producer {
     return column.xor(differ.times(1 | apart));
   }
 
-  /** Some rows of K of eight columns. */
+  /** Returns a number of rows along K of eight columns. */
   private WeightPatch patch(Int row, int count, Int column) {
     var weights = new ColumnWeights(k, ColumnWeights.Format.INT8, problem.weights, problem.n);
     var parts = new ArrayList<WeightPatch>();
@@ -129,7 +130,7 @@ final class WeightStaging implements Producer {
   }
 
   private List<Value> round(List<Real> values) {
-    // f32 is rounded as it is read
+    // f32 is rounded when it is read
     return values.stream().<Value>map(v -> v.to(stage.element())).toList();
   }
 

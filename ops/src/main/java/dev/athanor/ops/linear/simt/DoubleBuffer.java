@@ -6,8 +6,8 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * Two stages of a and b in shared memory. While one is multiplied, the next is on its way through
- * registers to the other, so that a stage takes one barrier.
+ * Two stages of a and b in shared memory. While one is multiplied, the next is loaded through
+ * registers into the other, so that a stage needs one barrier.
  */
 final class DoubleBuffer {
   private final KernelBuilder k;
@@ -15,10 +15,10 @@ final class DoubleBuffer {
   private final OperandTile b;
   private final SharedTile shared;
 
-  /** The byte where the stage begins that is multiplied. */
+  /** The offset of the stage being multiplied, in bytes. */
   private final Int.Variable full;
 
-  /** Brings the stage from {@code first} of K on. */
+  /** Loads the first stage, which starts at {@code first} along K. */
   DoubleBuffer(KernelBuilder k, SharedTile shared, OperandTile a, OperandTile b, Int first) {
     this.k = k;
     this.shared = shared;
@@ -36,12 +36,12 @@ final class DoubleBuffer {
     return k.shared(Type.B8, 2, stageBytes, stageBytes);
   }
 
-  /** Returns the tile of a that is multiplied. */
+  /** Returns the tile of a in the current stage. */
   SharedTile a() {
     return a(full);
   }
 
-  /** Returns the tile of b that is multiplied. */
+  /** Returns the tile of b in the current stage. */
   SharedTile b() {
     return b(full);
   }
@@ -55,10 +55,10 @@ final class DoubleBuffer {
   }
 
   /**
-   * Starts to load the next stage.
+   * Starts loading the next stage.
    *
-   * @param first the first of K in it
-   * @return writes the stage to shared memory, after which it is the one that is multiplied
+   * @param first its start along K
+   * @return a task that writes the stage to shared memory and makes it the current one
    */
   Runnable load(Int first) {
     var nextA = a.load(first);

@@ -11,22 +11,23 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Sums of f64 by tensor cores: a warp multiplies 8x4 of a and 4x8 of b at once. A lane has element
- * (lane / 4, lane % 4) of a and (lane % 4, lane / 4) of b, as {@code Fragments} says: of either
- * stage element lane % 4 along K, lane / 4 along c, and with rows of a stage 4 elements apart in
- * the banks those of half a warp, which is served at once, lie in 16 different ones.
+ * Products of f64 on tensor cores: an instruction multiplies 8x4 of a and 4x8 of b. A lane has
+ * element (lane / 4, lane % 4) of a and (lane % 4, lane / 4) of b; see {@code Fragments}. In both
+ * stages this is element lane % 4 along K and lane / 4 along c. Consecutive rows of a stage are
+ * offset by 4 elements in the banks, so the elements of half a warp, which is served at once, are
+ * in 16 different banks.
  */
-final class DoubleMma extends CoresPart {
+final class DoubleMma extends SimtPart {
 
   private static final Mma SHAPE = Mma.F64;
 
   private final Int row;
   private final Int column;
 
-  /** Those of each 8x8 part of c: two neighbours of row lane / 4. */
+  /** The accumulators of each 8x8 part of c: two adjacent elements of row lane / 4. */
   private final List<MatrixFragment> sums;
 
-  DoubleMma(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  DoubleMma(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     super(k, variant, problem);
     int across = tile.n() / tile.partN();
     row = k.warp().div(across).times(tile.partM()).plus(k.lane().div(4));

@@ -13,23 +13,23 @@ import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
- * Sums by one multiply-add a lane. A warp is 4 threads high and 8 wide; a thread's rows and columns
- * are groups of neighbours, as far apart as the groups of its warp reach, so that the lanes read
- * neighbouring groups.
+ * Products with FMA instructions. A warp is 4 threads high and 8 wide. A thread's rows and columns
+ * form groups of adjacent elements, strided by the groups of the whole warp, so that the lanes read
+ * adjacent groups.
  */
-final class LaneProducts extends CoresPart {
+final class LaneProducts extends SimtPart {
 
   private static final int HEIGHT = 4;
   private static final int WIDTH = 8;
 
   private static final int VECTOR_BYTES = 16;
 
-  /** Elements of a group, which is one access to shared memory. */
+  /** Elements per group, which is one access to shared memory. */
   private final int group;
 
   private final RegisterTile sums;
 
-  LaneProducts(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  LaneProducts(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     super(k, variant, problem);
     group = VECTOR_BYTES / variant.product().dtype().bytes();
     int across = tile.n() / (WIDTH * tile.partN());
@@ -51,7 +51,7 @@ final class LaneProducts extends CoresPart {
     return warp.times(extent).plus(lane.times(group));
   }
 
-  /** The distances of a thread's rows or columns from the first. */
+  /** Returns the distances of a thread's rows or columns from the first. */
   private List<Integer> distances(int lanes, int count) {
     return IntStream.range(0, count)
         .map(i -> i / group * (lanes * group) + i % group)

@@ -7,12 +7,12 @@ import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductParameters;
 
 /**
- * A product as it is defined, a thread for each element of c: what the other kernels can be read
- * and measured against.
+ * A direct implementation of the product with one thread per element of c: a baseline for the other
+ * kernels.
  */
 record NaiveVariant(Product product) implements Variant {
 
-  /** A warp has neighbours of a row of c. */
+  /** The rows of a tile; a warp computes adjacent elements of a row of c. */
   static final int TILE_M = 8;
 
   static final int TILE_N = KernelBuilder.WARP;

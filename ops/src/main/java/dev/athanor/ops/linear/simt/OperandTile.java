@@ -12,28 +12,31 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * The tile of a or b that a block multiplies at a stage, with K as the row. A thread brings it to
- * shared memory through registers, in chunks of neighboring elements of the stored matrix.
+ * The tile of a or b in a stage of a block, with K as the row index. Threads load it through
+ * registers into shared memory, in chunks of adjacent elements of the stored matrix.
  */
 final class OperandTile {
 
   private static final int SECTOR_BYTES = 32;
 
   /**
-   * Elements by which a row is longer than it has to be. With rows 4 elements apart in the banks, a
-   * transposed matrix is stored without conflicts: see {@link #firstPlace}.
+   * Padding of a row, in elements. It offsets consecutive rows by 4 elements in the banks, so that
+   * a transposed matrix is stored without conflicts; see {@link #firstPlace}.
    */
   private static final int PADDING = 4;
 
   private final KernelBuilder k;
   private final Int ld;
 
-  /** Whether rows of the stored matrix go along K, as in a stage; else they are transposed. */
+  /**
+   * Whether K is the row index of the stored matrix, as in a stage; otherwise, the matrix is
+   * transposed.
+   */
   private final boolean kIsRow;
 
   private final Type type;
 
-  /** Elements of a chunk. */
+  /** Elements per chunk. */
   private final int elements;
 
   private final int depth;
@@ -41,13 +44,13 @@ final class OperandTile {
   private final int threads;
   private final Place place;
 
-  /** The thread's first chunk where K begins. */
+  /** The thread's first chunk at the start of K. */
   private final GlobalPointer origin;
 
-  /** How many rows or columns of c are left from the first chunk on. */
+  /** The number of remaining rows or columns of c from the first chunk on. */
   private final Int leftOfC;
 
-  /** The end of the block's share of K, less the offset of the first chunk. */
+  /** The end of the block's share of K, minus the offset of the first chunk. */
   private final Int endOfK;
 
   /** Offsets of a chunk in the tile, along K and along c. */
@@ -55,7 +58,7 @@ final class OperandTile {
 
   private OperandTile(
       KernelBuilder k,
-      CoresVariant variant,
+      SimtVariant variant,
       GlobalPointer matrix,
       Int ld,
       boolean kIsRow,
@@ -82,8 +85,8 @@ final class OperandTile {
     this.endOfK = endOfK.minus(place.alongK);
   }
 
-  /** The rows of a. */
-  static OperandTile ofA(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  /** Returns the tile of a. */
+  static OperandTile ofA(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     return new OperandTile(
         k,
         variant,
@@ -97,8 +100,8 @@ final class OperandTile {
         problem.range.to());
   }
 
-  /** The columns of b. */
-  static OperandTile ofB(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  /** Returns the tile of b. */
+  static OperandTile ofB(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     return new OperandTile(
         k,
         variant,
@@ -127,10 +130,10 @@ final class OperandTile {
   }
 
   /**
-   * The first chunk of a thread. Of a matrix whose rows go along K, a warp's chunks are neighbors.
-   * Of a transposed one as many neighbors as fill a sector are of one row, and the next are of the
-   * next row: in the banks those rows' elements are neighbors, and a sector's fill the gaps between
-   * them.
+   * Returns the first chunk of a thread. If the matrix is not transposed, a warp's chunks are
+   * adjacent. If it is, adjacent chunks fill one sector of a row, and the next chunks are in the
+   * next row: elements of these rows are adjacent in the banks, and those of a sector fill the gaps
+   * between them.
    */
   private Place firstPlace() {
     if (kIsRow) {
@@ -147,27 +150,27 @@ final class OperandTile {
     return SECTOR_BYTES / type.bytes();
   }
 
-  /** Threads that bring a sector of a transposed matrix. */
+  /** Returns the number of threads per sector of a transposed matrix. */
   private int lanes() {
     return sector() / elements;
   }
 
-  /** Elements along K from a thread's first chunk to the one of a round. */
+  /** Returns the offset along K of a thread's chunk in a round, in elements. */
   private int offsetAlongK(int round) {
     int chunks = round * threads;
     return kIsRow ? chunks * elements / extent : chunks / lanes() / extent * sector();
   }
 
-  /** Elements along c from a thread's first chunk to the one of a round. */
+  /** Returns the offset along c of a thread's chunk in a round, in elements. */
   private int offsetAlongC(int round) {
     return kIsRow ? 0 : round * threads / lanes() % extent;
   }
 
   /**
-   * Loads a thread's chunks of the stage from {@code first} of K on, zeros where the matrix or the
-   * share of K ends. Only {@code first} changes from stage to stage.
+   * Loads a thread's chunks of the stage that starts at {@code first} along K, with zeros beyond
+   * the matrix or the share of K. Only {@code first} changes between stages.
    *
-   * @return stores the chunks to a tile in shared memory
+   * @return a task that stores the chunks to a tile in shared memory
    */
   Consumer<SharedTile> load(Int first) {
     var at = kIsRow ? origin.row(first, ld) : origin.plus(first.wide());

@@ -182,11 +182,11 @@ class AttentionDecodeTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "q | [2, 4, 3, 8] | input \"q\" has shape [2, 4, 3, 8]; it must be [B, Hq, 1, D], and attention takes more queries",
+        "q | [2, 4, 3, 8] | input \"q\" has shape [2, 4, 3, 8]; it must be [B, Hq, 1, D]; use attention for more queries",
         "lengths | [3] | input \"lengths\" has shape [3]; it must be [B] = [2]",
         "kCache | [3, 2, 5, 8] | vCache [2, 2, 5, 8] has B = 2 but kCache [3, 2, 5, 8] has B = 3; they must be equal",
         "vCache | [2, 2, 6, 8] | vCache [2, 2, 6, 8] has Smax = 6 but kCache [2, 2, 5, 8] has Smax = 5; they must be equal",
-        "vCache | [2, 2, 5, 257] | input \"vCache\" has shape [2, 2, 5, 257], so heads of 257 elements; 256 are the most",
+        "vCache | [2, 2, 5, 257] | input \"vCache\" has shape [2, 2, 5, 257] with heads of 257 elements; the limit is 256",
         "blockTable | [3, 2] | input \"blockTable\" has shape [3, 2]; it must be [B, maxBlocks] with B = 2",
         "blockTable | [2, 1000000000] | with blockTable [2, 1000000000] the product maxBlocks · blockSize is 5000000000; 2^31 - 1025 is the most"
       })

@@ -135,7 +135,7 @@ class MatmulPlannerTest {
         .contains(
             "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
                 + " on test device has 50000")
-        .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
+        .contains("  CUDA cores: f16 is multiplied by tensor cores");
   }
 
   /** Products that leave the tensor cores need registers beside those of the sums. */

@@ -16,42 +16,43 @@ import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductParameters;
 import dev.athanor.ops.linear.ShareSumVariant;
-import dev.athanor.ops.linear.simt.CoresTile.Unit;
+import dev.athanor.ops.linear.simt.SimtTile.Unit;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Offers the kernels that compute products of f32 and f64. */
-public final class CoresPlanner {
+/** Offers the kernels for products of f32 and f64. */
+public final class SimtPlanner {
 
   /**
-   * A thread multiplies 8x8 in 137 to 161 registers. Blocks of 128 such threads are three on a
-   * multiprocessor, and while one waits at a barrier the others multiply. A tile of 128x128 has 256
-   * threads, of which a multiprocessor can run one block; limited to 128 registers they spill.
+   * Tiles for f32. A thread with 8x8 accumulators needs 137 to 161 registers. A multiprocessor
+   * holds three blocks of 128 such threads, so others multiply while one waits at a barrier. It
+   * holds only one block of 256 threads with a tile of 128x128; limited to 128 registers, these
+   * threads spill.
    */
-  private static final List<CoresTile> SINGLE =
+  private static final List<SimtTile> SINGLE =
       List.of(
-          new CoresTile(Unit.LANES, 128, 64, 8, 8, 8),
-          new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
-          new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
+          new SimtTile(Unit.FMA, 128, 64, 8, 8, 8),
+          new SimtTile(Unit.FMA, 64, 64, 16, 4, 4),
+          new SimtTile(Unit.FMA, 32, 32, 16, 4, 4));
 
-  /** An f64 takes two registers and two banks. */
-  private static final List<CoresTile> DOUBLE =
+  /** Tiles for f64, which takes two registers and two banks. */
+  private static final List<SimtTile> DOUBLE =
       List.of(
-          new CoresTile(Unit.MMA, 64, 64, 16, 32, 32),
-          new CoresTile(Unit.MMA, 32, 32, 16, 16, 16),
-          new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
-          new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
+          new SimtTile(Unit.MMA, 64, 64, 16, 32, 32),
+          new SimtTile(Unit.MMA, 32, 32, 16, 16, 16),
+          new SimtTile(Unit.FMA, 64, 64, 16, 4, 4),
+          new SimtTile(Unit.FMA, 32, 32, 16, 4, 4));
 
-  /** Bytes that a load takes from the L2 cache at least. */
+  /** The minimum bytes of a load from the L2 cache. */
   private static final int SECTOR = 32;
 
-  /** Bytes that an instruction reads from shared memory. */
+  /** Bytes per load from shared memory and thread. */
   private static final double READ_BYTES = 16;
 
-  /** Registers of a thread beside its sums. */
+  /** Registers per thread besides the accumulators. */
   private static final int OTHER_REGISTERS = 64;
 
   private final MatmulProblem problem;
@@ -59,28 +60,27 @@ public final class CoresPlanner {
   private final Machine machine;
   private final Candidates candidates;
 
-  private CoresPlanner(MatmulProblem problem, Capability device, Candidates candidates) {
+  private SimtPlanner(MatmulProblem problem, Capability device, Candidates candidates) {
     this.problem = problem;
     this.machine = Machine.of(device);
     this.device = device;
     this.candidates = candidates;
   }
 
-  /** Offers what computes a product of f32 or f64. */
+  /** Offers all kernels for a product of f32 or f64. */
   public static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (problem.onTensorCores()) {
-      candidates.refuse(
-          "one multiply-add a lane", problem.dtype().text() + " is multiplied by tensor cores");
+      candidates.refuse("CUDA cores", problem.dtype().text() + " is multiplied by tensor cores");
       return;
     }
-    var planner = new CoresPlanner(problem, capability, candidates);
+    var planner = new SimtPlanner(problem, capability, candidates);
     for (var tile : problem.dtype() == DType.F32 ? SINGLE : DOUBLE) {
       planner.offer(tile);
     }
     planner.naive();
   }
 
-  private void offer(CoresTile tile) {
+  private void offer(SimtTile tile) {
     var product = Product.of(problem);
     var whole = variant(product, tile);
     long blocks = ProductParameters.blocks(problem, tile.m(), tile.n());
@@ -94,7 +94,7 @@ public final class CoresPlanner {
     }
   }
 
-  /** Offers the kernel whose factors all come from global memory. */
+  /** Offers the kernel that reads all factors from global memory. */
   private void naive() {
     double warps = NaiveVariant.THREADS / (double) KernelBuilder.WARP;
     double steps = problem.k();
@@ -107,7 +107,7 @@ public final class CoresPlanner {
             NaiveVariant.THREADS,
             OTHER_REGISTERS,
             0,
-            // a step loads two factors and counts, and waits for them
+            // a step loads two factors, waits for them and increments the index
             Math.max(
                 machine.issueCycles(4 * warps * steps),
                 machine.laneCycles(NaiveVariant.THREADS * steps, type())),
@@ -121,11 +121,11 @@ public final class CoresPlanner {
   }
 
   /**
-   * The work of a block.
+   * Returns the work of a block.
    *
-   * @param depth of K that it computes
+   * @param depth the block's part of K
    */
-  private BlockWork work(CoresVariant variant, int depth) {
+  private BlockWork work(SimtVariant variant, int depth) {
     var tile = variant.tile();
     int bytes = problem.dtype().bytes();
     int stages = Math.ceilDiv(depth, tile.k());
@@ -134,7 +134,7 @@ public final class CoresPlanner {
     double stageBytes = (double) (tile.m() + tile.n()) * tile.k() * bytes;
     double copies = (double) tile.m() / variant.accessA() + (double) tile.n() / variant.accessB();
     double perStep =
-        tile.unit() == Unit.LANES
+        tile.unit() == Unit.FMA
             ? tile.threads() * (sums + (tile.partM() + tile.partN()) * bytes / READ_BYTES)
             : 0;
     double instructions =
@@ -155,8 +155,8 @@ public final class CoresPlanner {
         stageBytes);
   }
 
-  private CoresVariant variant(Product product, CoresTile tile) {
-    return new CoresVariant(
+  private SimtVariant variant(Product product, SimtTile tile) {
+    return new SimtVariant(
         product,
         tile,
         Operand.access(problem.leadingDimensionA(), problem.dtype()),
@@ -165,7 +165,7 @@ public final class CoresPlanner {
   }
 
   /**
-   * Offers a launch whose blocks compute all of K.
+   * Offers a launch without split K.
    *
    * @return whether the device can run it
    */
@@ -175,7 +175,7 @@ public final class CoresPlanner {
     }
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
-          variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+          variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return false;
     }
     var starts = problem.batch().starts();
@@ -198,21 +198,21 @@ public final class CoresPlanner {
     return true;
   }
 
-  /** The bytes that a launch reads from memory and writes to it. */
+  /** Returns the bytes that a launch transfers from and to memory. */
   private double bytes() {
     return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
-  /** The time of a launch whose blocks share K, and of the one that adds their sums. */
-  private double microseconds(CoresVariant variant, long tiles, Shares shares) {
+  /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
+  private double microseconds(SimtVariant variant, long tiles, Shares shares) {
     var work = work(variant, shares.stages() * variant.tile().k());
     double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
     return machine.microseconds(tiles * shares.count(), work, bytes())
         + machine.sum(shares.count() * results, results, ShareSumVariant.rounds(shares.count()));
   }
 
-  /** Offers a launch whose blocks share K, and one that adds their sums. */
-  private void split(CoresVariant first, CoresVariant whole, long tiles, Shares shares) {
+  /** Offers a split-K launch and a launch that adds the partial sums. */
+  private void split(SimtVariant first, SimtVariant whole, long tiles, Shares shares) {
     int depth = shares.stages() * first.tile().k();
     int count = Math.toIntExact(ProductParameters.elements(problem));
     var second = ShareSumVariant.of(problem.epilogue(), problem.n());

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Products of f64, and of f32 and f64 with numbers that sums must keep. */
-final class CoresCases {
+/** Test cases of products of f64, and of f32 and f64 with special values. */
+final class SimtCases {
 
   private static final int[][] SIZES = {
     {1, 1, 1}, {7, 13, 16}, {31, 33, 17}, {63, 65, 31}, {64, 64, 32}, {100, 36, 66}
@@ -21,13 +21,13 @@ final class CoresCases {
 
   private static final int[][] QUICK_SIZES = {{13, 7, 17}, {33, 34, 36}};
 
-  private CoresCases() {}
+  private SimtCases() {}
 
   static List<Case> of(RandomGenerator random, boolean quick) {
     var cases = new ArrayList<Case>();
     int n = 0;
     for (var size : quick ? QUICK_SIZES : SIZES) {
-      // each size meets two of the four ways to transpose
+      // each size is combined with two of the four transposes
       for (int transposes : n % 4 == 0 ? new int[] {0, 3} : new int[] {1, 2}) {
         var attributes =
             Map.of(
@@ -55,8 +55,8 @@ final class CoresCases {
   }
 
   /**
-   * NaN, infinities and subnormal numbers times 0 and 1: b takes one column of a for each of its
-   * own, and NaN and infinities times 0 are NaN.
+   * Returns a case with NaN, infinities and subnormal numbers times 0 and 1. K is 1, so each
+   * element of c is one product; NaN and infinities times 0 are NaN.
    */
   private static Case special(RandomGenerator random, DType dtype) {
     var a = new Draw(random).special(dtype, 33, 1);

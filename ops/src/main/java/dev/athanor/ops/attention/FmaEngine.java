@@ -15,16 +15,16 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of f32, one multiply-add a lane. 16 neighbouring lanes hold some rows; of scores a lane
- * has every 16th column, of sums groups of 4 columns, 64 apart. Weights go through shared memory,
- * to the lanes of the same rows only.
+ * An engine for f32 that uses FMA instructions. 16 consecutive lanes hold a group of rows. A lane
+ * holds every 16th column of scores, and groups of 4 columns, 64 apart, of sums. Lanes exchange
+ * weights of the same rows through shared memory.
  */
-final class CoresEngine extends Engine {
+final class FmaEngine extends Engine {
 
   private static final int LANES = 16;
   private static final int GROUP = 4;
 
-  /** How far a loop on the device goes at once along a depth. */
+  /** The depth of one iteration of a device loop. */
   private static final int STEP = 16;
 
   private final Int lane;
@@ -32,7 +32,7 @@ final class CoresEngine extends Engine {
   private final int rows;
   private @Nullable SharedTile weights;
 
-  CoresEngine(KernelBuilder k, Tile tile, Type type) {
+  FmaEngine(KernelBuilder k, Tile tile, Type type) {
     super(k, tile, type);
     rows = tile.warpRows() / 2;
     lane = k.thread().rem(LANES);
@@ -43,7 +43,7 @@ final class CoresEngine extends Engine {
     return tile.rows() * weightPitch(tile) * 4;
   }
 
-  /** Of a warp's lanes one half writes rows whose banks are just those that the other leaves. */
+  /** Returns a pitch with which the halves of a warp write rows in disjoint banks. */
   private static int weightPitch(Tile tile) {
     int pitch = tile.columns();
     while (tile.warpRows() / 2 * pitch % (2 * LANES) != LANES) {
@@ -53,8 +53,8 @@ final class CoresEngine extends Engine {
   }
 
   /**
-   * Rows hold whole groups of all lanes, and one more group: then the rows that neighbouring lanes
-   * read lie in different banks.
+   * Returns a pitch of whole groups of all lanes plus one group, which places the rows read by
+   * neighboring lanes in different banks.
    */
   static int pitch(int columns) {
     return Math.ceilDiv(columns, LANES * GROUP) * (LANES * GROUP) + GROUP;
@@ -67,13 +67,13 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  public void own(SharedTile shared, int offset) {
+  public void useScratch(SharedTile shared, int offset) {
     weights =
         shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), weightPitch(tile));
   }
 
   @Override
-  int neighbours() {
+  int neighbors() {
     return GROUP;
   }
 
@@ -144,14 +144,14 @@ final class CoresEngine extends Engine {
     return LANES * GROUP;
   }
 
-  /** What is taken of an element. */
-  private static Real taken(Real element, Taken taken) {
-    if (taken == Taken.ALL) {
+  /** Returns the contribution of an element. */
+  private static Real map(Real element, Mapping mapping) {
+    if (mapping == Mapping.ALL) {
       return element;
     }
     var zero = element.constant(0);
     var finite = element.abs().lt(Double.POSITIVE_INFINITY);
-    if (taken == Taken.FINITE) {
+    if (mapping == Mapping.FINITE) {
       return element.where(finite, zero);
     }
     var infinity =
@@ -162,9 +162,9 @@ final class CoresEngine extends Engine {
 
   @Override
   public void addWeighted(
-      RegisterTile sums, RegisterTile given, SharedTile right, Int column, Taken taken) {
+      RegisterTile sums, RegisterTile given, SharedTile right, Int column, Mapping mapping) {
     var exchange = Objects.requireNonNull(weights);
-    // the lanes of these rows have read what was here before
+    // the lanes of these rows have finished reading the previous weights
     k.warpBarrier();
     for (int r = 0; r < rows; r++) {
       for (int c = 0; c < given.columns(); c++) {
@@ -179,7 +179,7 @@ final class CoresEngine extends Engine {
         first -> {
           for (int at = 0; at < STEP; at += GROUP) {
             var from = first.plus(at);
-            // a group of each row, one after the other
+            // one group of each row, in order
             var own = new ArrayList<Real>();
             for (int r = 0; r < rows; r++) {
               own.addAll(read(exchange, row.plus(r), from));
@@ -188,7 +188,7 @@ final class CoresEngine extends Engine {
               for (int c = 0; c < sums.columns(); c += GROUP) {
                 var values =
                     read(right, from.plus(i), column.plus(sums.column(c))).stream()
-                        .map(value -> taken(value, taken))
+                        .map(value -> map(value, mapping))
                         .toList();
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {

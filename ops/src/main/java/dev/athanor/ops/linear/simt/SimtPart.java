@@ -9,37 +9,37 @@ import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A thread's sums of its block's tile: which they are, and what multiplies. */
-abstract sealed class CoresPart permits LaneProducts, DoubleMma {
+/** A thread's accumulators in the tile of its block, and their multiplication. */
+abstract sealed class SimtPart permits LaneProducts, DoubleMma {
   final KernelBuilder k;
-  final CoresVariant variant;
-  final CoresTile tile;
+  final SimtVariant variant;
+  final SimtTile tile;
   private final ProductParameters problem;
 
-  CoresPart(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  SimtPart(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     this.k = k;
     this.variant = variant;
     this.tile = variant.tile();
     this.problem = problem;
   }
 
-  static CoresPart of(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+  static SimtPart of(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     return switch (variant.tile().unit()) {
-      case LANES -> new LaneProducts(k, variant, problem);
+      case FMA -> new LaneProducts(k, variant, problem);
       case MMA -> new DoubleMma(k, variant, problem);
     };
   }
 
   /**
    * Adds the product of a stage to the sums: the outer products of a's columns and b's rows. Both
-   * tiles have K as the row.
+   * tiles have K as the row index.
    */
   abstract void addOuterProducts(SharedTile a, SharedTile b);
 
   /** Writes the sums to c. */
   abstract void store();
 
-  /** What is the same in all of a column, for so many columns of the tile from one on. */
+  /** Returns the column-wise epilogue operands of consecutive columns of the tile. */
   final List<Epilogue.Line> columns(Int inColumn, int count) {
     var columns = new ArrayList<Epilogue.Line>();
     for (int i = 0; i < count; i++) {
@@ -49,11 +49,11 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
   }
 
   /**
-   * Writes neighbours of a row of c, as many at once as may be.
+   * Writes adjacent elements of a row of c with the widest possible stores.
    *
-   * @param inRow the row in the tile
-   * @param inColumn the column of the first in the tile
-   * @param columns what {@link #columns} gave for them
+   * @param inRow row in the tile
+   * @param inColumn column of the first element in the tile
+   * @param columns the result of {@link #columns} for these columns
    */
   final void store(
       Int inRow, Int inColumn, List<? extends Value> sums, List<Epilogue.Line> columns) {

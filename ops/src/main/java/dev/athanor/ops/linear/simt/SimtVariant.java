@@ -7,18 +7,17 @@ import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductParameters;
 
 /**
- * A product of f32 or f64, tile by tile. Tiles of a and b lie in shared memory; a thread keeps its
- * part of c in registers, and adds to it the outer products of a column of a and a row of b.
+ * A tiled product of f32 or f64. Tiles of a and b are in shared memory; a thread accumulates outer
+ * products of a column of a and a row of b in registers.
  *
- * @param accessA bytes of a that a load moves, as the alignment of its rows allows: an element to
- *     16
+ * @param accessA bytes per load of a, limited by the alignment of its rows: from one element to 16
  * @param accessB the same for b
  * @param accessC the same for the stores of c
  */
-record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, int accessC)
+record SimtVariant(Product product, SimtTile tile, int accessA, int accessB, int accessC)
     implements Variant {
 
-  /** For instance {@code matmul_f32_64x64x16_nt_a16_b4_c16_bias_relu}. */
+  /** Returns a name such as {@code matmul_f32_64x64x16_nt_a16_b4_c16_bias_relu}. */
   @Override
   public String name() {
     return product.name(
@@ -36,7 +35,7 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
     var a = OperandTile.ofA(k, this, problem);
     var b = OperandTile.ofB(k, this, problem);
     var shared = DoubleBuffer.shared(k, a, b);
-    var sums = CoresPart.of(k, this, problem);
+    var sums = SimtPart.of(k, this, problem);
     var stages = new DoubleBuffer(k, shared, a, b, problem.range.from());
     k.loop(
         problem.range.from(),
