@@ -89,16 +89,16 @@ class BindingsTest {
         var bytes = new byte[(int) tensor.buffer().bytes()];
         stream.download(tensor.buffer(), 0, MemorySegment.ofArray(bytes));
         stream.synchronize();
-        var right = new byte[bytes.length];
-        MemorySegment.ofArray(right).fill(UNTOUCHED);
+        var expectedBytes = new byte[bytes.length];
+        MemorySegment.ofArray(expectedBytes).fill(UNTOUCHED);
         MemorySegment.copy(
             Objects.requireNonNull(expected.get(output)).data(),
             ValueLayout.JAVA_BYTE,
             0,
-            right,
+            expectedBytes,
             before,
             (int) tensor.type().bytes());
-        assertThat(bytes).as("%s of %s", output, plan.kernel()).isEqualTo(right);
+        assertThat(bytes).as("%s of %s", output, plan.kernel()).isEqualTo(expectedBytes);
       });
     }
   }

@@ -105,7 +105,7 @@ class FirstChoicesTest {
       return;
     }
     assertThat(reviewed.values())
-        .as("reviewed first choices of %s; those that changed pass, and -Dbless accepts them", name)
+        .as("reviewed first choices of %s; changed kernels pass, and -Dbless accepts them", name)
         .containsExactlyElementsOf(lines.values());
   }
 

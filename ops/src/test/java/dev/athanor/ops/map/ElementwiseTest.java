@@ -49,10 +49,10 @@ class ElementwiseTest {
     double[] x = {0.6, 0.5500001, 0.5499999, 0.25, 1e-2, 1e-4, 1e-10, 1e-30, 1e-40};
     var y = apply("tanh", Map.of(), DType.F32, x);
     for (int i = 0; i < x.length; i++) {
-      double right = Math.tanh((float) x[i]);
-      assertThat(Math.abs(y[i] - right))
+      double expected = Math.tanh((float) x[i]);
+      assertThat(Math.abs(y[i] - expected))
           .as("tanh(%s)", x[i])
-          .isLessThanOrEqualTo(3e-7 * right + 1e-45);
+          .isLessThanOrEqualTo(3e-7 * expected + 1e-45);
     }
   }
 
@@ -83,7 +83,7 @@ class ElementwiseTest {
     double[] x = {-3, -5, -8, -10, -12};
     var y = apply("gelu", Map.of(), DType.F32, x);
     // x·erfc(-x/√2)/2 to twelve digits
-    double[] right = {
+    double[] expected = {
       -4.04969409489e-3,
       -1.4332578594e-6,
       -4.97676845942e-15,
@@ -91,7 +91,7 @@ class ElementwiseTest {
       -2.13177853449e-32
     };
     for (int i = 0; i < x.length; i++) {
-      assertThat(y[i] / right[i]).as("gelu(%s)", x[i]).isBetween(1 - 2e-5, 1 + 2e-5);
+      assertThat(y[i] / expected[i]).as("gelu(%s)", x[i]).isBetween(1 - 2e-5, 1 + 2e-5);
     }
     assertThat(apply("silu", Map.of(), DType.F32, -87)[0] / (-87 * Math.exp(-87)))
         .isBetween(1 - 2e-5, 1 + 2e-5);

@@ -61,18 +61,18 @@ class AttentionBackwardTest {
     int query = sq / 2 - 3;
     for (double special : new double[] {Double.NaN, Double.POSITIVE_INFINITY}) {
       for (var plan : Runner.plans(BACKWARD, finite, attributes(given))) {
-        var right = Runner.run(plan, finite);
+        var baseline = Runner.run(plan, finite);
         var ofKey = Runner.run(plan, with(finite, List.of("k", "v"), key, d, special));
         var ofQuery = Runner.run(plan, with(finite, List.of("q", "grad"), query, d, special));
         for (int i = 0; i < sq; i++) {
           if (!sees(i, key, sq, sk, window)) {
-            assertRowsEqual(plan.kernel(), right, ofKey, "dq", i, d);
+            assertRowsEqual(plan.kernel(), baseline, ofKey, "dq", i, d);
           }
         }
         for (int j = 0; j < sk; j++) {
           if (!sees(query, j, sq, sk, window)) {
-            assertRowsEqual(plan.kernel(), right, ofQuery, "dk", j, d);
-            assertRowsEqual(plan.kernel(), right, ofQuery, "dv", j, d);
+            assertRowsEqual(plan.kernel(), baseline, ofQuery, "dk", j, d);
+            assertRowsEqual(plan.kernel(), baseline, ofQuery, "dv", j, d);
           } else {
             assertThat(Tensors.get(ofQuery, "dv").get((long) j * d)).isNaN();
           }
@@ -101,7 +101,7 @@ class AttentionBackwardTest {
 
   private static void assertRowsEqual(
       String kernel,
-      Map<String, HostTensor> right,
+      Map<String, HostTensor> baseline,
       Map<String, HostTensor> outputs,
       String name,
       int row,
@@ -109,7 +109,7 @@ class AttentionBackwardTest {
     for (int c = 0; c < d; c += d - 1) {
       assertThat(Tensors.get(outputs, name).get((long) row * d + c))
           .as("%s, %s[%d]", kernel, name, row)
-          .isEqualTo(Tensors.get(right, name).get((long) row * d + c));
+          .isEqualTo(Tensors.get(baseline, name).get((long) row * d + c));
     }
   }
 

@@ -126,7 +126,7 @@ class AttentionDecodeTest {
                 "kCache", draw.normal(dtype, 1, 1, capacity, 16),
                 "vCache", draw.normal(dtype, 1, 1, capacity, 16),
                 "lengths", lengths(length)));
-    var right = Runner.all(DECODE, inputs, Map.of("window", window), "out");
+    var baseline = Runner.all(DECODE, inputs, Map.of("window", window), "out");
     for (var name : List.of("kCache", "vCache")) {
       var tensor = Tensors.copy(Tensors.get(inputs, name));
       for (int row = 0; row < capacity; row++) {
@@ -138,9 +138,9 @@ class AttentionDecodeTest {
       }
       inputs.put(name, tensor);
     }
-    assertThat(right).hasSizeGreaterThan(1);
+    assertThat(baseline).hasSizeGreaterThan(1);
     Runner.all(DECODE, inputs, Map.of("window", window), "out")
-        .forEach((kernel, out) -> assertThat(out).as(kernel).isEqualTo(right.get(kernel)));
+        .forEach((kernel, out) -> assertThat(out).as(kernel).isEqualTo(baseline.get(kernel)));
   }
 
   /** Block numbers out of range cannot lead outside the cache. */
@@ -154,11 +154,11 @@ class AttentionDecodeTest {
             "vCache", draw.normal(DType.F32, 2, 1, 4, 8),
             "lengths", lengths(8),
             "blockTable", integers(TensorType.of(DType.I32, 1, 2), -7, 99));
-    var right = new HashMap<>(inputs);
-    right.put("blockTable", integers(TensorType.of(DType.I32, 1, 2), 0, 1));
+    var clamped = new HashMap<>(inputs);
+    clamped.put("blockTable", integers(TensorType.of(DType.I32, 1, 2), 0, 1));
     Tensors.equalBits(
         Tensors.get(Runner.run(DECODE, inputs, Map.of()), "out"),
-        Tensors.get(Runner.run(DECODE, right, Map.of()), "out"));
+        Tensors.get(Runner.run(DECODE, clamped, Map.of()), "out"));
   }
 
   @Test

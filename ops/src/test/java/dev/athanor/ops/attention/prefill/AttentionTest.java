@@ -138,7 +138,7 @@ public class AttentionTest {
     var value = new HashMap<>(finite);
     value.put("v", Tensors.get(inputs, "v"));
     for (var plan : Runner.plans(ATTENTION, inputs, given)) {
-      var right = Runner.run(plan, finite);
+      var baseline = Runner.run(plan, finite);
       var both = Runner.run(plan, inputs);
       var onlyValue = Tensors.get(Runner.run(plan, value), "out");
       for (int row = 0; row < sq; row++) {
@@ -153,9 +153,9 @@ public class AttentionTest {
         } else {
           assertThat(out)
               .as("%s, row %d", plan.kernel(), row)
-              .isEqualTo(Tensors.get(right, "out").get((long) row * d + d - 1));
+              .isEqualTo(Tensors.get(baseline, "out").get((long) row * d + d - 1));
           assertThat(Tensors.get(both, "lse").get(row))
-              .isEqualTo(Tensors.get(right, "lse").get(row));
+              .isEqualTo(Tensors.get(baseline, "lse").get(row));
         }
       }
     }

@@ -179,7 +179,7 @@ class MatmulInt8Test {
         draw.integers(-128, 127, TensorType.of(DType.I8, k, n)));
   }
 
-  /** The sum, its conversion to f32 and the scaling give a result that is rounded once. */
+  /** The sum is exact, and the scaled result is rounded as if once. */
   @Test
   void roundsScaledSumsOnce() {
     var a = filled(1, 1601, (_, j) -> j == 0 ? 1 : 127);

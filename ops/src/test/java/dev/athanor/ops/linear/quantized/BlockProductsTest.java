@@ -82,8 +82,8 @@ class BlockProductsTest {
     assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("mma"));
     results.forEach((kernel, c) -> {
       for (int i = 0; i < c.length; i++) {
-        double right = i < 8 ? 200_000 : 1e5 * (1 + 0x1p-20);
-        assertThat(c[i]).as(kernel).isCloseTo(right, Offset.offset(0.01));
+        double expected = i < 8 ? 200_000 : 1e5 * (1 + 0x1p-20);
+        assertThat(c[i]).as(kernel).isCloseTo(expected, Offset.offset(0.01));
       }
     });
   }
@@ -108,12 +108,12 @@ class BlockProductsTest {
     Runner.all(GGUF, inputs, Map.of(), "c")
         .forEach((kernel, c) -> {
           for (int i = 0; i < c.length; i++) {
-            double right = (float) (first[i / 9] * w.get((long) (i % 9) * k));
+            double expected = (float) (first[i / 9] * w.get((long) (i % 9) * k));
             assertThat(
-                    c[i] == right
-                        || (Double.isNaN(right) && Double.isNaN(c[i]))
-                        || Math.abs(c[i] - right) <= 0x1p-20 * Math.abs(right) + 0x1p-136 * 127)
-                .as("%s of %s: %s, not %s", kernel, i, c[i], right)
+                    c[i] == expected
+                        || (Double.isNaN(expected) && Double.isNaN(c[i]))
+                        || Math.abs(c[i] - expected) <= 0x1p-20 * Math.abs(expected) + 0x1p-136 * 127)
+                .as("%s of %s: %s, not %s", kernel, i, c[i], expected)
                 .isTrue();
           }
         });
