@@ -35,13 +35,15 @@ class AttributesTest {
     assertRejected(
         Map.of("transposeA", "yes"), "attribute \"transposeA\" must be true or false, got \"yes\"");
     assertRejected(Map.of("alpha", true), "attribute \"alpha\" must be a finite number, got true");
-    assertRejected(Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
+    assertRejected(
+        Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
     for (var number : List.of("0x1p3", "1d", "+1", " 1", "NaN", "\u0661", "1e999")) {
       assertRejected(
           Map.of("alpha", number),
           "attribute \"alpha\" must be a finite number, got \"" + number + "\"");
     }
-    assertRejected(Map.of("alpha", Double.NaN), "attribute \"alpha\" must be a finite number, got NaN");
+    assertRejected(
+        Map.of("alpha", Double.NaN), "attribute \"alpha\" must be a finite number, got NaN");
     assertRejected(
         Map.of("activation", "swish"),
         "attribute \"activation\" must be one of none, relu, gelu, gelu-tanh, silu, got \"swish\"");

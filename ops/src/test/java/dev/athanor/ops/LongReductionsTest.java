@@ -93,7 +93,9 @@ class LongReductionsTest {
     for (var d : List.of("f64", "f32", "f16", "bf16", "e4m3", "e5m2")) {
       all.add(LongReduction.of("matmul", Map.of(), "a=" + d + "[4,16384]", "b=" + d + "[16384,8]"));
     }
-    all.add(LongReduction.of("matmul", Map.of("precision", "tf32"), "a=f32[4,16384]", "b=f32[16384,8]"));
+    all.add(
+        LongReduction.of(
+            "matmul", Map.of("precision", "tf32"), "a=f32[4,16384]", "b=f32[16384,8]"));
     for (var d : List.of("f64", "f32", "f16", "bf16")) {
       all.add(LongReduction.of("gemv", Map.of(), "a=" + d + "[4,16384]", "x=" + d + "[16384]"));
       all.add(
@@ -108,7 +110,8 @@ class LongReductionsTest {
               "b=" + d + "[8,8]"));
       for (var kind : List.of("sum", "mean")) {
         all.add(LongReduction.of("reduce", Map.of("kind", kind), "x=" + d + "[1,1000000]"));
-        all.add(LongReduction.of("reduce", Map.of("kind", kind, "axis", 0), "x=" + d + "[100000,8]"));
+        all.add(
+            LongReduction.of("reduce", Map.of("kind", kind, "axis", 0), "x=" + d + "[100000,8]"));
       }
     }
     for (var d : List.of("f32", "f16", "bf16")) {
@@ -168,7 +171,8 @@ class LongReductionsTest {
               "scales=f16[128,8]"));
     }
     all.add(
-        LongReduction.of("matmul-int8", Map.of("outDtype", "i32"), "a=i8[4,131071]", "b=i8[131071,8]"));
+        LongReduction.of(
+            "matmul-int8", Map.of("outDtype", "i32"), "a=i8[4,131071]", "b=i8[131071,8]"));
     all.add(
         LongReduction.of(
             "matmul-int8",

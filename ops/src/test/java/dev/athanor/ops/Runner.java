@@ -109,7 +109,8 @@ public final class Runner {
   public static void verify(Op op, List<Op.Case> cases) {
     var checks = new ArrayList<Check>();
     var verification =
-        new Verification(DEVICE, List.of(new SelectedCases(op, cases)), true, 1, OptionalInt.empty());
+        new Verification(
+            DEVICE, List.of(new SelectedCases(op, cases)), true, 1, OptionalInt.empty());
     assertThat(verification.skipped()).isEmpty();
     assertThat(verification.run(checks::add)).isEqualTo(cases.size());
     assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());

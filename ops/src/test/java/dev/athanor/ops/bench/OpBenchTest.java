@@ -160,7 +160,8 @@ class OpBenchTest {
   @Test
   void reportsWrongKernels() {
     var row =
-        rows(Problem.parse(new WrongMatmul(), "a=f32[16,16] b=f32[16,16]"), false, List.of()).getFirst();
+        rows(Problem.parse(new WrongMatmul(), "a=f32[16,16] b=f32[16,16]"), false, List.of())
+            .getFirst();
     assertThat(row.failure().orElseThrow())
         .matches(
             "matmul_f32_\\S+ is wrong: sampled elements of c are off by 0\\.\\d+, at most 4\\.00e-06 is right");

@@ -127,8 +127,7 @@ class TorchTest {
           echo '{}' | failed: its process answered "{}", which is no JSON object with a positive "median"
           echo '{"median":-1}' | failed: its process answered "{"median":-1}", which is no JSON object with a positive "median"
           """)
-  void restartsTheProcessAfterFailures(String command, String remark)
-      throws Exception {
+  void restartsTheProcessAfterFailures(String command, String remark) throws Exception {
     var once = folder.resolve("once");
     var torch =
         shell(

@@ -432,7 +432,8 @@ public class AttentionTest {
 
   @Test
   void rejectsAttributesOutOfRange() {
-    assertRejected(Map.of("window", -1), "attribute \"window\" must be from 0 to 2147483647, got -1");
+    assertRejected(
+        Map.of("window", -1), "attribute \"window\" must be from 0 to 2147483647, got -1");
     assertRejected(Map.of("scale", 0), "attribute \"scale\" must be from 1.0E-6 to 1000000, got 0");
     assertRejected(
         Map.of("softcap", 1e-9), "attribute \"softcap\" must be 0 or at least 1.0E-6, got 1.0E-9");

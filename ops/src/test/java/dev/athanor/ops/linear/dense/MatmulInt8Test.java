@@ -243,7 +243,8 @@ class MatmulInt8Test {
         Map.of("a", a, "b", b, "aScale", rows, "bScale", rows),
         "f32",
         "bScale has shape [2]; it must be [5]");
-    assertRejected(Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
+    assertRejected(
+        Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
     assertRejected(
         Map.of("a", a, "b", b, "scale", one),
         "i32",

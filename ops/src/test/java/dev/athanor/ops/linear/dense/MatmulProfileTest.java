@@ -106,7 +106,8 @@ public class MatmulProfileTest {
     // the tile that needs the most registers is rejected if fp8 is widened
     assertThat(profiles).hasSize(dtype.bytes() == 1 ? 7 : 8);
     for (var profile : profiles) {
-      // a stage of transposed bytes has short rows if the tile is narrow; 16 bytes are half a sector
+      // a stage of transposed bytes has short rows if the tile is narrow; 16 bytes are half a
+      // sector
       boolean narrow = dtype.bytes() == 1 && transposeA && narrow(profile.kernel());
       for (var row : rows(profile, "")) {
         if (row.shared().requests() > 0 && !(narrow && copies(row))) {

@@ -198,7 +198,8 @@ class TensorMatmulTest {
     "BF16, 2048, 2048, 2048, 1, 1",
     "BF16, 4096, 4096, 4096, 1, 1"
   })
-  void tilesOfLargeProductsMatchTheReference(DType dtype, int m, int n, int k, double ofA, double ofB) {
+  void tilesOfLargeProductsMatchTheReference(
+      DType dtype, int m, int n, int k, double ofA, double ofB) {
     var draw = new Draw(new SplittableRandom(5));
     var inputs =
         Map.of(

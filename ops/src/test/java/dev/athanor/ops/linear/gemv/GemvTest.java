@@ -83,8 +83,7 @@ class GemvTest {
     "F32, true, 64, 65536, gemv_f32_t32_a16_split342",
     "F32, true, 65536, 64, gemv_f32_t32_a16"
   })
-  void choosesLanesAndPartsByShape(
-      DType dtype, boolean transposeA, int m, int k, String kernel) {
+  void choosesLanesAndPartsByShape(DType dtype, boolean transposeA, int m, int k, String kernel) {
     assertThat(plans(dtype, transposeA, m, k).getFirst().kernel()).isEqualTo(kernel);
   }
 

@@ -112,7 +112,8 @@ class BlockProductsTest {
             assertThat(
                     c[i] == expected
                         || (Double.isNaN(expected) && Double.isNaN(c[i]))
-                        || Math.abs(c[i] - expected) <= 0x1p-20 * Math.abs(expected) + 0x1p-136 * 127)
+                        || Math.abs(c[i] - expected)
+                            <= 0x1p-20 * Math.abs(expected) + 0x1p-136 * 127)
                 .as("%s of %s: %s, not %s", kernel, i, c[i], expected)
                 .isTrue();
           }
