@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 
-/** The tests that {@code docs/acceptance.md} names in its part on ops are there. */
+/** Checks that the tests named in the ops section of {@code docs/acceptance.md} exist. */
 class AcceptanceDocumentTest {
 
   private static final Path DOCUMENT = Path.of("../docs/acceptance.md");
@@ -21,7 +21,7 @@ class AcceptanceDocumentTest {
   private static final Pattern ROW = Pattern.compile("\\| (\\d+) \\|.*");
   private static final Pattern TEST = Pattern.compile("`(\\w+)#(\\w+)`");
 
-  /** The rows of the part on ops. */
+  /** Returns the rows of the ops section. */
   private static List<String> rows() throws IOException {
     return Files.readAllLines(DOCUMENT).stream()
         .dropWhile(line -> !line.equals("## Ops"))
@@ -32,7 +32,7 @@ class AcceptanceDocumentTest {
   }
 
   @Test
-  void everyCaseOfOpsHasARow() throws IOException {
+  void everyCaseHasARow() throws IOException {
     var cases = new ArrayList<>(IntStream.rangeClosed(1, 17).boxed().toList());
     cases.addAll(List.of(21, 22));
     assertThat(rows())
@@ -41,7 +41,7 @@ class AcceptanceDocumentTest {
   }
 
   @Test
-  void everyTestThatIsNamedIsOne() throws IOException {
+  void everyNamedTestExists() throws IOException {
     for (var row : rows()) {
       var named = TEST.matcher(row).results().toList();
       assertThat(named).as(row).isNotEmpty();
@@ -56,7 +56,7 @@ class AcceptanceDocumentTest {
     }
   }
 
-  /** The test class of a simple name. */
+  /** Returns the test class with a simple name. */
   private static Class<?> find(String name) throws IOException {
     try (var files = Files.walk(TESTS)) {
       var found = files.filter(file -> file.endsWith(name + ".java")).toList();

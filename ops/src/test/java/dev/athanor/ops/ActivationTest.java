@@ -21,7 +21,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class ActivationTest {
 
-  /** Every exponent of f32 with a few mantissas of either sign, and what is no number. */
+  /**
+   * Every exponent of f32 with a few mantissas and both signs, multiples of 1/64 near 0, and
+   * special numbers.
+   */
   private static final float[] NUMBERS = numbers();
 
   private static float[] numbers() {
@@ -44,7 +47,7 @@ class ActivationTest {
 
   @ParameterizedTest
   @EnumSource(Activation.class)
-  void isRightFromMinusInfinityToInfinity(Activation activation) {
+  void matchesTheReferenceFromMinusInfinityToInfinity(Activation activation) {
     var kernel =
         KernelBuilder.build(
             "activate",
@@ -76,9 +79,9 @@ class ActivationTest {
     }
     var tolerance = new Tolerance(Tolerance.Metric.MAXIMUM, 1e-6);
     for (int i = 0; i < result.length; i++) {
-      double right = activation.apply((double) NUMBERS[i]);
-      // beyond f32 the right answer is infinite
-      double reference = Math.abs(right) > Float.MAX_VALUE ? (float) right : right;
+      double exact = activation.apply((double) NUMBERS[i]);
+      // beyond the range of f32, the correct result is infinite
+      double reference = Math.abs(exact) > Float.MAX_VALUE ? (float) exact : exact;
       assertThat(tolerance.error(new double[] {result[i]}, new double[] {reference}))
           .as("%s(%s) = %s, got %s", activation.text(), NUMBERS[i], reference, result[i])
           .isLessThanOrEqualTo(tolerance.limit());
@@ -105,12 +108,12 @@ class ActivationTest {
     "RELU, 3, 3",
     "NONE, -3, -3"
   })
-  void theReferenceAgreesWithPublishedValues(Activation activation, double x, double y) {
+  void referenceMatchesPublishedValues(Activation activation, double x, double y) {
     assertThat(activation.apply(x)).isCloseTo(y, within(1e-9 * Math.abs(y) + 1e-15));
   }
 
   @Test
-  void namesAreFound() {
+  void findsActivationsByName() {
     var names = Activation.names(List.of(Activation.values()));
     assertThat(names)
         .containsExactly(

@@ -30,18 +30,18 @@ class ArchitectureTest {
    * Minimum number of classes found, so that rules do not pass vacuously; raise it as the library
    * grows.
    */
-  private static final int FEWEST_CLASSES = 300;
+  private static final int MIN_CLASSES = 300;
 
   /**
    * The package of the types that users and plugins see, on which every other package may depend.
    */
-  private static final String SPINE = "";
+  private static final String ROOT = "";
 
-  /** Each package and the other packages that it may depend on, besides the spine. */
-  private static final Map<String, Set<String>> SEES =
+  /** Each package and the other packages that it may depend on, besides the root package. */
+  private static final Map<String, Set<String>> ALLOWED =
       Map.ofEntries(
-          entry(SPINE, Set.of()),
-          // what families of ops share
+          entry(ROOT, Set.of()),
+          // shared by families of ops
           entry("cost", Set.of()),
           entry("problem", Set.of()),
           entry("tile", Set.of("cost")),
@@ -82,7 +82,7 @@ class ArchitectureTest {
                   "row.norm",
                   "row.rope",
                   "row.softmax")),
-          // what runs, checks and measures ops, and knows none of them
+          // running, checking and measuring of ops; independent of any op
           entry("run", Set.of()),
           entry("check", Set.of()),
           entry("profile", Set.of()),
@@ -93,7 +93,7 @@ class ArchitectureTest {
   private static final Set<String> JSON = Set.of("bench", "tune");
 
   /** Maximum number of top-level classes of a package. */
-  private static final int MOST_CLASSES = 25;
+  private static final int MAX_CLASSES = 25;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -102,11 +102,11 @@ class ArchitectureTest {
 
   @Test
   void findsClasses() {
-    assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(FEWEST_CLASSES);
+    assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(MIN_CLASSES);
   }
 
   @Test
-  void everyPackageHasARowAndIsNullMarked() {
+  void everyPackageIsDeclaredAndNullMarked() {
     var found = new TreeSet<String>();
     for (JavaClass type : CLASSES) {
       found.add(type.getPackageName());
@@ -115,7 +115,7 @@ class ArchitectureTest {
           .isTrue();
     }
     assertThat(found)
-        .as("packages whose arrows are stated")
+        .as("packages with declared dependencies")
         .containsExactlyInAnyOrderElementsOf(
             packages().stream().map(ArchitectureTest::nameOf).toList());
   }
@@ -141,7 +141,7 @@ class ArchitectureTest {
   }
 
   static List<String> packages() {
-    return SEES.keySet().stream().sorted().toList();
+    return ALLOWED.keySet().stream().sorted().toList();
   }
 
   @ParameterizedTest
@@ -150,7 +150,7 @@ class ArchitectureTest {
     var allowed =
         resideInAnyPackage(
             "java..", "org.jspecify.annotations", "dev.athanor.engine..", OPS, nameOf(name));
-    for (String other : SEES.getOrDefault(name, Set.of())) {
+    for (String other : ALLOWED.getOrDefault(name, Set.of())) {
       allowed = allowed.or(resideInAPackage(nameOf(other)));
     }
     if (JSON.contains(name)) {
@@ -173,10 +173,10 @@ class ArchitectureTest {
         types.add(type.getName().split("\\$", 2)[0]);
       }
     }
-    assertThat(types).as("classes of %s", nameOf(name)).hasSizeBetween(1, MOST_CLASSES);
+    assertThat(types).as("classes of %s", nameOf(name)).hasSizeBetween(1, MAX_CLASSES);
   }
 
   private static String nameOf(String row) {
-    return row.equals(SPINE) ? OPS : OPS + "." + row;
+    return row.equals(ROOT) ? OPS : OPS + "." + row;
   }
 }

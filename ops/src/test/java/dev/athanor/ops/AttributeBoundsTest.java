@@ -15,11 +15,11 @@ import java.util.Set;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every op takes what its description says of its attributes, and nothing beyond. */
+/** Checks that every op accepts the documented values of its attributes, and no others. */
 class AttributeBoundsTest {
 
-  /** Attributes whose greatest value no tensor of a test has the shape for. */
-  private static final Set<String> OF_SHAPES = Set.of("heads", "headDim", "rotaryDim");
+  /** Attributes whose maximum does not match the shape of any test tensor. */
+  private static final Set<String> SHAPE_ATTRIBUTES = Set.of("heads", "headDim", "rotaryDim");
 
   static List<String> ops() {
     return OpsTest.ops();
@@ -27,7 +27,7 @@ class AttributeBoundsTest {
 
   @ParameterizedTest
   @MethodSource("ops")
-  void whatIsDocumentedIsAccepted(String name) {
+  void acceptsDocumentedValues(String name) {
     var op = Catalogue.load().find(name).orElseThrow();
     var attributes = op.description().attributes();
     if (attributes.isEmpty()) {
@@ -37,19 +37,19 @@ class AttributeBoundsTest {
     var all = new ArrayList<Op.Case>(quick);
     boolean few = true;
     for (var attribute : attributes) {
-      for (var value : documented(attribute)) {
-        boolean taken = accepted(op, all, attribute.name(), value);
-        if (!taken && few) {
+      for (var value : documentedValues(attribute)) {
+        boolean accepted = isAccepted(op, all, attribute.name(), value);
+        if (!accepted && few) {
           few = false;
           all.addAll(op.cases(new Random(1), false));
-          taken = accepted(op, all, attribute.name(), value);
+          accepted = isAccepted(op, all, attribute.name(), value);
         }
-        assertThat(taken).as("%s takes %s = %s", name, attribute.name(), value).isTrue();
+        assertThat(accepted).as("%s accepts %s = %s", name, attribute.name(), value).isTrue();
       }
     }
   }
 
-  private static Set<Object> documented(Attribute attribute) {
+  private static Set<Object> documentedValues(Attribute attribute) {
     var values = new LinkedHashSet<Object>(attribute.choices());
     if (attribute.type() == AttributeType.BOOLEAN) {
       values.addAll(List.of(true, false));
@@ -60,14 +60,14 @@ class AttributeBoundsTest {
     if (Double.isFinite(attribute.least())) {
       values.add(attribute.least());
     }
-    if (Double.isFinite(attribute.greatest()) && !OF_SHAPES.contains(attribute.name())) {
+    if (Double.isFinite(attribute.greatest()) && !SHAPE_ATTRIBUTES.contains(attribute.name())) {
       values.add(attribute.greatest());
     }
     return values;
   }
 
-  /** Whether the attribute may have the value in some case, others being as they are there. */
-  private static boolean accepted(Op op, List<Op.Case> cases, String attribute, Object value) {
+  /** Returns whether some case accepts the value, with its other attributes unchanged. */
+  private static boolean isAccepted(Op op, List<Op.Case> cases, String attribute, Object value) {
     for (Op.Case each : cases) {
       var given = new HashMap<String, Object>(each.attributes().values());
       given.put(attribute, value);
@@ -86,10 +86,10 @@ class AttributeBoundsTest {
 
   @ParameterizedTest
   @MethodSource("ops")
-  void whatIsBeyondIsRefused(String name) {
+  void rejectsOtherValues(String name) {
     var description = Catalogue.load().find(name).orElseThrow().description();
     for (var attribute : description.attributes()) {
-      for (var value : beyond(attribute)) {
+      for (var value : invalidValues(attribute)) {
         assertThatThrownBy(() -> Attributes.of(description, Map.of(attribute.name(), value)))
             .as("%s of %s = %s", attribute.name(), name, value)
             .isInstanceOf(OpException.InvalidAttribute.class)
@@ -99,7 +99,7 @@ class AttributeBoundsTest {
     }
   }
 
-  private static List<Object> beyond(Attribute attribute) {
+  private static List<Object> invalidValues(Attribute attribute) {
     var values = new ArrayList<Object>();
     switch (attribute.type()) {
       case CHOICE -> values.add("no-such-choice");

@@ -13,7 +13,7 @@ class AttributesTest {
   private static final OpDescription OP = new Matmul().description();
 
   @Test
-  void whatIsLeftOutHasItsDefault() {
+  void appliesDefaults() {
     var attributes = Attributes.of(OP, Map.of());
     assertThat(attributes.flag("transposeA")).isFalse();
     assertThat(attributes.number("alpha")).isEqualTo(1);
@@ -22,7 +22,7 @@ class AttributesTest {
   }
 
   @Test
-  void textIsReadAsWhatItMustBe() {
+  void parsesText() {
     var attributes =
         Attributes.of(OP, Map.of("transposeA", "true", "alpha", "0.5", "activation", "gelu-tanh"));
     assertThat(attributes)
@@ -31,31 +31,33 @@ class AttributesTest {
   }
 
   @Test
-  void wrongValuesAreRefused() {
-    refused(
+  void rejectsInvalidValues() {
+    assertRejected(
         Map.of("transposeA", "yes"), "attribute \"transposeA\" must be true or false, got \"yes\"");
-    refused(Map.of("alpha", true), "attribute \"alpha\" must be a finite number, got true");
-    refused(Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
+    assertRejected(Map.of("alpha", true), "attribute \"alpha\" must be a finite number, got true");
+    assertRejected(
+        Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
     for (var number : List.of("0x1p3", "1d", "+1", " 1", "NaN", "\u0661", "1e999")) {
-      refused(
+      assertRejected(
           Map.of("alpha", number),
           "attribute \"alpha\" must be a finite number, got \"" + number + "\"");
     }
-    refused(Map.of("alpha", Double.NaN), "attribute \"alpha\" must be a finite number, got NaN");
-    refused(
+    assertRejected(
+        Map.of("alpha", Double.NaN), "attribute \"alpha\" must be a finite number, got NaN");
+    assertRejected(
         Map.of("activation", "swish"),
         "attribute \"activation\" must be one of none, relu, gelu, gelu-tanh, silu, got \"swish\"");
   }
 
   @Test
-  void unknownNamesAreRefused() {
+  void rejectsUnknownNames() {
     assertThatThrownBy(() -> Attributes.of(OP, Map.of("transpose", true)))
         .isInstanceOf(OpException.UnknownField.class)
         .hasMessage(
             "matmul has no attribute \"transpose\"; its attributes are transposeA, transposeB, alpha, activation, outDtype, precision");
   }
 
-  private static void refused(Map<String, ?> given, String message) {
+  private static void assertRejected(Map<String, ?> given, String message) {
     assertThatThrownBy(() -> Attributes.of(OP, given))
         .isInstanceOf(OpException.InvalidAttribute.class)
         .hasMessage(message);

@@ -13,12 +13,12 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What is computed together is bit for bit what is computed alone by the same kernel. */
+/** Checks that batched results are bit-identical to separate runs of the same kernel. */
 class BatchedTest {
 
   /**
-   * A problem of a batch; the inputs named are those that have one, and each of its parts is a
-   * problem of its own.
+   * Compares each part of a batch with a separate run. {@code batched} names the inputs that have a
+   * batch dimension.
    */
   @ParameterizedTest
   @CsvSource(
@@ -41,7 +41,7 @@ class BatchedTest {
         "reduce | x=f32[3,100] | x",
         "argmax | x=f32[3,100] | x"
       })
-  void aPartOfABatchIsWhatItIsAlone(String name, String text, String batched) {
+  void batchesMatchSeparateRuns(String name, String text, String batched) {
     var op = Catalogue.load().find(name).orElseThrow();
     var problem = Problem.parse(op, text);
     var parts = List.of(batched.split(" ", -1));
@@ -63,7 +63,7 @@ class BatchedTest {
                   .filter(each -> each.kernel().equals(plan.kernel()))
                   .findFirst();
           if (same.isEmpty()) {
-            continue; // a kernel that pays for many only
+            continue; // this kernel is offered for many rows only
           }
           compared++;
           for (var output : HostRun.of(device, kernels, same.get(), alone).outputs().entrySet()) {
@@ -79,7 +79,7 @@ class BatchedTest {
     assertThat(compared).isPositive();
   }
 
-  /** Two runs of different numbers of rows, and both as one. */
+  /** Compares two runs of different numbers of rows with one run of all rows. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -95,7 +95,7 @@ class BatchedTest {
         "gelu | x=f16[9,33]",
         "add | a=f32[9,33] b=f32[9,33]"
       })
-  void runsThatShareALaunchAreWhatTheyAreAlone(String name, String text) {
+  void sharedLaunchesMatchSeparateRuns(String name, String text) {
     var op = Catalogue.load().find(name).orElseThrow();
     var problem = Problem.parse(op, text);
     var own = op.rows(problem.inputs(), problem.attributes()).orElseThrow().inputs();
@@ -117,7 +117,7 @@ class BatchedTest {
                   .filter(each -> each.kernel().equals(plan.kernel()))
                   .findFirst();
           if (same.isEmpty()) {
-            continue; // a kernel that pays for many only
+            continue; // this kernel is offered for many rows only
           }
           compared++;
           for (var output : HostRun.of(device, kernels, same.get(), alone).outputs().entrySet()) {
@@ -145,7 +145,7 @@ class BatchedTest {
     return type;
   }
 
-  /** One part, which keeps a leading dimension of 1. */
+  /** Returns one part, with a leading dimension of 1. */
   private static HostTensor part(Map<String, HostTensor> inputs, String name, long part) {
     return rows(inputs, name, part, part + 1);
   }

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Where the tensors of a launch may lie. */
+/** Placement of tensors in buffers: offsets, alignment, overlap, and in-place computation. */
 class BindingsTest {
 
   private static final byte UNTOUCHED = 0x5A;
@@ -46,8 +46,8 @@ class BindingsTest {
   }
 
   /**
-   * A tensor that begins within a buffer and ends before it is what one in a buffer of its own is,
-   * and what stands around an output stays as it is.
+   * Tensors may start at an offset and end before the end of their buffer. The results are those of
+   * tensors with separate buffers, and the bytes around an output do not change.
    */
   @ParameterizedTest
   @CsvSource(
@@ -61,7 +61,7 @@ class BindingsTest {
         "softmax | x=f32[3,100]",
         "add | a=f16[5,64] b=f16[5,64]"
       })
-  void tensorsLieAnywhereInTheirBuffers(String name, String text) {
+  void supportsTensorsWithinLargerBuffers(String name, String text) {
     int before = 48;
     int after = 1000;
     var problem = Problem.parse(Runner.op(name), text);
@@ -89,21 +89,21 @@ class BindingsTest {
         var bytes = new byte[(int) tensor.buffer().bytes()];
         stream.download(tensor.buffer(), 0, MemorySegment.ofArray(bytes));
         stream.synchronize();
-        var right = new byte[bytes.length];
-        MemorySegment.ofArray(right).fill(UNTOUCHED);
+        var expectedBytes = new byte[bytes.length];
+        MemorySegment.ofArray(expectedBytes).fill(UNTOUCHED);
         MemorySegment.copy(
             Objects.requireNonNull(expected.get(output)).data(),
             ValueLayout.JAVA_BYTE,
             0,
-            right,
+            expectedBytes,
             before,
             (int) tensor.type().bytes());
-        assertThat(bytes).as("%s of %s", output, plan.kernel()).isEqualTo(right);
+        assertThat(bytes).as("%s of %s", output, plan.kernel()).isEqualTo(expectedBytes);
       });
     }
   }
 
-  /** Every op that works in place, over every input of the type of its output. */
+  /** Runs every in-place op over each input that has the type of the output. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -123,7 +123,7 @@ class BindingsTest {
         "bias-activation | x=f32[9,33] bias=f32[33] activation=silu",
         "cast | x=f32[1001] to=f32"
       })
-  void outputsMayLieWhereAnInputOfTheirTypeLies(String name, String text) {
+  void computesInPlace(String name, String text) {
     var problem = Problem.parse(Runner.op(name), text);
     assertThat(problem.op().worksInPlace()).isTrue();
     var inputs = problem.draw(new SplittableRandom(1));
@@ -176,40 +176,40 @@ class BindingsTest {
   }
 
   @Test
-  void inPlaceMeansExactlyThere() {
+  void inPlaceOutputsMustCoincideWithAnInput() {
     var buffer = allocate(1000);
     var x = new DeviceTensor(TYPE, buffer, 16);
     var y = new DeviceTensor(TYPE, buffer, 0);
     assertThat(new Bindings(Map.of("x", x), Map.of("y", x), Optional.empty(), true).output("y"))
         .isEqualTo(x);
-    refused(
+    assertRejected(
         () -> new Bindings(Map.of("x", x), Map.of("y", y), Optional.empty(), true),
         "output y overlaps input x; outputs must not share memory with other tensors");
-    refused(
+    assertRejected(
         () -> new Bindings(Map.of("x", x), Map.of("y", x), Optional.empty()),
         "output y overlaps input x; outputs must not share memory with other tensors");
   }
 
   @Test
-  void aTensorMustFitItsBuffer() {
+  void rejectsTensorsLargerThanTheirBuffer() {
     var buffer = allocate(400);
     assertThat(new DeviceTensor(TYPE, buffer).offset()).isZero();
-    refused(
+    assertRejected(
         () -> new DeviceTensor(TYPE, allocate(399)),
         "f32[10, 10] takes 400 bytes, from byte 0 on the buffer has 399");
-    refused(
+    assertRejected(
         () -> new DeviceTensor(TYPE, buffer, 16),
         "f32[10, 10] takes 400 bytes, from byte 16 on the buffer has 384");
   }
 
-  /** Kernels read 16 bytes at once where extents allow it. */
+  /** Kernels use 16-byte accesses where extents allow it. */
   @Test
-  void aTensorMustBeginWhereKernelsCanReadIt() {
+  void rejectsMisalignedTensors() {
     var buffer = allocate(1000);
-    refused(
+    assertRejected(
         () -> new DeviceTensor(TYPE, buffer, 4),
         "a tensor must start at a multiple of 16 bytes, got offset 4");
-    refused(
+    assertRejected(
         () -> new DeviceTensor(TYPE, buffer, -16),
         "a tensor must start at a multiple of 16 bytes, got offset -16");
   }
@@ -223,12 +223,12 @@ class BindingsTest {
     var apart = new Bindings(Map.of("x", first), Map.of("y", second), Optional.empty());
     assertThat(apart.output("y")).isEqualTo(second);
     assertThat(new Bindings(Map.of("a", first, "b", both), Map.of(), Optional.empty()).inputs())
-        .as("inputs may")
+        .as("inputs may overlap")
         .hasSize(2);
-    refused(
+    assertRejected(
         () -> new Bindings(Map.of("x", first), Map.of("y", both), Optional.empty()),
         "output y overlaps input x; outputs must not share memory with other tensors");
-    refused(
+    assertRejected(
         () -> new Bindings(Map.of("x", first), Map.of("y", first), Optional.empty()),
         "output y overlaps input x; outputs must not share memory with other tensors");
     assertThatThrownBy(
@@ -239,8 +239,8 @@ class BindingsTest {
                 + " tensors");
   }
 
-  private static void refused(Runnable making, String message) {
-    assertThatThrownBy(making::run)
+  private static void assertRejected(Runnable creation, String message) {
+    assertThatThrownBy(creation::run)
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(message);
   }

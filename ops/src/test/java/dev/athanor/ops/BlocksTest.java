@@ -6,15 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
-/** The formats of blocks, byte for byte, on blocks that are written by hand. */
+/** Decoding of hand-written blocks of each format, byte by byte. */
 class BlocksTest {
 
   private static final double D = 0.5;
-  private static final double LEAST = 0.25;
+  private static final double MINIMUM = 0.25;
 
   private final byte[] bytes = new byte[210];
 
-  private void half(int at, double value) {
+  private void writeHalf(int at, double value) {
     DType.F16.write(MemorySegment.ofArray(bytes).asSlice(at), 0, value);
   }
 
@@ -23,32 +23,32 @@ class BlocksTest {
     return new HostTensor(TensorType.of(format, format.blockElements()), block).toDoubles();
   }
 
-  /** Byte j of the quants holds values j and j + 16. */
-  private void nibbles(int at) {
+  /** Writes quants: byte j holds value j in its low nibble and value j + 16 in its high nibble. */
+  private void writeNibbles(int at) {
     for (int j = 0; j < 16; j++) {
       bytes[at + j] = (byte) (j | ((15 - j) << 4));
     }
   }
 
   @Test
-  void q4HasTheLaterHalfInHighNibbles() {
-    half(0, D);
-    nibbles(2);
+  void q4HasTheSecondHalfInHighNibbles() {
+    writeHalf(0, D);
+    writeNibbles(2);
     var zero = decode(DType.Q4_0);
     for (int i = 0; i < 32; i++) {
       assertThat(zero[i]).isEqualTo(D * ((i < 16 ? i : 31 - i) - 8));
     }
-    half(2, LEAST);
-    nibbles(4);
+    writeHalf(2, MINIMUM);
+    writeNibbles(4);
     var one = decode(DType.Q4_1);
     for (int i = 0; i < 32; i++) {
-      assertThat(one[i]).isEqualTo(D * (i < 16 ? i : 31 - i) + LEAST);
+      assertThat(one[i]).isEqualTo(D * (i < 16 ? i : 31 - i) + MINIMUM);
     }
   }
 
   @Test
   void q5HasTheFifthBitOfValueJInBitJ() {
-    half(0, D);
+    writeHalf(0, D);
     bytes[2] = 1;
     bytes[4] = 2;
     var values = decode(DType.Q5_0);
@@ -59,7 +59,7 @@ class BlocksTest {
 
   @Test
   void q8HasSignedBytes() {
-    half(0, D);
+    writeHalf(0, D);
     bytes[2] = -128;
     bytes[33] = 127;
     var values = decode(DType.Q8_0);
@@ -69,18 +69,18 @@ class BlocksTest {
   }
 
   /**
-   * Scale j is 8·j + 7 and minimum j is 63 − 8·j, so that both parts of the six bits of each count,
-   * packed as GGML packs them.
+   * Writes scales 8·j + 7 and minima 63 − 8·j, packed as in GGML. Their values use both parts of
+   * each 6-bit number.
    */
-  private void scales() {
+  private void writeScales() {
     for (int j = 0; j < 4; j++) {
       int scale = scale(j);
-      int least = least(j);
+      int minimum = minimum(j);
       int laterScale = scale(j + 4);
-      int laterLeast = least(j + 4);
+      int laterMinimum = minimum(j + 4);
       bytes[4 + j] = (byte) (scale | (laterScale >> 4 << 6));
-      bytes[8 + j] = (byte) (least | (laterLeast >> 4 << 6));
-      bytes[12 + j] = (byte) ((laterScale & 15) | ((laterLeast & 15) << 4));
+      bytes[8 + j] = (byte) (minimum | (laterMinimum >> 4 << 6));
+      bytes[12 + j] = (byte) ((laterScale & 15) | ((laterMinimum & 15) << 4));
     }
   }
 
@@ -88,15 +88,15 @@ class BlocksTest {
     return 8 * j + 7;
   }
 
-  private static int least(int j) {
+  private static int minimum(int j) {
     return 63 - 8 * j;
   }
 
   @Test
   void q4kHasScalesAndMinimaOfSixBits() {
-    half(0, D);
-    half(2, LEAST);
-    scales();
+    writeHalf(0, D);
+    writeHalf(2, MINIMUM);
+    writeScales();
     for (int i = 0; i < 128; i++) {
       bytes[16 + i] = (byte) (i % 16 | ((i % 13) << 4));
     }
@@ -107,14 +107,14 @@ class BlocksTest {
       int nibble = sub % 2 == 0 ? at % 16 : at % 13;
       assertThat(values[i])
           .as("value %d", i)
-          .isEqualTo(D * scale(sub) * nibble - LEAST * least(sub));
+          .isEqualTo(D * scale(sub) * nibble - MINIMUM * minimum(sub));
     }
   }
 
   @Test
   void q5kHasTheFifthBitOfSubBlockSInBitS() {
-    half(0, D);
-    scales();
+    writeHalf(0, D);
+    writeScales();
     for (int sub = 0; sub < 8; sub++) {
       bytes[16 + 3 * sub] = (byte) (1 << sub);
     }
@@ -130,7 +130,7 @@ class BlocksTest {
 
   @Test
   void q6kHasSignedScalesAndGroupsOfTwoHalves() {
-    half(208, D);
+    writeHalf(208, D);
     for (int i = 0; i < 16; i++) {
       bytes[192 + i] = (byte) (i % 2 == 0 ? i + 1 : -i - 1);
     }
@@ -175,9 +175,9 @@ class BlocksTest {
     }
   }
 
-  /** The nearest entry is never further than half the widest gap, which is 0.152 of the scale. */
+  /** The rounding error is at most half the widest gap, which is 0.152 of the scale. */
   @Test
-  void nf4IsCoarse() {
+  void nf4ErrorIsBelow16PercentOfTheScale() {
     double widest = 0;
     for (int i = 1; i < 16; i++) {
       widest = Math.max(widest, (Blocks.nf4(i) - Blocks.nf4(i - 1)) / 2);
@@ -186,14 +186,14 @@ class BlocksTest {
   }
 
   @Test
-  void anUnknownFormatIsRefusedAndNotGuessed() {
+  void rejectsUnknownFormats() {
     assertThatThrownBy(() -> TensorType.parse("q2_k[1,256]"))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("\"q2_k[1,256]\" has no known dtype; dtypes are " + DType.names());
   }
 
   @Test
-  void otherFormatsHaveNoName() {
+  void otherFormatsHaveNoDtype() {
     for (var unknown : new String[] {"q2_k", "q3_k", "q5_1", "iq4_nl", "Q4_K", ""}) {
       assertThat(DType.of(unknown)).isEmpty();
     }

@@ -11,20 +11,20 @@ import java.util.List;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
 
-/** {@code docs/ops.md} says what the ops say of themselves; -Dbless writes it. */
+/** Checks that {@code docs/ops.md} matches the descriptions of the ops; -Dbless rewrites it. */
 class CatalogueDocumentTest {
 
   private static final Path DOCUMENT = Path.of("../docs/ops.md");
 
   @Test
-  void itIsWhatTheOpsSay() throws IOException {
+  void matchesTheDescriptions() throws IOException {
     var lines = new ArrayList<String>();
     lines.add("# The operations");
     lines.add("");
     lines.add(
-        "Made from the ops' own descriptions, which `GET /ops`, `/openapi.yaml` and `athanor ops` answer, too. Tensors are dense and");
+        "Generated from the descriptions of the ops, which `GET /ops`, `/openapi.yaml` and `athanor ops` also return. Tensors are dense and");
     lines.add(
-        "row-major. `[…, N]` is any number of leading dimensions. Where an op is called over REST, inputs and outputs go by these names.");
+        "row-major. `…` stands for any number of leading dimensions. REST requests use these names of inputs and outputs.");
     for (var op : Catalogue.load().all()) {
       describe(op.description(), lines);
     }

@@ -13,13 +13,13 @@ class CatalogueTest {
   private static final TensorType MATRIX = TensorType.of(DType.F32, 2, 2);
 
   @Test
-  void findsWhatTheClassPathHas() {
+  void findsOpsOnTheClassPath() {
     assertThat(Catalogue.load().find("matmul")).containsInstanceOf(Matmul.class);
     assertThat(Catalogue.load().find("frobnicate")).isEmpty();
   }
 
   @Test
-  void refusesTwoOpsOfOneName() {
+  void rejectsDuplicateNames() {
     assertThatThrownBy(() -> new Catalogue(List.of(new Matmul(), new Matmul())))
         .hasMessage(
             "two ops are called matmul: dev.athanor.ops.linear.dense.Matmul and dev.athanor.ops.linear.dense.Matmul");
@@ -27,34 +27,34 @@ class CatalogueTest {
 
   @Test
   void checksInputs() {
-    refused(
+    assertRejected(
         Map.of("a", MATRIX),
         OpException.MissingInput.class,
         "input \"b\" […, K, N] is missing; matmul takes a, b, bias");
-    refused(
+    assertRejected(
         Map.of("a", MATRIX, "b", MATRIX, "d", MATRIX),
         OpException.UnknownField.class,
         "matmul has no input \"d\"; its inputs are a, b, bias");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.I8, 2, 2), "b", MATRIX),
         OpException.UnsupportedDType.class,
         "input \"a\" is i8; matmul takes f64, f32, f16, bf16, e4m3, e5m2");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 0, 2), "b", MATRIX),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [0, 2]; every extent must be at least 1");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 0), "b", TensorType.of(DType.F32, 0, 2)),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [2, 0]; every extent must be at least 1");
-    refused(
+    assertRejected(
         Map.of("a", MATRIX, "b", TensorType.of(DType.F32, 2, 0)),
         OpException.ShapeMismatch.class,
         "input \"b\" has shape [2, 0]; every extent must be at least 1");
   }
 
   @Test
-  void anInputMayBeGivenByAnotherName() {
+  void acceptsOtherNamesOfInputs() {
     var norm = Catalogue.load().find("rms-norm").orElseThrow();
     var rows = TensorType.of(DType.F32, 2, 4);
     var vector = TensorType.of(DType.F32, 4);
@@ -73,7 +73,7 @@ class CatalogueTest {
         .hasMessage("two inputs of twice have one name: [x, x, y]");
   }
 
-  private static void refused(
+  private static void assertRejected(
       Map<String, TensorType> inputs, Class<? extends OpException> kind, String message) {
     assertThatThrownBy(() -> Catalogue.checkInputs(new Matmul().description(), inputs))
         .isInstanceOf(kind)

@@ -16,26 +16,26 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 
 /**
- * The kernels of an op beside those that its cases run: what planners choose first for the problems
- * of {@link Production}, and what else has a plan parameter of a value that no case leads to. Plan
- * parameters are the components of the records that kernels are built from: tile shapes, access
- * widths, dtypes, head sizes, epilogues, splits.
+ * The kernels of an op beyond those that its cases run: the first choices of planners for the
+ * problems of {@link Production}, and kernels with a value of a plan parameter that no case uses.
+ * Plan parameters are the components of the records that kernels are built from: tile shapes,
+ * access widths, dtypes, head sizes, epilogues, splits.
  */
 final class Corpus {
 
   private static final Map<String, Corpus> CORPORA = new ConcurrentHashMap<>();
 
   private final Map<String, Variant> firstChoices = new TreeMap<>();
-  private final Set<String> unrun;
+  private final Set<String> untested;
   private final List<Trial> trials = new ArrayList<>();
   private final Set<Value> planned;
-  private final Set<Value> ofCases;
-  private final Set<Value> ofAll;
+  private final Set<Value> testedByCases;
+  private final Set<Value> tested;
 
-  /** A plan that is run, and what it computes. */
+  /** A plan to run, and its problem. */
   record Trial(Problem problem, LaunchPlan plan) {}
 
-  /** A value of a parameter of a kind of kernel: {@code TensorVariant.tile.m = 128}. */
+  /** A value of a plan parameter, such as {@code TensorVariant.tile.m = 128}. */
   record Value(String parameter, String value) {
     @Override
     public String toString() {
@@ -55,17 +55,17 @@ final class Corpus {
     planned = all.found;
 
     var run = new Values();
-    unrun = new HashSet<>(firstChoices.keySet());
+    untested = new HashSet<>(firstChoices.keySet());
     try (var device = new EmulatedDevice()) {
       for (var each : op.cases(new Random(1), false)) {
         var types = HostTensor.types(each.inputs());
         for (var plan : op.plans(types, each.attributes(), device.capability())) {
           run.addAll((LaunchPlan) plan);
-          unrun.removeAll(names((LaunchPlan) plan));
+          untested.removeAll(names((LaunchPlan) plan));
         }
       }
     }
-    ofCases = Set.copyOf(run.found);
+    testedByCases = Set.copyOf(run.found);
     var offered = new ArrayList<Trial>();
     for (var problem : Production.run(op)) {
       for (var gpu : Production.GPUS) {
@@ -73,7 +73,7 @@ final class Corpus {
       }
     }
     for (var trial : offered) {
-      if (unrun.removeAll(names(trial.plan))) {
+      if (untested.removeAll(names(trial.plan))) {
         trials.add(trial);
         run.addAll(trial.plan);
       }
@@ -87,20 +87,20 @@ final class Corpus {
         run.addAll(trial.plan);
       }
     }
-    ofAll = run.found;
+    tested = run.found;
   }
 
-  /** The corpus of an op. */
+  /** Returns the corpus of an op. */
   static Corpus of(String op) {
     return CORPORA.computeIfAbsent(op, _ -> new Corpus(Catalogue.load().find(op).orElseThrow()));
   }
 
-  /** The names of a plan's kernels. */
+  /** Returns the names of a plan's kernels. */
   static List<String> names(LaunchPlan plan) {
     return plan.steps().stream().map(step -> step.variant().name()).toList();
   }
 
-  /** The first choices, and the kernels of the trials, by name. */
+  /** Returns the first choices and the kernels of the trials by name. */
   Map<String, Variant> kernels() {
     var kernels = new TreeMap<>(firstChoices);
     for (var trial : trials) {
@@ -109,35 +109,38 @@ final class Corpus {
     return kernels;
   }
 
-  /** Runs of what no case of the op runs. */
+  /** Returns the trials: plans with kernels or values that no case of the op runs. */
   List<Trial> trials() {
     return trials;
   }
 
-  /** First choices that neither a case nor a trial runs. */
-  Set<String> unrun() {
-    return unrun;
+  /** Returns the first choices that neither a case nor a trial runs. */
+  Set<String> untested() {
+    return untested;
   }
 
-  /** Values that planners can choose for a problem of the suites or of production, on any GPU. */
+  /**
+   * Returns the values that planners can choose for a problem of the suites or of production, on
+   * any GPU.
+   */
   Set<Value> planned() {
     return planned;
   }
 
-  /** Values in kernels that the op's cases run. */
-  Set<Value> ofCases() {
-    return ofCases;
+  /** Returns the values in kernels that the op's cases run. */
+  Set<Value> testedByCases() {
+    return testedByCases;
   }
 
-  /** Values in kernels that cases or trials run. */
-  Set<Value> ofAll() {
-    return ofAll;
+  /** Returns the values in kernels that cases or trials run. */
+  Set<Value> tested() {
+    return tested;
   }
 
-  /** The values in some plans. */
+  /** The values in a set of plans. */
   private static final class Values {
 
-    /** Those of each variant, which many plans share. */
+    /** The values of each variant, cached because many plans share a variant. */
     private static final Map<Variant, Set<Value>> OF_VARIANTS = new ConcurrentHashMap<>();
 
     final Set<Value> found = new HashSet<>();
@@ -157,7 +160,7 @@ final class Corpus {
       }
     }
 
-    /** Adds the components of a record, and of the records within. */
+    /** Adds the components of a record, recursively. */
     private static void add(String path, Object object, Set<Value> values) {
       switch (object) {
         case Record composite -> {

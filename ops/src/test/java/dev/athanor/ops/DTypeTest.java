@@ -52,7 +52,7 @@ class DTypeTest {
     "I64, 9.3e18, 9.3E18 does not fit i64",
     "I32, NaN, NaN does not fit i32"
   })
-  void refusesWhatDoesNotFit(DType dtype, double given, String message) {
+  void rejectsNumbersThatDoNotFit(DType dtype, double given, String message) {
     var data = MemorySegment.ofArray(new byte[8]);
     assertThatThrownBy(() -> dtype.write(data, 0, given)).hasMessage(message);
     assertThat(data.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE)).containsOnly(0);
@@ -66,7 +66,7 @@ class DTypeTest {
   }
 
   @Test
-  void everyHalfIsReadAndWrittenBack() {
+  void halvesRoundTrip() {
     for (var dtype : new DType[] {DType.F16, DType.BF16}) {
       for (int bits = 0; bits < 1 << 16; bits++) {
         var data = MemorySegment.ofArray(new short[] {(short) bits});
@@ -82,7 +82,7 @@ class DTypeTest {
   }
 
   @Test
-  void sixtyFourBitsStayExact() {
+  void i64IsExact() {
     var data = MemorySegment.ofArray(new long[1]);
     DType.I64.writeLong(data, 0, Long.MAX_VALUE - 1);
     assertThat(DType.I64.readLong(data, 0)).isEqualTo(Long.MAX_VALUE - 1);

@@ -33,12 +33,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The kernels that production picks: those of each {@link Corpus}. For every target that a planner
- * offers it for, each must assemble without spills, warnings, emulated matrix instructions or loops
- * that mostly move registers, and it must be right on the emulator with its sanitizer. That takes
- * minutes, so a build checks the kernels that are new or changed since the ledger in {@code
- * src/test/resources/first-choices} was written: -Dbless writes it anew once the kernels pass, and
- * -Dathanor.sweep=true checks all of them again. {@link LedgerEntry} says how to read it.
+ * Checks the kernels that production picks: those of each {@link Corpus}. Each must assemble for
+ * every target that a planner offers it for, without spills, warnings, emulated matrix instructions
+ * or loops that mostly move registers, and must be correct on the emulator with its sanitizer. This
+ * takes minutes, so a build checks only kernels that are new or changed since the ledger in {@code
+ * src/test/resources/first-choices} was written. {@code -Dbless} rewrites the ledger once the
+ * kernels pass, and {@code -Dathanor.sweep=true} checks all kernels again. {@link LedgerEntry}
+ * describes the format.
  */
 class FirstChoicesTest {
 
@@ -50,23 +51,23 @@ class FirstChoicesTest {
     return OpsTest.ops();
   }
 
-  /** A build runs only kernels that changed; this holds that all could run. */
+  /** Checks that every kernel can be run; a build runs only those that changed. */
   @ParameterizedTest
   @MethodSource("ops")
-  void everyFirstChoiceIsAKernelThatIsRun(String op) {
-    assertThat(Corpus.of(op).unrun())
+  void everyFirstChoiceIsRun(String op) {
+    assertThat(Corpus.of(op).untested())
         .as(
-            "first choices of %s that nothing runs; for each add a line \"run\" with few blocks to"
-                + " production.txt",
+            "first choices of %s that neither a case nor a trial runs; for each, add a line \"run\""
+                + " with few blocks to production.txt",
             op)
         .isEmpty();
   }
 
   @ParameterizedTest
   @MethodSource("ops")
-  void everyValueOfAPlanParameterOccursInAKernelThatIsRun(String op) {
+  void runsEveryValueOfEveryPlanParameter(String op) {
     var corpus = Corpus.of(op);
-    assertThat(corpus.ofAll())
+    assertThat(corpus.tested())
         .as("values of plan parameters of %s in kernels that are run", op)
         .containsAll(corpus.planned());
   }
@@ -104,11 +105,11 @@ class FirstChoicesTest {
       return;
     }
     assertThat(reviewed.values())
-        .as("reviewed first choices of %s; those that changed pass, and -Dbless accepts them", name)
+        .as("reviewed first choices of %s; changed kernels pass, and -Dbless accepts them", name)
         .containsExactlyElementsOf(lines.values());
   }
 
-  /** The lines of a list by the names of the kernels. */
+  /** Returns the lines of a ledger by kernel name. */
   private static Map<String, String> read(Path file) throws IOException {
     var lines = new TreeMap<String, String>();
     if (Files.exists(file)) {
@@ -117,7 +118,10 @@ class FirstChoicesTest {
     return lines;
   }
 
-  /** The lines of kernels whose machine code is sound: hash, name, and an entry for each target. */
+  /**
+   * Asserts that the machine code of kernels has no faults, and returns their lines: hash, name,
+   * and an entry for each target.
+   */
   private static Map<String, String> assembled(Op op, Map<String, Module> modules) {
     if (modules.isEmpty()) {
       return Map.of();
@@ -155,7 +159,7 @@ class FirstChoicesTest {
     try (var device = new EmulatedDevice(options)) {
       for (var trial : trials) {
         var checks = new ArrayList<Check>();
-        var only = List.of(new Chosen(op, trial));
+        var only = List.of(new SingleTrial(op, trial));
         new Verification(device, only, false, SEED, OptionalInt.empty()).run(checks::add);
         assertThat(checks)
             .as("%s %s, seed %d", op.description().name(), trial.problem().text(), SEED)
@@ -165,8 +169,8 @@ class FirstChoicesTest {
     }
   }
 
-  /** An op that has one case, and one plan for it. */
-  private record Chosen(Op op, Corpus.Trial trial) implements Op {
+  /** An op restricted to the case and the plan of a trial. */
+  private record SingleTrial(Op op, Corpus.Trial trial) implements Op {
 
     @Override
     public OpDescription description() {

@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Test;
 
 class KernelCacheTest {
 
-  /** A variant of an op, as many as there are head sizes. */
-  private record Storing(int headSize) implements Variant {
+  /** A family of kernels, one for each head size. */
+  private record StoreHeadSize(int headSize) implements Variant {
     @Override
     public String name() {
       return "store_" + headSize;
@@ -45,20 +45,20 @@ class KernelCacheTest {
   }
 
   @Test
-  void kernelsThatWereNotUsedForLongAreBuiltAgain() {
+  void rebuildsEvictedKernels() {
     var origins = new ArrayList<Origin>();
     try (var device = new EmulatedDevice()) {
       var kernels = new KernelCache(device, origins::add);
-      var first = kernels.get(new Storing(0));
-      assertThat(kernels.get(new Storing(0))).isSameAs(first);
+      var first = kernels.get(new StoreHeadSize(0));
+      assertThat(kernels.get(new StoreHeadSize(0))).isSameAs(first);
       assertThat(origins).containsExactly(Origin.COMPILED, Origin.HIT);
       for (int headSize = 1; headSize <= KernelCache.KERNELS; headSize++) {
-        kernels.get(new Storing(headSize));
+        kernels.get(new StoreHeadSize(headSize));
       }
       origins.clear();
-      assertThat(stored(device, first)).as("in use, so it still runs").isZero();
-      var used = kernels.get(new Storing(KernelCache.KERNELS));
-      var again = kernels.get(new Storing(0));
+      assertThat(stored(device, first)).as("an evicted kernel that is still in use").isZero();
+      var used = kernels.get(new StoreHeadSize(KernelCache.KERNELS));
+      var again = kernels.get(new StoreHeadSize(0));
       assertThat(origins).containsExactly(Origin.HIT, Origin.COMPILED);
       assertThat(again).isNotSameAs(first);
       assertThat(stored(device, again)).isZero();

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The text of every kernel that the cases of every op lead to. */
+/** Checks the PTX of every kernel that the cases of the ops use. */
 class KernelsTest {
 
   private static final List<Target> TARGETS =
@@ -49,25 +49,25 @@ class KernelsTest {
 
   private static final Pattern MMA_OF_FP8 = Pattern.compile("mma\\.sync\\S*\\.e[45]m[23]\\.");
 
-  /** The newest version of PTX that the compiler within JCuda knows. */
-  private static final Version OF_JCUDA = new Version(8, 0);
+  /** The newest PTX version that the compiler bundled with JCuda supports. */
+  private static final Version JCUDA_PTX = new Version(8, 0);
 
-  /** Assembles every kernel for every target, which takes many minutes. */
+  /** Whether to assemble every kernel for every target, which takes many minutes. */
   private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
 
-  /** A build assembles one in so many of the kernels whose text is the recorded one. */
+  /** A build assembles one in this many of the unchanged kernels. */
   private static final int SAMPLE = 32;
 
   private static final Map<String, List<Text>> TEXTS = new ConcurrentHashMap<>();
 
-  /** A kernel, the module of it alone, and how that is written. */
+  /** A kernel, a module that contains only this kernel, and the module's PTX. */
   private record Text(Kernel kernel, Module module, String ptx) {
     static Text of(Kernel kernel) {
       var module = Module.of(kernel);
       return new Text(kernel, module, module.toString());
     }
 
-    /** Its line in the list of an op's kernels. */
+    /** Returns the line of this kernel in the list of its op. */
     String line() {
       return hash(ptx) + "  " + kernel.name();
     }
@@ -77,7 +77,7 @@ class KernelsTest {
     return OpsTest.ops();
   }
 
-  /** The kernels of an op in the order of their names. */
+  /** Returns the kernels of an op, ordered by name. */
   private static List<Text> texts(String op) {
     return TEXTS.computeIfAbsent(
         op,
@@ -102,7 +102,7 @@ class KernelsTest {
 
   @ParameterizedTest
   @MethodSource("ops")
-  void everyKernelKeepsTheRulesAndReadsBackAsItIs(String op) {
+  void kernelsAreValidAndParseBack(String op) {
     assertThat(texts(op)).isNotEmpty();
     for (var text : texts(op)) {
       var name = text.kernel.name();
@@ -124,7 +124,7 @@ class KernelsTest {
   }
 
   /**
-   * Kernels that are new or changed are assembled for all their targets. The others were when their
+   * Assembles new and changed kernels for all their targets. The others were assembled when their
    * texts were recorded; a sample of them is assembled again, each for one target.
    */
   @ParameterizedTest
@@ -138,18 +138,18 @@ class KernelsTest {
           var text = all.get(turn);
           var able = targets(text, assembler);
           if (SWEEP || !recorded.contains(text.line())) {
-            able.forEach(target -> assemblesWithoutSpills(assembler, text, target));
+            able.forEach(target -> assertAssemblesWithoutSpills(assembler, text, target));
           } else if (turn % SAMPLE == 0 && !able.isEmpty()) {
             var target = able.get(turn / SAMPLE % able.size());
-            assemblesWithoutSpills(assembler, text, target);
+            assertAssemblesWithoutSpills(assembler, text, target);
           }
         });
   }
 
   /**
-   * The targets of a kernel for which an assembler takes it. Planners offer {@code mma} of fp8 only
-   * where it is not emulated. The compiler within JCuda crashes on some kernels for newer targets
-   * than their own.
+   * Returns the targets for which an assembler can assemble a kernel. Planners offer {@code mma} of
+   * fp8 only where it is not emulated. The compiler bundled with JCuda crashes on some kernels if
+   * the target is newer than the kernel's own.
    */
   private static List<Target> targets(Text text, Assembler assembler) {
     boolean multipliesFp8 = MMA_OF_FP8.matcher(text.ptx).find();
@@ -160,10 +160,10 @@ class KernelsTest {
     if (assembler instanceof Ptxas) {
       return able.toList();
     }
-    return text.module.version().compareTo(OF_JCUDA) <= 0 ? able.limit(1).toList() : List.of();
+    return text.module.version().compareTo(JCUDA_PTX) <= 0 ? able.limit(1).toList() : List.of();
   }
 
-  private static void assemblesWithoutSpills(Assembler assembler, Text text, Target target) {
+  private static void assertAssemblesWithoutSpills(Assembler assembler, Text text, Target target) {
     var kernel = text.kernel;
     var usage = assembler.assemble(text.ptx, target).of(kernel.name());
     assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes())
@@ -175,22 +175,22 @@ class KernelsTest {
   }
 
   @Test
-  void ptxasIsAskedTooWhereItIs() {
+  void usesPtxasIfInstalled() {
     if (Ptxas.find().isEmpty()) {
       System.err.println(
-          "SKIPPED: ptxas is not here, so JNvPTXCompiler alone assembled the kernels");
+          "SKIPPED: ptxas is not installed, so only JNvPTXCompiler assembled the kernels");
     }
     assumeTrue(Ptxas.find().isPresent());
     assertThat(opsAndAssemblers()).hasSize(2 * ops().size());
   }
 
   /**
-   * A change that means to change no kernel changes no text. -Dbless accepts what is there now, if
-   * the kernels that changed assemble without spills.
+   * Compares the texts with the recorded ones, so that a refactoring does not change them
+   * unnoticed. -Dbless records the current texts if the changed kernels assemble without spills.
    */
   @ParameterizedTest
   @MethodSource("ops")
-  void textsAreWhatTheyWere(String op) throws IOException {
+  void textsAreUnchanged(String op) throws IOException {
     var now = texts(op).stream().map(Text::line).toList();
     if (System.getProperty("bless") != null) {
       for (var assembler : assemblers()) {

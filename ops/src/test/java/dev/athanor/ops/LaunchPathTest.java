@@ -26,14 +26,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A call whose plan has run before only launches. */
+/** Checks that a repeated call only launches kernels. */
 class LaunchPathTest {
 
-  /** Counts what is loaded and allocated on a device. */
-  private record Counting(Device device, AtomicInteger loads, AtomicInteger allocations)
+  /** A device that counts its loads and allocations. */
+  private record CountingDevice(Device device, AtomicInteger loads, AtomicInteger allocations)
       implements Device {
 
-    Counting(Device device) {
+    CountingDevice(Device device) {
       this(device, new AtomicInteger(), new AtomicInteger());
     }
 
@@ -76,12 +76,12 @@ class LaunchPathTest {
 
   @ParameterizedTest
   @MethodSource("ops")
-  void theSecondCallLoadsAndAllocatesNothing(String name) {
+  void secondCallsLoadAndAllocateNothing(String name) {
     var op = Catalogue.load().find(name).orElseThrow();
     var test = op.cases(RandomGenerator.of("L64X128MixRandom"), true).getFirst();
     var types = HostTensor.types(test.inputs());
     var buffers = new ArrayList<Buffer>();
-    try (var device = new Counting(new EmulatedDevice());
+    try (var device = new CountingDevice(new EmulatedDevice());
         var stream = device.openStream()) {
       var kernels = new KernelCache(device);
       for (var plan : op.plans(types, test.attributes(), device.capability())) {
@@ -90,7 +90,7 @@ class LaunchPathTest {
         stream.synchronize();
         int loads = device.loads.get();
         int allocations = device.allocations.get();
-        // a plan made again for the same problem is another object, and finds the same kernels
+        // a new plan for the same problem finds the same kernels
         op.plans(types, test.attributes(), device.capability()).stream()
             .filter(same -> same.kernel().equals(plan.kernel()))
             .findFirst()
@@ -133,7 +133,7 @@ class LaunchPathTest {
     return buffer;
   }
 
-  private record Counted(AtomicInteger builds) implements Variant {
+  private record CountingVariant(AtomicInteger builds) implements Variant {
     @Override
     public String name() {
       return "counted";
@@ -147,11 +147,11 @@ class LaunchPathTest {
   }
 
   @Test
-  void firstCallsAtTheSameTimeBuildOnce() throws Exception {
+  void concurrentFirstCallsBuildOnce() throws Exception {
     int callers = 8;
-    var variant = new Counted(new AtomicInteger());
+    var variant = new CountingVariant(new AtomicInteger());
     var origins = new HashMap<LoadedKernel.Origin, Integer>();
-    try (var device = new Counting(new EmulatedDevice());
+    try (var device = new CountingDevice(new EmulatedDevice());
         var threads = Executors.newFixedThreadPool(callers)) {
       var kernels =
           new KernelCache(
@@ -175,7 +175,7 @@ class LaunchPathTest {
       assertThat(device.loads).hasValue(1);
     }
     assertThat(variant.builds).hasValue(1);
-    // those that waited for the build found the kernel, too
+    // callers that waited for the build count as hits
     assertThat(origins)
         .isEqualTo(Map.of(LoadedKernel.Origin.COMPILED, 1, LoadedKernel.Origin.HIT, callers - 1));
   }

@@ -13,28 +13,28 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * What the ledger of machine code says of a kernel on a target. It is written {@code
+ * An entry of the ledger of machine code, for a kernel on a target. It is written {@code
  * sm_90=236:125/64/2}: registers of a thread, then instructions, matrix instructions and moves of
  * the main loop.
  *
- * @param registers of a thread
- * @param instructions of the main loop: of the innermost loops the one with the most matrix
+ * @param registers registers of a thread
+ * @param instructions instructions of the main loop: the innermost loop with the most matrix
  *     instructions, then the longest; 0 without loops
  * @param matrix matrix instructions of the main loop
- * @param moves between registers in the main loop
+ * @param moves moves between registers in the main loop
  */
 public record LedgerEntry(Target target, int registers, int instructions, int matrix, int moves) {
 
-  /** The most that moves between registers may take of a loop with matrix instructions. */
-  private static final double MOST_MOVES = 0.1;
+  /** The maximum fraction of moves between registers in a loop with matrix instructions. */
+  private static final double MAX_MOVES = 0.1;
 
   private static final Pattern PARTS = Pattern.compile("(\\w+)=(\\d+):(\\d+)/(\\d+)/(\\d+)");
 
-  /** The entry of a kernel, and what is wrong with its machine code. */
-  record Judged(LedgerEntry entry, List<String> faults) {}
+  /** The entry of a kernel, and the faults of its machine code. */
+  record Assembled(LedgerEntry entry, List<String> faults) {}
 
   /** Assembles a kernel for a target. */
-  static Judged assemble(Assembler assembler, String kernel, Module module, Target target) {
+  static Assembled assemble(Assembler assembler, String kernel, Module module, Target target) {
     var assembled = MachineCode.of(assembler, module.toString(), target);
     var code = assembled.of(kernel);
     var main =
@@ -52,7 +52,7 @@ public record LedgerEntry(Target target, int registers, int instructions, int ma
                     loop.matrix(),
                     loop.of(InstructionClass.MOV)))
             .orElse(new LedgerEntry(target, code.usage().registers(), 0, 0, 0));
-    return new Judged(entry, faults(module, assembled, code));
+    return new Assembled(entry, faults(module, assembled, code));
   }
 
   private static List<String> faults(Module module, MachineCode assembled, KernelCode code) {
@@ -64,7 +64,7 @@ public record LedgerEntry(Target target, int registers, int instructions, int ma
     }
     for (var loop : code.loops()) {
       int moves = loop.instructions().of(InstructionClass.MOV);
-      if (loop.instructions().matrix() > 0 && moves > MOST_MOVES * loop.instructions().total()) {
+      if (loop.instructions().matrix() > 0 && moves > MAX_MOVES * loop.instructions().total()) {
         faults.add(
             "%d of %d instructions of a loop are moves"
                 .formatted(moves, loop.instructions().total()));
@@ -79,9 +79,9 @@ public record LedgerEntry(Target target, int registers, int instructions, int ma
   }
 
   /**
-   * Parses a line's term.
+   * Parses an entry.
    *
-   * @throws IllegalArgumentException if it is not one
+   * @throws IllegalArgumentException if the text is not an entry
    */
   public static LedgerEntry parse(String text) {
     var parts = PARTS.matcher(text);

@@ -21,9 +21,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Reductions as long as models have them, of numbers of one sign, whose rounding errors do not
- * cancel: kernels keep the tolerance of their op. {@code -Dathanor.sweep=true} takes every kernel,
- * dtype and target.
+ * Checks that kernels meet the tolerance of their op for reductions as long as in models, of
+ * numbers of one sign, whose rounding errors do not cancel. {@code -Dathanor.sweep=true} covers
+ * every kernel, dtype and target.
  */
 class LongReductionsTest {
 
@@ -33,12 +33,12 @@ class LongReductionsTest {
    * A problem of few rows.
    *
    * @param inputs names, dtypes and extents: {@code a=f16[4,16384]}
-   * @param least of the numbers in floating-point inputs; all are less than one more
+   * @param least the lower bound of floating-point inputs; the upper bound is greater by one
    */
-  record Problem(String op, Map<String, ?> attributes, double least, List<String> inputs) {
+  record LongReduction(String op, Map<String, ?> attributes, double least, List<String> inputs) {
 
-    static Problem of(String op, Map<String, ?> attributes, String... inputs) {
-      return new Problem(op, attributes, 0, List.of(inputs));
+    static LongReduction of(String op, Map<String, ?> attributes, String... inputs) {
+      return new LongReduction(op, attributes, 0, List.of(inputs));
     }
 
     Map<String, TensorType> types() {
@@ -60,61 +60,64 @@ class LongReductionsTest {
     }
   }
 
-  static List<Problem> problems() {
+  static List<LongReduction> problems() {
     return List.of(
-        Problem.of("matmul", Map.of(), "a=f16[2,4096]", "b=f16[4096,8]"),
-        Problem.of("gemv", Map.of("outDtype", "f32"), "a=f16[1,16384]", "x=f16[16384]"),
-        Problem.of("reduce", Map.of("kind", "sum"), "x=f32[1,100000]"),
-        new Problem(
+        LongReduction.of("matmul", Map.of(), "a=f16[2,4096]", "b=f16[4096,8]"),
+        LongReduction.of("gemv", Map.of("outDtype", "f32"), "a=f16[1,16384]", "x=f16[16384]"),
+        LongReduction.of("reduce", Map.of("kind", "sum"), "x=f32[1,100000]"),
+        new LongReduction(
             "layer-norm",
             Map.of(),
             100,
             List.of("x=f32[1,8192]", "gamma=f32[8192]", "beta=f32[8192]")),
-        Problem.of("softmax", Map.of(), "x=f16[1,131072]"));
+        LongReduction.of("softmax", Map.of(), "x=f16[1,131072]"));
   }
 
-  /** The sums of Ampere's tensor cores lose the most. */
+  /** The sums of Ampere's tensor cores have the largest errors. */
   @ParameterizedTest
   @MethodSource("problems")
-  void theBestKernelKeepsTheTolerance(Problem problem) {
+  void bestKernelsMeetTheTolerance(LongReduction problem) {
     verify(problem, Target.SM_80, plans -> plans.subList(0, 1));
   }
 
   @Test
-  void sumsOfSplitFactorsLeaveTheTensorCores() {
+  void sumsOfSplitOperandsMeetTheTolerance() {
     verify(
-        Problem.of("matmul-gguf", Map.of(), "a=f32[1,16384]", "w=q4_1[8,16384]"),
+        LongReduction.of("matmul-gguf", Map.of(), "a=f32[1,16384]", "w=q4_1[8,16384]"),
         Target.SM_80,
         plans -> plans.stream().filter(plan -> plan.kernel().startsWith("mma_")).limit(1).toList());
   }
 
-  static List<Problem> longer() {
-    var all = new ArrayList<Problem>();
+  static List<LongReduction> longProblems() {
+    var all = new ArrayList<LongReduction>();
     for (var d : List.of("f64", "f32", "f16", "bf16", "e4m3", "e5m2")) {
-      all.add(Problem.of("matmul", Map.of(), "a=" + d + "[4,16384]", "b=" + d + "[16384,8]"));
+      all.add(LongReduction.of("matmul", Map.of(), "a=" + d + "[4,16384]", "b=" + d + "[16384,8]"));
     }
-    all.add(Problem.of("matmul", Map.of("precision", "tf32"), "a=f32[4,16384]", "b=f32[16384,8]"));
+    all.add(
+        LongReduction.of(
+            "matmul", Map.of("precision", "tf32"), "a=f32[4,16384]", "b=f32[16384,8]"));
     for (var d : List.of("f64", "f32", "f16", "bf16")) {
-      all.add(Problem.of("gemv", Map.of(), "a=" + d + "[4,16384]", "x=" + d + "[16384]"));
+      all.add(LongReduction.of("gemv", Map.of(), "a=" + d + "[4,16384]", "x=" + d + "[16384]"));
       all.add(
-          Problem.of(
+          LongReduction.of(
               "gemv", Map.of("transposeA", true), "a=" + d + "[16384,8]", "x=" + d + "[16384]"));
       all.add(
-          Problem.of(
+          LongReduction.of(
               "matmul-backward",
               Map.of(),
               "grad=" + d + "[8192,8]",
               "a=" + d + "[8192,8]",
               "b=" + d + "[8,8]"));
       for (var kind : List.of("sum", "mean")) {
-        all.add(Problem.of("reduce", Map.of("kind", kind), "x=" + d + "[1,1000000]"));
-        all.add(Problem.of("reduce", Map.of("kind", kind, "axis", 0), "x=" + d + "[100000,8]"));
+        all.add(LongReduction.of("reduce", Map.of("kind", kind), "x=" + d + "[1,1000000]"));
+        all.add(
+            LongReduction.of("reduce", Map.of("kind", kind, "axis", 0), "x=" + d + "[100000,8]"));
       }
     }
     for (var d : List.of("f32", "f16", "bf16")) {
       var gamma = "gamma=" + d;
       all.add(
-          Problem.of(
+          LongReduction.of(
               "layer-norm-linear",
               Map.of(),
               "x=" + d + "[4,8192]",
@@ -122,30 +125,30 @@ class LongReductionsTest {
               "beta=" + d + "[8192]",
               "w=" + d + "[8,8192]"));
       all.add(
-          new Problem(
+          new LongReduction(
               "layer-norm",
               Map.of(),
               100,
               List.of("x=" + d + "[2,65536]", gamma + "[65536]", "beta=" + d + "[65536]")));
-      all.add(Problem.of("rms-norm", Map.of(), "x=" + d + "[2,65536]", gamma + "[65536]"));
+      all.add(LongReduction.of("rms-norm", Map.of(), "x=" + d + "[2,65536]", gamma + "[65536]"));
       for (var op : List.of("layer-norm-backward", "rms-norm-backward")) {
         for (var rows : List.of("[16384,16]", "[4,16384]")) {
           var columns = rows.substring(rows.indexOf(',') + 1, rows.length() - 1);
           all.add(
-              Problem.of(
+              LongReduction.of(
                   op, Map.of(), "grad=" + d + rows, "x=" + d + rows, gamma + "[" + columns + "]"));
         }
       }
-      all.add(Problem.of("softmax", Map.of(), "x=" + d + "[2,131072]"));
+      all.add(LongReduction.of("softmax", Map.of(), "x=" + d + "[2,131072]"));
       all.add(
-          Problem.of(
+          LongReduction.of(
               "attention",
               Map.of(),
               "q=" + d + "[1,1,2,64]",
               "k=" + d + "[1,1,8192,64]",
               "v=" + d + "[1,1,8192,64]"));
       all.add(
-          Problem.of(
+          LongReduction.of(
               "attention-decode",
               Map.of(),
               "q=" + d + "[1,1,1,64]",
@@ -155,12 +158,12 @@ class LongReductionsTest {
     }
     for (var format : List.of("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")) {
       for (var a : List.of("a=f32[1,16384]", "a=f16[1,16384]", "a=f16[20,16384]")) {
-        all.add(Problem.of("matmul-gguf", Map.of(), a, "w=" + format + "[8,16384]"));
+        all.add(LongReduction.of("matmul-gguf", Map.of(), a, "w=" + format + "[8,16384]"));
       }
     }
     for (var a : List.of("a=f16[1,16384]", "a=bf16[1,16384]", "a=f16[20,16384]")) {
       all.add(
-          Problem.of(
+          LongReduction.of(
               "matmul-int4",
               Map.of("outDtype", "f32"),
               a,
@@ -168,9 +171,10 @@ class LongReductionsTest {
               "scales=f16[128,8]"));
     }
     all.add(
-        Problem.of("matmul-int8", Map.of("outDtype", "i32"), "a=i8[4,131071]", "b=i8[131071,8]"));
+        LongReduction.of(
+            "matmul-int8", Map.of("outDtype", "i32"), "a=i8[4,131071]", "b=i8[131071,8]"));
     all.add(
-        Problem.of(
+        LongReduction.of(
             "matmul-int8",
             Map.of(),
             "a=i8[4,16384]",
@@ -181,16 +185,16 @@ class LongReductionsTest {
   }
 
   @ParameterizedTest
-  @MethodSource("longer")
+  @MethodSource("longProblems")
   @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
-  void everyKernelKeepsTheToleranceOnEveryTarget(Problem problem) {
+  void everyKernelMeetsTheToleranceOnEveryTarget(LongReduction problem) {
     for (var target : List.of(Target.SM_80, Target.SM_89, Target.SM_90)) {
       verify(problem, target, plans -> plans);
     }
   }
 
   private static void verify(
-      Problem problem, Target target, UnaryOperator<List<? extends Plan>> choice) {
+      LongReduction problem, Target target, UnaryOperator<List<? extends Plan>> choice) {
     var op = Catalogue.load().find(problem.op).orElseThrow();
     var attributes = Attributes.of(op.description(), problem.attributes);
     var types = problem.types();
@@ -223,7 +227,9 @@ class LongReductionsTest {
     return type.dtype() == DType.E4M3 || type.dtype() == DType.E5M2;
   }
 
-  /** Floating-point numbers of one sign and the greatest bytes; others as the op drew them. */
+  /**
+   * Returns floating-point numbers of one sign and the greatest bytes; other tensors are unchanged.
+   */
   private static HostTensor ofOneSign(RandomGenerator random, double least, HostTensor drawn) {
     return switch (drawn.type().dtype()) {
       case F64, F32, F16, BF16, E4M3, E5M2 ->

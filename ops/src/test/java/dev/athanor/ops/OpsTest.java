@@ -30,10 +30,10 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every case of every op on the emulator against float64. A build runs every kernel at least once,
- * and again in one of four cases; {@code -Dathanor.sweep=true} runs every kernel in every case that
- * it can compute, for every target. {@code -Dathanor.op=NAME} takes one op, {@code
- * -Dathanor.seed=N} other numbers.
+ * Verifies every case of every op on the emulator against float64. A build runs every kernel at
+ * least once, and again in one of four cases; {@code -Dathanor.sweep=true} runs every kernel in
+ * every case that it can compute, for every target. {@code -Dathanor.op=NAME} selects one op, and
+ * {@code -Dathanor.seed=N} changes the random numbers.
  */
 class OpsTest {
 
@@ -49,23 +49,25 @@ class OpsTest {
         .toList();
   }
 
-  /** Copies come as late as the rules allow. */
+  /** Asynchronous copies complete as late as allowed. */
   @ParameterizedTest
   @MethodSource("ops")
-  void everyVariantIsRight(String op) {
+  void everyVariantMatchesTheReference(String op) {
     verify(op, AsyncTiming.LAZY, Target.SM_90, false);
   }
 
-  /** Copies come at once, and the older tensor cores sum in another order. */
+  /** Asynchronous copies complete immediately, and the older tensor cores sum in another order. */
   @ParameterizedTest
   @MethodSource("ops")
-  void everyVariantIsRightOnAnOlderGpu(String op) {
+  void everyVariantMatchesTheReferenceOnAnOlderGpu(String op) {
     verify(op, AsyncTiming.EAGER, Target.SM_80, true);
   }
 
-  /** Ada has an instruction for products of fp8, whose sums have few bits; others have none. */
+  /**
+   * Ada has an instruction that multiplies fp8, with sums of few bits; the other targets have none.
+   */
   @Test
-  void productsOfFp8AreRightOnAda() {
+  void fp8ProductsMatchTheReferenceOnAda() {
     assumeTrue(ops().contains("matmul"));
     var cases = op("matmul").cases(new SplittableRandom(SEED), true);
     var numbers =
@@ -91,11 +93,11 @@ class OpsTest {
                 .map(target -> Arguments.of(op, target)));
   }
 
-  /** The tensor cores of every target sum in ways of their own. */
+  /** The tensor cores of each target sum in a different way. */
   @ParameterizedTest
   @MethodSource("opsAndTargets")
   @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
-  void everyVariantIsRightOnEveryTarget(String op, String target) {
+  void everyVariantMatchesTheReferenceOnEveryTarget(String op, String target) {
     verify(op, AsyncTiming.REORDERED, Target.of(target), false);
   }
 
@@ -108,11 +110,11 @@ class OpsTest {
   }
 
   /**
-   * An op with some of its plans: those of kernels that have not run, and one in four of the
-   * others.
+   * An op restricted to some of its plans: all whose kernels have not run yet, and one in four of
+   * the others.
    *
-   * @param kernels that have run
-   * @param plans that there were so far
+   * @param kernels the kernels that have run
+   * @param plans the number of other plans so far
    */
   private record Sampled(Op op, Set<String> kernels, AtomicInteger plans) implements Op {
     @Override
@@ -128,7 +130,7 @@ class OpsTest {
           all.stream()
               .filter(plan -> kernels.add(plan.kernel()) || plans.getAndIncrement() % 4 == 0)
               .toList();
-      return some.isEmpty() ? all.subList(0, 1) : some; // a case without any is one that is refused
+      return some.isEmpty() ? all.subList(0, 1) : some; // a case without plans counts as rejected
     }
 
     @Override

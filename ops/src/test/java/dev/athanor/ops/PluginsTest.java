@@ -19,13 +19,13 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Jars that cannot be used are refused with the name of the jar and of the op. */
+/** Loading of plugins. Errors name the jar and the op. */
 class PluginsTest {
   private static final String SERVICE = "META-INF/services/dev.athanor.ops.OpProvider";
 
   @TempDir private Path folder;
 
-  /** Packs a plugin whose provider has this body, into {@code plugin.jar}. */
+  /** Packs a plugin whose provider has the given body into {@code plugin.jar}. */
   private void pack(String body) throws IOException {
     pack("com.example.Provider", body);
   }
@@ -80,7 +80,7 @@ class PluginsTest {
   }
 
   @Test
-  void theLibrarysOpsAndThoseOfJarsAreLoaded() throws IOException {
+  void loadsTheOpsOfTheLibraryAndOfJars() throws IOException {
     pack(
         """
         @Override public List<Op> ops() {
@@ -94,7 +94,7 @@ class PluginsTest {
   }
 
   @Test
-  void aWrongDescriptionNamesTheJarAndTheOp() throws IOException {
+  void namesTheJarAndTheOpOfAnInvalidDescription() throws IOException {
     pack(
         """
         @Override public List<Op> ops() {
@@ -107,7 +107,7 @@ class PluginsTest {
   }
 
   @Test
-  void aWrongDescriptionInAStaticFieldIsExplainedToo() throws IOException {
+  void reportsInvalidDescriptionsInStaticFields() throws IOException {
     pack(
         """
         private static final Op COPY = describe("copy-rows").op();
@@ -120,7 +120,7 @@ class PluginsTest {
   }
 
   @Test
-  void aNameOfTheLibraryIsTaken() throws IOException {
+  void rejectsNamesOfTheLibrary() throws IOException {
     pack(
         """
         @Override public List<Op> ops() {
@@ -133,7 +133,7 @@ class PluginsTest {
   }
 
   @Test
-  void aMissingProviderIsExplained() throws IOException {
+  void reportsMissingProviders() throws IOException {
     pack("com.example.Nobody", "@Override public List<Op> ops() { return List.of(); }");
     assertThatThrownBy(() -> Plugins.load(folder))
         .hasMessage(
@@ -142,7 +142,7 @@ class PluginsTest {
   }
 
   @Test
-  void aPluginOfAnotherVersionIsExplained() throws IOException {
+  void reportsPluginsOfAnotherVersion() throws IOException {
     pack(
         """
         @Override public List<Op> ops() {
@@ -155,7 +155,7 @@ class PluginsTest {
   }
 
   @Test
-  void aFolderThatCannotBeReadIsExplained() {
+  void reportsUnreadableFolders() {
     var missing = folder.resolve("missing");
     assertThatThrownBy(() -> Plugins.load(missing))
         .isInstanceOf(Plugins.Unusable.class)

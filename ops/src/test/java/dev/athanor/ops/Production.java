@@ -20,7 +20,7 @@ import java.util.stream.Stream;
 
 /**
  * The problems of production: the large ones of the suites, and those of {@code production.txt},
- * which differ from them in what changes a kernel.
+ * which differ from them in properties that change a kernel.
  */
 public final class Production {
 
@@ -31,28 +31,28 @@ public final class Production {
   /** Every GPU of the engine's table, as planners see it. */
   public static final List<Capability> GPUS = Gpu.ALL.stream().map(OpProfile::capability).toList();
 
-  /** GPUs of targets that the table has none of: an A10 and a B200, as planners see them. */
-  private static final List<Capability> SIBLINGS =
+  /** GPUs of targets that are not in the table: an A10 and a B200, as planners see them. */
+  private static final List<Capability> OTHER_GPUS =
       List.of(
           TestDevices.of(Target.SM_86, 72, 101_376),
           TestDevices.of(Target.of("sm_100"), 148, 232_448));
 
   private Production() {}
 
-  /** The problems that are planned for every GPU. */
+  /** Returns the problems that are planned for every GPU. */
   public static List<Problem> planned(Op op) {
     return Stream.concat(Suites.of(op, true).stream(), parsed(op, PLAN)).toList();
   }
 
   /**
-   * Problems with few blocks and the depth, rows and alignment of production. They have the kernels
-   * that no case of the op leads to.
+   * Returns problems with few blocks and the depth, rows and alignment of production. They use the
+   * kernels that no case of the op uses.
    */
   public static List<Problem> run(Op op) {
     return parsed(op, RUN).toList();
   }
 
-  /** The plans of a problem on a GPU; none where the GPU cannot compute it. */
+  /** Returns the plans of a problem on a GPU; empty if the GPU cannot compute it. */
   public static List<LaunchPlan> plans(Problem problem, Capability gpu) {
     try {
       return problem.plans(gpu).stream().map(LaunchPlan.class::cast).toList();
@@ -61,18 +61,21 @@ public final class Production {
     }
   }
 
-  /** The first choices of the planner of an op, on every GPU. */
+  /** Returns the first choices of an op's planner on every GPU. */
   public static List<LaunchPlan> firstChoices(Op op) {
     return planned(op).stream()
         .flatMap(problem -> GPUS.stream().flatMap(gpu -> plans(problem, gpu).stream().limit(1)))
         .toList();
   }
 
-  /** The targets that the driver compiles a kernel for: those on which a planner may choose it. */
+  /**
+   * Returns the targets for which the driver compiles each kernel: those on which a planner may
+   * choose it.
+   */
   public static Map<String, Set<Target>> targets(Op op) {
     var targets = new HashMap<String, Set<Target>>();
     for (var problem : Stream.concat(planned(op).stream(), parsed(op, RUN)).toList()) {
-      for (var gpu : Stream.concat(GPUS.stream(), SIBLINGS.stream()).toList()) {
+      for (var gpu : Stream.concat(GPUS.stream(), OTHER_GPUS.stream()).toList()) {
         for (var plan : plans(problem, gpu)) {
           for (var step : plan.steps()) {
             targets

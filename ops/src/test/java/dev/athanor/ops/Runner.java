@@ -15,7 +15,7 @@ import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.random.RandomGenerator;
 
-/** Runs ops and plans, made for a small device, on an emulator. */
+/** Runs ops and plans for a small device on an emulator. */
 public final class Runner {
 
   private static final EmulatedDevice DEVICE = new EmulatedDevice();
@@ -23,47 +23,47 @@ public final class Runner {
 
   private Runner() {}
 
-  /** An op of the catalogue. */
+  /** Returns an op of the catalogue. */
   public static Op op(String name) {
     return Catalogue.load().find(name).orElseThrow();
   }
 
-  /** The plans of a problem, the best first. */
+  /** Returns the plans of a problem, the best first. */
   public static List<? extends Plan> plans(
       Op op, Map<String, HostTensor> inputs, Attributes attributes) {
     return op.plans(HostTensor.types(inputs), attributes, TestDevices.SMALL);
   }
 
-  /** The plans for an H200 of a problem that is only planned, the best first. */
+  /** Returns the plans of a problem for an H200, the best first. */
   public static List<? extends Plan> plans(
       Op op, Map<String, TensorType> inputs, Map<String, ?> attributes) {
     return op.plans(inputs, Attributes.of(op.description(), attributes), TestDevices.H200);
   }
 
-  /** The outputs of a plan. */
+  /** Returns the outputs of a plan. */
   public static Map<String, HostTensor> run(Plan plan, Map<String, HostTensor> inputs) {
     return HostRun.of(DEVICE, KERNELS, plan, inputs).outputs();
   }
 
-  /** One of the outputs of a plan. */
+  /** Returns one of the outputs of a plan. */
   public static HostTensor run(Plan plan, Map<String, HostTensor> inputs, String output) {
     return Tensors.get(run(plan, inputs), output);
   }
 
-  /** The outputs of the best plan. */
+  /** Returns the outputs of the best plan. */
   public static Map<String, HostTensor> run(
       Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes) {
     var given = Attributes.of(op.description(), attributes);
     return run(plans(op, inputs, given).getFirst(), inputs);
   }
 
-  /** One of the outputs of the best plan. */
+  /** Returns one of the outputs of the best plan. */
   public static HostTensor run(
       Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes, String output) {
     return Tensors.get(run(op, inputs, attributes), output);
   }
 
-  /** The outputs of each plan, by its kernel. */
+  /** Returns the outputs of each plan by kernel. */
   public static Map<String, Map<String, HostTensor>> all(
       Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes) {
     var results = new LinkedHashMap<String, Map<String, HostTensor>>();
@@ -73,7 +73,7 @@ public final class Runner {
     return results;
   }
 
-  /** One of the outputs of each plan, by its kernel. */
+  /** Returns one of the outputs of each plan by kernel. */
   public static Map<String, double[]> all(
       Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes, String output) {
     var results = new LinkedHashMap<String, double[]>();
@@ -83,7 +83,7 @@ public final class Runner {
     return results;
   }
 
-  /** The outputs of every plan, each checked against the reference. */
+  /** Checks every plan against the reference and returns their outputs. */
   public static List<Map<String, HostTensor>> check(
       Op op, Map<String, HostTensor> inputs, Attributes attributes, Tolerance tolerance) {
     var reference = op.reference(inputs, attributes);
@@ -102,21 +102,22 @@ public final class Runner {
   }
 
   /**
-   * Holds the best plan of every case to the reference, twice with the same bits, with guards
-   * behind the outputs and inputs that must stay as they are. The cases of an op itself, where they
-   * are enough, are held to it with all plans.
+   * Verifies the best plan of every case against the reference. Also checks that a second run gives
+   * the same bits, that nothing is written behind the outputs, and that the inputs do not change.
+   * {@link OpsTest} verifies the cases of the op itself with all plans.
    */
   public static void verify(Op op, List<Op.Case> cases) {
     var checks = new ArrayList<Check>();
     var verification =
-        new Verification(DEVICE, List.of(new Chosen(op, cases)), true, 1, OptionalInt.empty());
+        new Verification(
+            DEVICE, List.of(new SelectedCases(op, cases)), true, 1, OptionalInt.empty());
     assertThat(verification.skipped()).isEmpty();
     assertThat(verification.run(checks::add)).isEqualTo(cases.size());
     assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
   }
 
-  /** An op with cases that are chosen for it, and its best plan. */
-  private record Chosen(Op op, List<Case> chosen) implements Op {
+  /** An op restricted to given cases and to its best plan. */
+  private record SelectedCases(Op op, List<Case> selected) implements Op {
     @Override
     public OpDescription description() {
       return op.description();
@@ -135,7 +136,7 @@ public final class Runner {
 
     @Override
     public List<Case> cases(RandomGenerator random, boolean quick) {
-      return chosen;
+      return selected;
     }
   }
 }

@@ -9,24 +9,24 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.stream.IntStream;
 
-/** Makes tensors for tests, takes them apart and compares them. */
+/** Creates, slices and compares tensors for tests. */
 public final class Tensors {
 
   private Tensors() {}
 
-  /** The tensor of a name, which must be there. */
+  /** Returns the tensor with a name, which must exist. */
   public static HostTensor get(Map<String, HostTensor> tensors, String name) {
     return Objects.requireNonNull(tensors.get(name), name);
   }
 
-  /** A tensor of one number. */
+  /** Returns a tensor filled with a value. */
   public static HostTensor filled(TensorType type, double value) {
     var values = new double[(int) type.shape().elements()];
     Arrays.fill(values, value);
     return HostTensor.of(type, values);
   }
 
-  /** The matrix with ones where row and column are the same. */
+  /** Returns an identity matrix. */
   public static HostTensor identity(DType dtype, int n) {
     var values = new double[n * n];
     for (int i = 0; i < n; i++) {
@@ -35,7 +35,7 @@ public final class Tensors {
     return HostTensor.of(TensorType.of(dtype, n, n), values);
   }
 
-  /** Elements of a tensor, from the given one on, in a tensor of their own. */
+  /** Returns a copy of consecutive elements of a tensor, starting at {@code first}. */
   public static HostTensor slice(HostTensor tensor, long first, TensorType type) {
     var bytes =
         tensor
@@ -45,23 +45,23 @@ public final class Tensors {
     return new HostTensor(type, MemorySegment.ofArray(bytes));
   }
 
-  /** Copies a tensor, to be changed. */
+  /** Returns a copy of a tensor, which may be modified. */
   public static HostTensor copy(HostTensor tensor) {
     return new HostTensor(tensor.type(), MemorySegment.ofArray(bytes(tensor)));
   }
 
-  /** The bits of a tensor. */
+  /** Returns the bytes of a tensor. */
   public static byte[] bytes(HostTensor tensor) {
     return tensor.data().toArray(ValueLayout.JAVA_BYTE);
   }
 
-  /** Asserts that two tensors are the same, bit for bit. */
+  /** Asserts that two tensors are bit-identical. */
   public static void equalBits(HostTensor a, HostTensor b) {
     assertThat(a.type()).isEqualTo(b.type());
     assertThat(bytes(a)).isEqualTo(bytes(b));
   }
 
-  /** The cosine of the angle between two vectors. */
+  /** Returns the cosine of the angle between two vectors. */
   public static double cosine(double[] x, double[] y) {
     return dot(x, y) / Math.sqrt(dot(x, x) * dot(y, y));
   }
@@ -70,7 +70,7 @@ public final class Tensors {
     return IntStream.range(0, x.length).mapToDouble(i -> x[i] * y[i]).sum();
   }
 
-  /** The index of the greatest number. */
+  /** Returns the index of the greatest number. */
   public static int greatest(double[] x) {
     return IntStream.range(0, x.length).reduce((i, j) -> x[j] > x[i] ? j : i).orElseThrow();
   }

@@ -10,12 +10,12 @@ public final class TestDevices {
 
   public static final Capability H200 = OpProfile.capability(Gpu.H200);
 
-  /** A GPU that a few blocks fill, so that what is split for a large one is whole. */
+  /** A GPU that a few blocks fill, so that problems are not split as for a large one. */
   public static final Capability SMALL = of(Target.SM_90, 2, 232_448);
 
   private TestDevices() {}
 
-  /** A device of a kind that there is not. */
+  /** Returns a fictitious device. */
   public static Capability of(Target target, int multiprocessors, int sharedBytes) {
     return new Capability(
         "test:0", "test device", target, "0", multiprocessors, 1024, 49_152, sharedBytes, 1L << 34);

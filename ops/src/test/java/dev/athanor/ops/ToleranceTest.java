@@ -11,7 +11,7 @@ class ToleranceTest {
   private static final Tolerance MAXIMUM = new Tolerance(Tolerance.Metric.MAXIMUM, 1);
 
   @Test
-  void measuresAsItsMetricSays() {
+  void computesTheErrorOfTheMetric() {
     double[] reference = {3, 4};
     double[] result = {3, 4.5};
     assertThat(RELATIVE.error(result, reference)).isCloseTo(0.1, within(1e-15));
@@ -20,7 +20,7 @@ class ToleranceTest {
   }
 
   @Test
-  void whatIsNotANumberIsInfinitelyWrong() {
+  void unexpectedNonFiniteValuesHaveInfiniteErrors() {
     for (var tolerance : new Tolerance[] {RELATIVE, MAXIMUM}) {
       assertThat(tolerance.error(new double[] {Double.NaN}, new double[] {1})).isInfinite();
       assertThat(tolerance.error(new double[] {1}, new double[] {Double.NaN})).isInfinite();
@@ -34,14 +34,14 @@ class ToleranceTest {
   }
 
   @Test
-  void whatShouldNotBeANumberIsRight() {
+  void expectedNonFiniteValuesHaveNoError() {
     double[] both = {Double.NaN, Double.POSITIVE_INFINITY, 1};
     assertThat(RELATIVE.error(both.clone(), both)).isZero();
     assertThat(MAXIMUM.error(both.clone(), both)).isZero();
   }
 
   @Test
-  void aZeroReferenceMakesAnyDifferenceLarge() {
+  void differencesFromZeroHaveLargeErrors() {
     assertThat(RELATIVE.error(new double[] {1e-3}, new double[] {0})).isGreaterThan(1e10);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The services and messages of the Open Inference Protocol; messages neither take nor give null.
+ * The services and messages of the Open Inference Protocol. Messages neither accept nor return
+ * null.
  */
 @NullMarked
 package dev.athanor.api.inference;

@@ -1,4 +1,6 @@
-/** The services and messages of package {@code athanor.v1}; messages neither take nor give null. */
+/**
+ * The services and messages of package {@code athanor.v1}. Messages neither accept nor return null.
+ */
 @NullMarked
 package dev.athanor.api.v1;
 

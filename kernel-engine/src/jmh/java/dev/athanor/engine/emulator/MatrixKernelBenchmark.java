@@ -94,7 +94,7 @@ public class MatrixKernelBenchmark {
     stream.synchronize();
   }
 
-  /** The same with the processor's vectors. */
+  /** The same loop with the Vector API. */
   @Benchmark
   @Fork(value = 1, jvmArgsAppend = "--add-modules=jdk.incubator.vector")
   @OperationsPerInvocation(LOOPS * MMAS * WARPS)

@@ -43,7 +43,7 @@ public class MatrixProductBenchmark {
   private int[][] sources;
   private int[][] results;
 
-  /** Makes registers of small numbers, whichever their type. */
+  /** Fills the source registers with small numbers of any type. */
   @Setup
   public void fill() {
     var words = Arrays.stream(("sync.aligned." + spelling).split("\\.")).map(Modifier::of).toList();

@@ -19,10 +19,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the layouts of the kernels are for: no bank conflicts, and whole sectors. */
+/** Profiles of attention kernels: no bank conflicts, and accesses to whole sectors. */
 class AttentionProfileTest {
 
-  /** The profile of the first launch of every plan. */
+  /** Returns the profile of one launch of every plan. */
   private static List<Profile> profiles(
       Op op, Map<String, TensorType> types, Map<String, ?> given, int launch) {
     var attributes = Attributes.of(op.description(), given);
@@ -48,7 +48,7 @@ class AttentionProfileTest {
     return rows;
   }
 
-  private static void hasNoConflicts(Profile profile, String opcode) {
+  private static void assertNoConflicts(Profile profile, String opcode) {
     for (var row : rows(profile, opcode)) {
       assertThat(row.shared().wavefronts())
           .as("wavefronts of %s at %s of %s", opcode, row.instruction().source(), profile.kernel())
@@ -56,7 +56,7 @@ class AttentionProfileTest {
     }
   }
 
-  private static void movesWholeSectors(Profile profile, String opcode) {
+  private static void assertWholeSectors(Profile profile, String opcode) {
     for (var row : rows(profile, opcode)) {
       assertThat(row.global().sectors())
           .as("sectors of %s at %s of %s", opcode, row.instruction().source(), profile.kernel())
@@ -69,30 +69,30 @@ class AttentionProfileTest {
   void tensorKernelsHaveNoConflictsAndMoveWholeSectors(DType dtype, int d, boolean causal) {
     for (var profile :
         profiles(new Attention(), dense(dtype, 128, d), Map.of("causal", causal), 0)) {
-      hasNoConflicts(profile, "ldmatrix");
-      hasNoConflicts(profile, "cp.async.cg");
-      movesWholeSectors(profile, "cp.async.cg");
-      movesWholeSectors(profile, "st.global");
+      assertNoConflicts(profile, "ldmatrix");
+      assertNoConflicts(profile, "cp.async.cg");
+      assertWholeSectors(profile, "cp.async.cg");
+      assertWholeSectors(profile, "st.global");
       assertThat(profile.divergentBranches()).isZero();
     }
   }
 
-  /** Tiles that no query of a block sees are not multiplied. */
+  /** Tiles that are masked for all queries of a block are not computed. */
   @ParameterizedTest
   @ValueSource(strings = {"F16", "F32"})
-  void hiddenTilesAreSkipped(DType dtype) {
+  void skipsMaskedTiles(DType dtype) {
     var types = dense(dtype, 256, 64);
     var unit = dtype == DType.F16 ? "tensor f16" : "f32";
-    long all = least(profiles(new Attention(), types, Map.of(), 0), unit);
-    long causal = least(profiles(new Attention(), types, Map.of("causal", true), 0), unit);
+    long all = minFlops(profiles(new Attention(), types, Map.of(), 0), unit);
+    long causal = minFlops(profiles(new Attention(), types, Map.of("causal", true), 0), unit);
     long window =
-        least(profiles(new Attention(), types, Map.of("causal", true, "window", 1), 0), unit);
+        minFlops(profiles(new Attention(), types, Map.of("causal", true, "window", 1), 0), unit);
     assertThat(causal).isBetween(all / 2, all * 3 / 4);
     // the diagonal alone
     assertThat(window).isLessThanOrEqualTo(all * 2 / 5);
   }
 
-  private static long least(List<Profile> profiles, String unit) {
+  private static long minFlops(List<Profile> profiles, String unit) {
     return profiles.stream()
         .mapToLong(profile -> profile.flops().getOrDefault(unit, 0L))
         .min()
@@ -101,19 +101,19 @@ class AttentionProfileTest {
 
   @ParameterizedTest
   @ValueSource(ints = {64, 128})
-  void coreKernelsReadSharedMemoryWithoutConflicts(int d) {
+  void simtKernelsHaveNoConflicts(int d) {
     for (var profile : profiles(new Attention(), dense(DType.F32, 64, d), Map.of(), 0)) {
-      hasNoConflicts(profile, "ld.shared.v4");
-      hasNoConflicts(profile, "st.shared");
-      hasNoConflicts(profile, "cp.async.cg");
-      movesWholeSectors(profile, "cp.async.cg");
-      movesWholeSectors(profile, "st.global");
+      assertNoConflicts(profile, "ld.shared.v4");
+      assertNoConflicts(profile, "st.shared");
+      assertNoConflicts(profile, "cp.async.cg");
+      assertWholeSectors(profile, "cp.async.cg");
+      assertWholeSectors(profile, "st.global");
     }
   }
 
   @ParameterizedTest
   @ValueSource(ints = {1, 2})
-  void gradientsOnTensorCoresHaveNoConflictsEither(int launch) {
+  void tensorGradientKernelsHaveNoConflicts(int launch) {
     var each = TensorType.of(DType.F16, 64, 64);
     var types =
         Map.of(
@@ -124,10 +124,10 @@ class AttentionProfileTest {
             "out", each,
             "lse", TensorType.of(DType.F32, 64));
     for (var profile : profiles(new AttentionBackward(), types, Map.of(), launch)) {
-      hasNoConflicts(profile, "ldmatrix");
-      hasNoConflicts(profile, "cp.async.cg");
-      movesWholeSectors(profile, "cp.async.cg");
-      movesWholeSectors(profile, "st.global");
+      assertNoConflicts(profile, "ldmatrix");
+      assertNoConflicts(profile, "cp.async.cg");
+      assertWholeSectors(profile, "cp.async.cg");
+      assertWholeSectors(profile, "st.global");
     }
   }
 }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How much shared memory attention asks for, and which devices have as much. */
+/** Shared memory of attention kernels, and the devices that have enough. */
 class SharedMemoryTest {
 
   private static final Attention ATTENTION = new Attention();
@@ -47,9 +47,10 @@ class SharedMemoryTest {
   }
 
   /**
-   * Rows of queries, or of the output where those are wider, and a tile of keys and one of values.
-   * For f32 rows are filled up to a multiple of 64 elements and 4 more, and each row has its
-   * weights, filled up so that half a warp's rows lie 16 banks beside those of the other half.
+   * A block stores its rows of queries, or of the output where those are wider, a tile of keys and
+   * one of values. For f32, rows are padded to a multiple of 64 elements plus 4, and each row has
+   * its weights, padded so that the rows of one half-warp lie 16 banks apart from those of the
+   * other.
    */
   @ParameterizedTest
   @CsvSource({
@@ -58,17 +59,17 @@ class SharedMemoryTest {
     // 64 rows of 64, 2 · 64 rows of 64, 2 bytes each
     "TENSOR, 64, 64, 16, F16, 64, 64, 24576",
     "TENSOR, 64, 64, 16, BF16, 64, 64, 24576",
-    // (128 + 2 · 64) rows of 64, 2 bytes each: what a tile of 64 in f16 costs elsewhere
+    // (128 + 2 · 64) rows of 64, 2 bytes each
     "TENSOR, 128, 64, 32, F16, 64, 64, 32768",
     "TENSOR, 128, 32, 16, F16, 256, 256, 98304",
     // 8 rows of 260, 2 · 16 rows of 260, 8 rows of 16 weights: 4 bytes each
     "CORES, 8, 16, 2, F32, 256, 256, 42112",
-    // queries of 16 and values of 128: the output needs the first place
+    // queries of 16 and values of 128: the output determines the size of the first array
     "TENSOR, 64, 64, 16, F16, 16, 128, 34816",
-    // seven eighths of what a multiprocessor of Hopper has
+    // 224 KiB; a block on Hopper may have 227 KiB
     "TENSOR, 256, 96, 32, F16, 256, 256, 229376"
   })
-  void aTileNeedsWhatItsRowsTake(
+  void computesTheSharedMemoryOfATile(
       Tile.Unit unit, int rows, int columns, int warpRows, DType dtype, int d, int dv, int bytes) {
     var variant = variant(new Tile(unit, rows, columns, warpRows), dtype, d, dv);
     assertThat(variant.sharedBytes()).isEqualTo(bytes);
@@ -84,7 +85,7 @@ class SharedMemoryTest {
         .toList();
   }
 
-  /** The largest tile that the device has room for, and never more than that. */
+  /** The largest tile offered is the largest that fits the device. */
   @ParameterizedTest
   @CsvSource({
     "F16, 256, 101376, 98304",
@@ -95,7 +96,7 @@ class SharedMemoryTest {
     "F16, 64, 28672, 24576",
     "F32, 64, 65536, 39552"
   })
-  void plansKeepToWhatABlockMayHave(DType dtype, int d, int available, int most) {
+  void plansFitTheSharedMemoryOfABlock(DType dtype, int d, int available, int most) {
     var plans = plans(dtype, d, TestDevices.of(Target.SM_80, 108, available));
     assertThat(plans).isNotEmpty();
     assertThat(plans.stream().mapToInt(LaunchPlan::requiredSharedMemory).max()).hasValue(most);
@@ -108,7 +109,7 @@ class SharedMemoryTest {
   }
 
   @Test
-  void everyTileIsRefusedWithWhatItNeedsWhereNoneFits() {
+  void reportsTheSharedMemoryOfEveryTileIfNoneFits() {
     assertThatThrownBy(() -> plans(DType.F32, 256, TestDevices.of(Target.SM_80, 108, 16_384)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessageStartingWith("test device (sm_80) cannot compute this attention of f32: ")
@@ -130,10 +131,10 @@ class SharedMemoryTest {
         .plans(Map.of(), COST);
   }
 
-  /** More than 48 KiB have to be asked for, which a launch does; how much there is differs. */
+  /** A launch opts in to more than 48 KiB; the limit depends on the GPU. */
   @ParameterizedTest
   @CsvSource({"28672", "49152", "65536", "81920", "101376"})
-  void everyGpuHasATile(int bytes) {
+  void everyGpuAcceptsUpTo99KiB(int bytes) {
     for (var gpu : Gpu.ALL) {
       assertThat(offered(gpu, bytes)).hasSize(1);
       assertThat(OpProfile.capability(gpu).sharedBytesPerBlock()).isEqualTo(48 << 10);
@@ -141,18 +142,18 @@ class SharedMemoryTest {
   }
 
   @Test
-  void whatHopperHasIsTooMuchForOthers() {
+  void onlyHopperAccepts224KiB() {
     for (var gpu : List.of(Gpu.H100, Gpu.H200)) {
       assertThat(offered(gpu, 229_376)).hasSize(1);
       assertThat(offered(gpu, 232_448)).hasSize(1);
     }
-    refused(Gpu.H200, 232_449, "H200 (sm_90a)", 232_448);
-    refused(Gpu.RTX_4090, 229_376, "RTX 4090 (sm_89)", 101_376);
-    refused(Gpu.L4, 229_376, "L4 (sm_89)", 101_376);
-    refused(Gpu.A100, 229_376, "A100 (sm_80)", 166_912);
+    assertRejected(Gpu.H200, 232_449, "H200 (sm_90a)", 232_448);
+    assertRejected(Gpu.RTX_4090, 229_376, "RTX 4090 (sm_89)", 101_376);
+    assertRejected(Gpu.L4, 229_376, "L4 (sm_89)", 101_376);
+    assertRejected(Gpu.A100, 229_376, "A100 (sm_80)", 166_912);
   }
 
-  private static void refused(Gpu gpu, int bytes, String device, int limit) {
+  private static void assertRejected(Gpu gpu, int bytes, String device, int limit) {
     assertThatThrownBy(() -> offered(gpu, bytes))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
@@ -160,9 +161,9 @@ class SharedMemoryTest {
             device, bytes, gpu.name(), limit);
   }
 
-  /** Shapes before devices; then the target, shared memory, the block and the grid. */
+  /** The order is: shapes, target, shared memory, block, grid. */
   @Test
-  void whatNoDeviceCouldDoIsSaidFirst() {
+  void reportsProblemsInOrder() {
     var old = TestDevices.of(Target.of("sm_75"), 40, 16_384);
     assertThatThrownBy(() -> plans(DType.F32, 257, old))
         .isInstanceOf(OpException.TooLarge.class)

@@ -23,17 +23,17 @@ import org.junit.jupiter.params.provider.EnumSource;
 class CeilingsTest {
 
   @Test
-  void theLongerOfMovingAndMultiplyingIsTheLeastTime() {
+  void leastTimeIsTheMaximumOfMemoryAndCompute() {
     var ceilings = new Ceilings(1e12, Map.of(DType.F16, 1e15));
     assertThat(ceilings.leastMicros(new Plan.Cost(1e9, 1e9), DType.F16)).isEqualTo(1000);
     assertThat(ceilings.leastMicros(new Plan.Cost(1e13, 1e9), DType.F16)).isEqualTo(10_000);
     assertThat(ceilings.leastMicros(new Plan.Cost(1e13, 1e9), DType.F64)).isEqualTo(1000);
   }
 
-  /** What is called its operations is what the profiler counts, and nothing else is in the loop. */
+  /** The profiler counts the reported operations, and the loop does nothing else. */
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16", "BF16", "I8"})
-  void aMultiplierMultipliesAsOftenAsItSays(DType dtype) {
+  void multipliersReportTheirOperations(DType dtype) {
     var multiplier = new Ceilings.Multiplier(dtype);
     var profiler = new Profiler();
     int rounds = 5;
@@ -51,7 +51,7 @@ class CeilingsTest {
               .filter(each -> dtype == DType.F32 || each.getKey().startsWith("tensor"))
               .mapToDouble(Map.Entry::getValue)
               .sum();
-      // f32 also adds its sums up, once
+      // f32 also adds its sums once
       assertThat(counted)
           .isBetween(multiplier.flops() * rounds, multiplier.flops() * rounds + 256 * 8);
       var assembler = JCudaAssembler.find().orElseThrow();

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The bench on the emulator. */
+/** Benchmarks on the emulator. */
 class OpBenchTest {
 
   private static final Effort SHORT = new Effort(1, 2, 0);
@@ -40,7 +40,7 @@ class OpBenchTest {
 
   @AfterEach
   void close() {
-    assertThat(device.memory().used()).as("bytes that were not given back").isZero();
+    assertThat(device.memory().used()).as("leaked device memory").isZero();
     device.close();
   }
 
@@ -58,7 +58,7 @@ class OpBenchTest {
 
   @ParameterizedTest
   @CsvSource({"F32, false, false", "F32, true, true", "F16, true, false", "BF16, false, true"})
-  void rightKernelsAreTimed(DType dtype, boolean transposeA, boolean transposeB) {
+  void timesCorrectKernels(DType dtype, boolean transposeA, boolean transposeB) {
     var problem =
         matmul(
             "a=%1$s[%2$s] b=%1$s[%3$s] transposeA=%4$s transposeB=%5$s"
@@ -86,7 +86,7 @@ class OpBenchTest {
   }
 
   @Test
-  void aBaselineIsTimedBesideOurs() {
+  void timesBaselines() {
     var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(true)).getFirst();
     assertThat(row.failure()).isEmpty();
     var theirs = row.theirs().getFirst();
@@ -95,11 +95,11 @@ class OpBenchTest {
         .contains(row.ours().orElseThrow().median() / theirs.samples().orElseThrow().median());
   }
 
-  /** One clock of its own, whatever the number of our variants; it is closed with the bench. */
+  /** The baseline is timed once for any number of our variants, and is closed with the bench. */
   @Test
-  void aBaselineWithAClockOfItsOwnIsAskedOnceAProblem() {
-    var asked = new ArrayList<String>();
-    var rows = rows(matmul("a=f16[8,8] b=f16[8,8]"), true, List.of(apart(asked)));
+  void selfTimedBaselinesRunOncePerProblem() {
+    var calls = new ArrayList<String>();
+    var rows = rows(matmul("a=f16[8,8] b=f16[8,8]"), true, List.of(selfTimed(calls)));
     assertThat(rows).hasSizeGreaterThan(1);
     assertThat(rows)
         .allSatisfy(row -> {
@@ -108,20 +108,20 @@ class OpBenchTest {
           assertThat(theirs.remark()).isEqualTo("by hand");
           assertThat(row.ratio(theirs)).contains(row.ours().orElseThrow().median() / 2);
         });
-    assertThat(asked).containsExactly("a=f16[8,8] b=f16[8,8] gives {c=f16[8, 8]}", "closed");
+    assertThat(calls).containsExactly("a=f16[8,8] b=f16[8,8] gives {c=f16[8, 8]}", "closed");
   }
 
   @Test
-  void whatHasFailedIsNotComparedWithAnyone() {
-    var asked = new ArrayList<String>();
-    var problem = Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]");
-    var row = rows(problem, false, List.of(apart(asked))).getFirst();
+  void doesNotCompareFailedKernels() {
+    var calls = new ArrayList<String>();
+    var problem = Problem.parse(new WrongMatmul(), "a=f32[16,16] b=f32[16,16]");
+    var row = rows(problem, false, List.of(selfTimed(calls))).getFirst();
     assertThat(row.failure()).isPresent();
     assertThat(row.theirs()).isEmpty();
-    assertThat(asked).containsExactly("closed");
+    assertThat(calls).containsExactly("closed");
   }
 
-  private static Baseline apart(List<String> asked) {
+  private static Baseline selfTimed(List<String> calls) {
     return new Baseline.Timed() {
       @Override
       public String library() {
@@ -136,20 +136,20 @@ class OpBenchTest {
       @Override
       public Optional<Baseline.Result> time(
           Problem problem, Map<String, TensorType> outputs, Effort effort, long seed) {
-        asked.add("%s gives %s".formatted(problem.text(), outputs));
+        calls.add("%s gives %s".formatted(problem.text(), outputs));
         return Optional.of(
             new Baseline.Result(library(), Optional.of(new Samples(2, 1, 3, 5, 1)), "by hand"));
       }
 
       @Override
       public void close() {
-        asked.add("closed");
+        calls.add("closed");
       }
     };
   }
 
   @Test
-  void aBaselineThatComputesNothingIsNoMeasure() {
+  void rejectsBaselinesThatComputeNothing() {
     var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(false)).getFirst();
     assertThat(row.failure())
         .contains(
@@ -158,9 +158,10 @@ class OpBenchTest {
   }
 
   @Test
-  void aWrongKernelIsAFailureHoweverFast() {
+  void reportsWrongKernels() {
     var row =
-        rows(Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]"), false, List.of()).getFirst();
+        rows(Problem.parse(new WrongMatmul(), "a=f32[16,16] b=f32[16,16]"), false, List.of())
+            .getFirst();
     assertThat(row.failure().orElseThrow())
         .matches(
             "matmul_f32_\\S+ is wrong: the error of sampled elements of c is 0\\.\\d+; the limit is 4\\.00e-06");
@@ -169,7 +170,7 @@ class OpBenchTest {
   }
 
   @Test
-  void matricesThatDoNotFitAreAFailure() {
+  void reportsMatricesThatDoNotFit() {
     var rows = new ArrayList<Row>();
     try (var small = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(1000));
         var bench = new OpBench(small, SHORT, List.of())) {
@@ -179,7 +180,7 @@ class OpBenchTest {
         .contains("cannot allocate 1024 bytes of device memory: 1000 are free");
   }
 
-  /** Our own kernels under another name, or nothing at all. */
+  /** Returns a baseline that runs our own kernels, or nothing at all. */
   private List<Baseline> other(boolean computes) {
     var kernels = new KernelCache(device);
     return List.of(
@@ -211,8 +212,8 @@ class OpBenchTest {
         });
   }
 
-  /** Matmul, but the first element of c is 0. */
-  private static final class Spoilt implements Op {
+  /** A wrong matmul, whose first element of c is 0. */
+  private static final class WrongMatmul implements Op {
     private final Op matmul = new Matmul();
 
     @Override
@@ -223,7 +224,7 @@ class OpBenchTest {
     @Override
     public List<? extends Plan> plans(
         Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-      return matmul.plans(inputs, attributes, capability).stream().map(SpoiltPlan::new).toList();
+      return matmul.plans(inputs, attributes, capability).stream().map(WrongPlan::new).toList();
     }
 
     @Override
@@ -243,7 +244,7 @@ class OpBenchTest {
     }
   }
 
-  private record SpoiltPlan(Plan plan) implements ForwardingPlan {
+  private record WrongPlan(Plan plan) implements ForwardingPlan {
 
     @Override
     public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 class StopwatchTest {
 
-  private static final long NANOS = 300_000; // longer than a sample has to be
+  private static final long NANOS = 300_000; // longer than the minimum of a sample
 
   private static List<Samples> time(Effort effort, Runnable... contenders) {
     try (var device = new EmulatedDevice();
@@ -29,7 +29,7 @@ class StopwatchTest {
   }
 
   @Test
-  void contendersTakeTurnsAfterTheirWarmUp() {
+  void contendersTakeTurnsAfterWarmup() {
     var calls = new ArrayList<String>();
     var samples =
         time(
@@ -58,9 +58,9 @@ class StopwatchTest {
   }
 
   @Test
-  void shortLaunchesShareASample() {
+  void batchesShortLaunches() {
     int greatest = 0;
-    // one pause of the machine at the wrong moment makes a launch look long, but not twenty
+    // a pause of the machine may make one launch look long, but not twenty
     for (int attempt = 0; attempt < 20; attempt++) {
       var calls = new int[1];
       int batch = time(new Effort(3, 2, 0), () -> calls[0]++).getFirst().batch();
@@ -71,20 +71,20 @@ class StopwatchTest {
   }
 
   @Test
-  void samplesGoOnForTheLeastTime() {
+  void samplesForTheMinimumTime() {
     var samples = time(new Effort(1, 1, 5 * NANOS / 1e6), () -> spend(NANOS)).getFirst();
     assertThat(samples.count()).isLessThanOrEqualTo(5);
     assertThat(samples.count() * samples.max()).isGreaterThanOrEqualTo(5 * NANOS / 1e3);
   }
 
   @Test
-  void theMedianIsThatOfTheSamples() {
+  void computesTheMedian() {
     assertThat(Samples.of(new double[] {9, 1, 2}, 4)).isEqualTo(new Samples(2, 1, 9, 3, 4));
     assertThat(Samples.of(new double[] {9, 1, 2, 4}, 1)).isEqualTo(new Samples(3, 1, 9, 4, 1));
   }
 
   @Test
-  void effortHasALeast() {
+  void rejectsInvalidEfforts() {
     assertThatThrownBy(() -> new Effort(0, 1, 0))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("warmup and repeat are at least 1 and the time at least 0, got 0, 1 and 0.0");

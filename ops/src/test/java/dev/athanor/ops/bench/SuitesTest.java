@@ -27,7 +27,7 @@ class SuitesTest {
 
   @ParameterizedTest
   @MethodSource("ops")
-  void everyOpHasProblemsThatAGpuCanPlan(String name) {
+  void everyOpHasProblemsThatCanBePlanned(String name) {
     assertThat(Suites.of(op(name), true))
         .isNotEmpty()
         .allSatisfy(problem -> {
@@ -38,10 +38,10 @@ class SuitesTest {
         });
   }
 
-  /** So every op's bench, its samples and its tolerance go together. */
+  /** This checks that the benchmark, the samples and the tolerance of every op are consistent. */
   @ParameterizedTest
   @MethodSource("ops")
-  void theSmallProblemsAreTimedAndRight(String name) {
+  void timesSmallProblemsCorrectly(String name) {
     var rows = new ArrayList<OpBench.Row>();
     try (var device = new EmulatedDevice();
         var bench = new OpBench(device, new Effort(1, 1, 0), List.of())) {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The process that PyTorch runs in: what is said to it, and all the ways in which it may fail. */
+/** Communication with the PyTorch process, and all the ways in which it may fail. */
 class TorchTest {
 
   private static final Effort SHORT = new Effort(1, 2, 0);
@@ -34,12 +34,15 @@ class TorchTest {
 
   @TempDir private Path folder;
 
-  /** What a shell does instead of Python: it is given -c, the script and the device. */
-  private Torch shell(Duration patience, String... lines) throws IOException {
+  /**
+   * Returns a baseline with a shell script instead of Python; its arguments are -c, the Python
+   * script and the device.
+   */
+  private Torch shell(Duration timeout, String... lines) throws IOException {
     var script = folder.resolve("python");
     Files.writeString(script, "#!/bin/sh\n" + String.join("\n", lines) + "\n");
     assertThat(script.toFile().setExecutable(true)).isTrue();
-    return new Torch(script.toString(), "cpu", patience);
+    return new Torch(script.toString(), "cpu", timeout);
   }
 
   private static String say(String json) {
@@ -64,25 +67,25 @@ class TorchTest {
   }
 
   @Test
-  void aProblemIsALineAndSoIsItsAnswer() throws Exception {
-    var heard = folder.resolve("heard");
+  void sendsAndReceivesLines() throws Exception {
+    var received = folder.resolve("heard");
     var torch =
         shell(
             LONG,
-            "echo \"$1 $3\" > " + heard,
+            "echo \"$1 $3\" > " + received,
             HELLO,
-            "read line; echo \"$line\" >> " + heard,
+            "read line; echo \"$line\" >> " + received,
             say(TIMES),
             "cat > /dev/null");
     assertThat(torch.name()).isEqualTo("PyTorch");
-    assertThat(heard).as("a process before the first problem").doesNotExist();
+    assertThat(received).as("a process before the first problem").doesNotExist();
     assertThat(product(torch))
         .contains(
             new Baseline.Result("torch", Optional.of(new Samples(2.5, 2, 3.5, 7, 4)), "torch.mm"));
     assertThat(torch.name()).isEqualTo("PyTorch 9 on a shell");
     assertThat(torch.missing()).isEmpty();
     torch.close();
-    var lines = Files.readAllLines(heard);
+    var lines = Files.readAllLines(received);
     assertThat(lines.getFirst()).isEqualTo("-c cpu");
     assertThat(lines.get(1))
         .contains(
@@ -96,7 +99,7 @@ class TorchTest {
   }
 
   @Test
-  void whatIsUnsupportedKeepsTheProcess() throws Exception {
+  void keepsTheProcessIfAnOpIsUnsupported() throws Exception {
     var torch =
         shell(
             LONG,
@@ -124,8 +127,7 @@ class TorchTest {
           echo '{}' | failed: its process answered "{}"; expected a JSON object with a positive "median"
           echo '{"median":-1}' | failed: its process answered "{"median":-1}"; expected a JSON object with a positive "median"
           """)
-  void aFailureEndsTheProcessAndTheNextProblemGetsANewOne(String command, String remark)
-      throws Exception {
+  void restartsTheProcessAfterFailures(String command, String remark) throws Exception {
     var once = folder.resolve("once");
     var torch =
         shell(
@@ -142,7 +144,7 @@ class TorchTest {
   }
 
   @Test
-  void aProcessThatSaysNothingIsGivenUp() throws Exception {
+  void killsAProcessThatDoesNotAnswer() throws Exception {
     var pid = folder.resolve("pid");
     var torch = shell(Duration.ofMillis(300), HELLO, "echo $$ > " + pid, "cat >&2");
     assertThat(remark(torch)).isEqualTo("failed: its process did not answer within 300 ms");
@@ -161,7 +163,7 @@ class TorchTest {
           echo no module >&2; exit 1 | its process ended with status 1 before it answered: no module
           echo '{"torch": 9}' | its process answered "{"torch":9}"; expected a JSON object with a "name"
           """)
-  void whatCannotStartIsTriedOnce(String command, String sentence) throws Exception {
+  void startsABrokenPythonOnce(String command, String sentence) throws Exception {
     var starts = folder.resolve("starts");
     var torch = shell(LONG, "echo again >> " + starts, command);
     assertThat(product(torch)).isEmpty();
@@ -175,7 +177,7 @@ class TorchTest {
   }
 
   @Test
-  void aPythonThatIsNotThereIsNamed() {
+  void reportsAMissingPython() {
     var torch = new Torch(folder.resolve("snake").toString(), "cpu", LONG);
     assertThat(product(torch)).isEmpty();
     assertThat(torch.missing().orElseThrow())
@@ -198,9 +200,9 @@ class TorchTest {
     }
   }
 
-  /** -S leaves out the folders that PyTorch would be installed in. */
+  /** The option -S excludes the folders in which PyTorch would be installed. */
   @Test
-  void aPythonWithoutTorchSaysSo() throws Exception {
+  void reportsAPythonWithoutTorch() throws Exception {
     assumeTrue(runs("python3", "-S", "-c", ""), "NOT TESTED: this machine has no python3");
     var torch = shell(LONG, "exec python3 -S -E \"$@\"");
     assertThat(product(torch)).isEmpty();
@@ -209,9 +211,9 @@ class TorchTest {
     torch.close();
   }
 
-  /** Every op's suite: each problem is timed, or torch has no such op; none fails. */
+  /** Each problem of every suite is timed or, if torch has no such op, unsupported; none fails. */
   @Test
-  void realTorchTimesOnTheProcessor() throws Exception {
+  void timesRealTorchOnTheCpu() throws Exception {
     var python = Objects.requireNonNullElse(System.getenv(Torch.PYTHON), "python3");
     assumeTrue(
         runs(python, "-c", "import torch"), "NOT TESTED: " + python + " cannot import torch");

@@ -27,10 +27,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** The op {@code y = 2 x}, in kernels that are right or have one flaw. */
+/** The op {@code y = 2 x}, with kernels that are correct or have one flaw. */
 record Twice(List<Flaw> variants) implements Op {
 
-  /** The elements of its cases. */
+  /** The number of elements of its cases. */
   static final int N = 50;
 
   private static final int THREADS = 64;
@@ -39,17 +39,17 @@ record Twice(List<Flaw> variants) implements Op {
     NONE,
     /** One element is 3 x. */
     WRONG_ELEMENT,
-    /** Every third element is missing, from the second on. */
+    /** Every third element, from the second on, is not written. */
     UNWRITTEN,
-    /** One element too many. */
+    /** One element too many is written. */
     OVERRUN,
     /** x is written too. */
     CHANGES_INPUT,
-    /** One element is a little more where the right one stood before. */
+    /** One element is slightly larger if memory held the correct value before. */
     NOT_REPEATED,
-    /** An element far away is written. */
+    /** An element far out of bounds is written. */
     FAULT,
-    /** A block larger than the kernel takes. */
+    /** The block is larger than the kernel allows. */
     REFUSED_LAUNCH
   }
 
@@ -76,7 +76,7 @@ record Twice(List<Flaw> variants) implements Op {
     if (variants.isEmpty()) {
       throw new OpException.UnsupportedOnDevice("x", "no device can double");
     }
-    return variants.stream().map(flaw -> new Way(flaw).plan(x)).toList();
+    return variants.stream().map(flaw -> new FlawedKernel(flaw).plan(x)).toList();
   }
 
   @Override
@@ -99,8 +99,8 @@ record Twice(List<Flaw> variants) implements Op {
     return cases;
   }
 
-  /** A kernel of a flaw. */
-  private record Way(Flaw flaw) implements Variant {
+  /** A kernel with a flaw. */
+  private record FlawedKernel(Flaw flaw) implements Variant {
 
     @Override
     public String name() {

@@ -25,14 +25,14 @@ import java.util.OptionalInt;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What is found wrong with kernels, and in which words. */
+/** Faults of kernels that verification finds, and their messages. */
 class VerificationTest {
 
   private final Device device = new EmulatedDevice();
 
   @AfterEach
   void close() {
-    assertThat(device.memory().used()).as("bytes that were not given back").isZero();
+    assertThat(device.memory().used()).as("leaked device memory").isZero();
     device.close();
   }
 
@@ -50,7 +50,7 @@ class VerificationTest {
   }
 
   @Test
-  void aRightKernelPassesEveryCase() {
+  void correctKernelsPassEveryCase() {
     var checks = checks(Twice.with(Flaw.NONE), false);
     assertThat(checks).extracting(Check::number).containsExactly(1, 2, 3);
     assertThat(checks)
@@ -63,14 +63,14 @@ class VerificationTest {
   }
 
   @Test
-  void everyPlanIsChecked() {
+  void checksEveryPlan() {
     assertThat(checks(Twice.with(Flaw.NONE, Flaw.WRONG_ELEMENT, Flaw.NONE), true))
         .extracting(check -> check.failure().isPresent())
         .containsExactly(false, true, false);
   }
 
   @Test
-  void oneWrongElementIsNamedWithBothValues() {
+  void reportsBothValuesOfAWrongElement() {
     var failure = failure(Flaw.WRONG_ELEMENT);
     assertThat(failure.kind()).isEqualTo(Kind.WRONG);
     assertThat(failure.sentence())
@@ -80,7 +80,7 @@ class VerificationTest {
   }
 
   @Test
-  void elementsThatWereNotWrittenAreNamed() {
+  void reportsUnwrittenElements() {
     assertThat(failure(Flaw.UNWRITTEN))
         .isEqualTo(
             new Failure(
@@ -88,7 +88,7 @@ class VerificationTest {
   }
 
   @Test
-  void aWriteBeyondTheEndIsSeen() {
+  void detectsWritesBeyondTheEnd() {
     assertThat(failure(Flaw.OVERRUN))
         .isEqualTo(
             new Failure(
@@ -98,21 +98,21 @@ class VerificationTest {
   }
 
   @Test
-  void aChangedInputIsSeen() {
+  void detectsChangedInputs() {
     var failure = failure(Flaw.CHANGES_INPUT);
     assertThat(failure.kind()).isEqualTo(Kind.INPUT_CHANGED);
     assertThat(failure.sentence()).matches("input x was changed, from byte [0-3] on");
   }
 
   @Test
-  void aSecondRunThatDiffersIsSeen() {
+  void detectsDifferencesBetweenRuns() {
     var failure = failure(Flaw.NOT_REPEATED);
     assertThat(failure.kind()).isEqualTo(Kind.NOT_REPEATED);
     assertThat(failure.sentence()).matches("a second run gave another y, from byte 3[6-9] on");
   }
 
   @Test
-  void aFaultIsAFailureAndTheChecksGoOn() {
+  void continuesAfterFaults() {
     var checks = checks(Twice.with(Flaw.FAULT, Flaw.NONE), true);
     var failure = checks.getFirst().failure().orElseThrow();
     assertThat(failure.kind()).isEqualTo(Kind.FAULT);
@@ -124,7 +124,7 @@ class VerificationTest {
   }
 
   @Test
-  void aLaunchThatTheDeviceRefusesIsAFailure() {
+  void reportsRejectedLaunches() {
     assertThat(failure(Flaw.REFUSED_LAUNCH))
         .isEqualTo(
             new Failure(
@@ -134,7 +134,7 @@ class VerificationTest {
   }
 
   @Test
-  void theChecksEndWhereTheDeviceIsLost() {
+  void endsWhenTheDeviceIsLost() {
     var lost = new LostDevice(device, 1);
     var verification =
         new Verification(
@@ -146,7 +146,7 @@ class VerificationTest {
     assertThat(checks.getLast().failure()).contains(new Failure(Kind.FAULT, "it is lost"));
   }
 
-  /** A device that is lost after some streams. */
+  /** A device that is lost after a number of streams. */
   private static final class LostDevice implements Device {
     private final Device device;
     private int streams;
@@ -191,7 +191,7 @@ class VerificationTest {
   }
 
   @Test
-  void kernelsThatSpillAreNamedOnceAndRightAllTheSame() {
+  void reportsSpillsOncePerKernel() {
     var spilling = new SpillingDevice(device);
     var op = Twice.with(Flaw.NONE, Flaw.NONE);
     var verification = new Verification(spilling, List.of(op), false, 1, OptionalInt.empty());
@@ -205,7 +205,7 @@ class VerificationTest {
     assertThat(plain.spills()).isEmpty();
   }
 
-  /** A device that says of each kernel that it spills 48 bytes. */
+  /** A device that reports 48 spilled bytes for each kernel. */
   private record SpillingDevice(Device device) implements Device {
 
     private record Spilling(LoadedKernel loaded) implements LoadedKernel {
@@ -235,7 +235,7 @@ class VerificationTest {
       return device.allocate(bytes);
     }
 
-    /** A stream of the device, which launches the kernel that is within. */
+    /** Returns a stream that launches the wrapped kernel. */
     @Override
     public Stream openStream() {
       var stream = device.openStream();
@@ -247,11 +247,11 @@ class VerificationTest {
                   method.invoke(
                       stream,
                       arguments != null && arguments[0] instanceof Launch launch
-                          ? new Object[] {within(launch)}
+                          ? new Object[] {unwrap(launch)}
                           : arguments));
     }
 
-    private static Launch within(Launch launch) {
+    private static Launch unwrap(Launch launch) {
       return new Launch(
           ((Spilling) launch.kernel()).loaded,
           launch.grid(),
@@ -277,7 +277,7 @@ class VerificationTest {
   }
 
   @Test
-  void whatTheDeviceIsNotMadeForIsSkipped() {
+  void skipsUnsupportedCases() {
     var verification =
         new Verification(device, List.of(Twice.with()), true, 1, OptionalInt.empty());
     assertThat(verification.size()).isZero();
@@ -286,7 +286,7 @@ class VerificationTest {
   }
 
   @Test
-  void aSeedRepeatsAndOneCaseIsTheSameAlone() {
+  void casesAreReproducible() {
     var op = Twice.with(Flaw.WRONG_ELEMENT);
     var all = checks(op, false);
     assertThat(checks(op, false)).isEqualTo(all);
@@ -299,7 +299,7 @@ class VerificationTest {
   }
 
   @Test
-  void aCaseThatIsNotThereIsRefused() {
+  void rejectsUnknownCases() {
     assertThatThrownBy(() ->
             new Verification(device, List.of(Twice.with(Flaw.NONE)), true, 1, OptionalInt.of(2)))
         .isInstanceOf(IllegalArgumentException.class)

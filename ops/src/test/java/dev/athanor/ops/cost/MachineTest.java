@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The model by which planners rank kernels. */
+/** The cost model by which planners rank kernels. */
 class MachineTest {
 
   private static final Machine H200 = Machine.of(OpProfile.capability(Gpu.H200));
@@ -25,7 +25,7 @@ class MachineTest {
         "cuda:0", name, target, "0", multiprocessors, 1024, 49_152, 101_376, 1L << 34);
   }
 
-  /** Names as drivers report them; otherwise the nearest target. */
+  /** Names are as drivers report them; for unknown names, the nearest target decides. */
   @ParameterizedTest
   @CsvSource({
     "NVIDIA H200, 90, H200",
@@ -37,12 +37,12 @@ class MachineTest {
     "NVIDIA GeForce RTX 5080, 120, RTX 5090",
     "NVIDIA B200, 100, H200"
   })
-  void takesTheRatesOfTheGpuThatIsMostAlike(String name, int sm, String gpu) {
+  void usesTheRatesOfTheMostSimilarGpu(String name, int sm, String gpu) {
     assertThat(Machine.of(named(name, new Target(sm, false), 100)).gpu().name()).isEqualTo(gpu);
   }
 
   @Test
-  void hasTheRatesOfTheDataSheet() {
+  void usesTheRatesOfTheDataSheet() {
     assertThat(H200.laneCycles(128, Type.F32)).isEqualTo(1);
     assertThat(H200.laneCycles(128, Type.F64)).isEqualTo(2);
     assertThat(H200.tensorCycles(128, Type.F64)).isEqualTo(1);
@@ -52,7 +52,7 @@ class MachineTest {
     assertThat(a100.laneCycles(64, Type.F64)).isEqualTo(2);
     assertThat(a100.tensorCycles(1024, Type.BF16)).isEqualTo(1);
     assertThat(a100.tensorCycles(64, Type.F64)).isEqualTo(1);
-    // mma of f64 runs on the FP64 cores, of which it has two
+    // mma of f64 runs on the FP64 cores; a multiprocessor has two
     var rtx4090 = Machine.of(OpProfile.capability(Gpu.RTX_4090));
     assertThat(rtx4090.tensorCycles(128, Type.F64)).isEqualTo(64);
     assertThatThrownBy(() -> H200.tensorCycles(1, Type.U64))
@@ -68,13 +68,13 @@ class MachineTest {
     return microseconds * 1980 - H200.latency();
   }
 
-  /** Instructions before the first load and after the last store. */
+  /** Returns the cycles of the instructions before the first load and after the last store. */
   private static double prologue(int threads) {
     return 100.0 * threads / 32 / 4;
   }
 
   @Test
-  void aLaunchTakesWholeWavesAndALastOneThatIsShorter() {
+  void launchesTakeWholeWavesAndAShorterLastOne() {
     // 128 registers: two blocks of 256 threads on a multiprocessor
     var work = computing(256, 128, 1e6);
     double one = 1e6 + prologue(256);
@@ -88,7 +88,7 @@ class MachineTest {
   }
 
   @Test
-  void aBlockOfFewWarpsDoesNotKeepAMultiprocessorBusy() {
+  void fewWarpsDoNotFillAMultiprocessor() {
     assertThat(cycles(1, computing(32, 32, 1e6))).isCloseTo(8 * (1e6 + prologue(32)), within(1e-3));
     assertThat(cycles(8 * 132, computing(32, 32, 1e6)))
         .isCloseTo(8 * (1e6 + prologue(32)), within(1e-3));
@@ -102,7 +102,7 @@ class MachineTest {
   }
 
   @Test
-  void bytesArriveAtTheRateThatLatencyAllows() {
+  void latencyLimitsTheBandwidth() {
     // from the L2 cache: 46 bytes a cycle and multiprocessor if enough are in flight
     var much = new BlockWork(256, 64, 0, 0, 0, 1e6, 1e6);
     var little = new BlockWork(256, 64, 0, 0, 0, 1e6, 3000);
@@ -113,7 +113,7 @@ class MachineTest {
   }
 
   @Test
-  void noLaunchIsFasterThanItsMemory() {
+  void memoryLimitsTheSpeed() {
     var work = new BlockWork(256, 64, 0, 0, 0, 32 << 20, 1 << 20);
     double bytes = 132.0 * (32 << 20);
     assertThat(H200.microseconds(132, work, bytes)).isGreaterThan(bytes / 4.3e6);
@@ -123,7 +123,7 @@ class MachineTest {
   }
 
   @Test
-  void sumsComeFromTheCacheIfTheyFit() {
+  void partialSumsAreReadFromTheCacheIfTheyFit() {
     double cached = H200.sum(1 << 20, 0, 1);
     assertThat(cached).isLessThan(H200.streaming(1 << 20));
     assertThat(H200.sum(1 << 30, 0, 1)).isEqualTo(H200.streaming(2.0 * (1 << 30)));
@@ -131,7 +131,7 @@ class MachineTest {
   }
 
   @Test
-  void aSmallerDeviceHasItsShareOfTheBandwidth() {
+  void smallerDevicesHaveLessBandwidth() {
     var half = Machine.of(named("H200", Gpu.H200.target(), 66));
     double most = 4.3e9;
     double launch = H200.streaming(0);

@@ -15,7 +15,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Descriptions that do not match their kernels are refused, with the name of the op. */
+/**
+ * Checks that descriptions that do not match their kernels are rejected, with the name of the op.
+ */
 class KernelDefinitionTest {
 
   private static KernelOpBuilder named(String name) {
@@ -36,7 +38,7 @@ class KernelDefinitionTest {
     return Arguments.of(message, builder);
   }
 
-  static Stream<Arguments> wrong() {
+  static Stream<Arguments> invalid() {
     return Stream.of(
         row(
             "op \"Copy It\": the name is invalid; use lower-case letters, digits and single hyphens, such as row-sum",
@@ -128,15 +130,15 @@ class KernelDefinitionTest {
   }
 
   @ParameterizedTest
-  @MethodSource("wrong")
-  void aWrongDescriptionIsRefused(String message, KernelOpBuilder builder) {
+  @MethodSource("invalid")
+  void rejectsInvalidDescriptions(String message, KernelOpBuilder builder) {
     assertThatThrownBy(builder::op)
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(message);
   }
 
   @Test
-  void aMethodThatCannotBeAKernelIsRefused() {
+  void rejectsMethodsThatCannotBeKernels() {
     var builder =
         named("copy")
             .kernel(DType.F32, Kernels.of(TestKernels::allocates))
@@ -148,7 +150,7 @@ class KernelDefinitionTest {
   }
 
   @Test
-  void aRequiredAttributeNeedsCases() {
+  void requiredAttributesNeedCases() {
     UnaryOperator<KernelOpBuilder> withShift =
         builder ->
             builder
@@ -169,7 +171,7 @@ class KernelDefinitionTest {
   }
 
   @Test
-  void shapesAreReadWhenTheyAreGiven() {
+  void rejectsInvalidShapesImmediately() {
     assertThatThrownBy(() -> halves().input("x", "N, M", ""))
         .hasMessage(
             "the shape \"N, M\" of input \"x\" of op \"copy\" is invalid; write names or numbers, such as [R, C], [C, 3], […, C] or []");
@@ -177,7 +179,7 @@ class KernelDefinitionTest {
   }
 
   @Test
-  void kernelsAndSizesAreGivenOnce() {
+  void rejectsDuplicateKernelsAndSizes() {
     assertThatThrownBy(() -> halves().kernel(DType.F16, Kernels.of(TestKernels::copyHalves)))
         .hasMessage("op \"copy\": there are two kernels for f16");
     assertThatThrownBy(() -> copy().define("M", _ -> 1).define("M", _ -> 2))
@@ -185,7 +187,7 @@ class KernelDefinitionTest {
   }
 
   @Test
-  void theDescriptionSaysWhatTheBuilderWasTold() {
+  void describesTheOp() {
     var description = copy().op().description();
     assertThat(description.formula()).isEqualTo("as in TestKernels.copyHalves");
     assertThat(description.outputs().getFirst().dtype()).isEqualTo("that of x");

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Ops from kernels in Java: what they compute, and the calls that they refuse. */
+/** Ops from kernels in Java: their results, and the calls that they reject. */
 class KernelOpTest {
   private static final Capability DEVICE = OpProfile.capability(Gpu.H200);
 
@@ -52,7 +52,7 @@ class KernelOpTest {
         });
   }
 
-  /** Has all types of scalars, a flag and a choice. */
+  /** Returns an op with all types of scalars, a flag and a choice. */
   private static KernelOp select() {
     return KernelOp.named("select")
         .summary("Takes or negates integers.")
@@ -83,7 +83,7 @@ class KernelOpTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void kernelsComputeTheReference(boolean quick) {
+  void kernelsMatchTheReference(boolean quick) {
     var checks = new ArrayList<Check>();
     var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
     try (var device = new EmulatedDevice(options)) {
@@ -94,9 +94,8 @@ class KernelOpTest {
     assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
   }
 
-  /** A kernel that computes something else is found. */
   @Test
-  void verificationComparesWithTheReference() {
+  void verificationFindsWrongResults() {
     var wrong =
         affine()
             .tolerance(Tolerance.exact())
@@ -112,9 +111,8 @@ class KernelOpTest {
     }
   }
 
-  /** Nothing to check is no success. */
   @Test
-  void verificationNeedsCases() {
+  void verificationFailsWithoutCases() {
     try (var device = new EmulatedDevice()) {
       assertThatThrownBy(() -> Verification.require(device, List.of()))
           .hasMessage("no case can be checked: []");
@@ -122,14 +120,14 @@ class KernelOpTest {
   }
 
   @Test
-  void flagsAndChoicesTakeAllValuesInCases() {
+  void casesCoverFlagsAndChoices() {
     var cases = select().cases(new SplittableRandom(1), false);
     assertThat(cases).extracting(each -> each.attributes().flag("negate")).contains(true, false);
     assertThat(cases).extracting(each -> each.attributes().choice("mode")).contains("keep", "fill");
   }
 
   @Test
-  void theGridHasAThreadForEachElementByDefault() {
+  void gridHasAThreadForEachElementByDefault() {
     var plan = plan(affine().op(), Map.of(), TensorType.of(DType.F32, 3, 100), 100);
     var step = plan.steps().getFirst();
     assertThat(step.grid().x()).isEqualTo(3);
@@ -146,7 +144,7 @@ class KernelOpTest {
   }
 
   @Test
-  void shapesThatDoNotMatchAreRefused() {
+  void rejectsInconsistentShapes() {
     var op = affine().op();
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 4), 5))
         .isInstanceOf(OpException.ShapeMismatch.class)
@@ -157,7 +155,7 @@ class KernelOpTest {
   }
 
   @Test
-  void fixedExtentsAndEqualExtentsOfOneInputAreChecked() {
+  void checksFixedAndRepeatedExtents() {
     var op =
         KernelOp.named("gram")
             .summary("Scales.")
@@ -176,14 +174,14 @@ class KernelOpTest {
   }
 
   @Test
-  void dtypesThatDoNotMatchAreRefused() {
+  void rejectsDifferentDtypes() {
     assertThatThrownBy(() -> plan(affine().op(), Map.of(), TensorType.of(DType.F16, 2, 4), 4))
         .isInstanceOf(OpException.UnsupportedDType.class)
         .hasMessage("x is f16 but weight is f32; they must be the same");
   }
 
   @Test
-  void sizesOfOutputsAndGridsMustBePositive() {
+  void rejectsSizesBelowOne() {
     var op = affine().define("blocks", sizes -> sizes.size("C") / 128).grid("blocks").op();
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 4), 4))
         .isInstanceOf(OpException.ShapeMismatch.class)
@@ -192,7 +190,7 @@ class KernelOpTest {
   }
 
   @Test
-  void numbersThatTheKernelCannotHoldAreRefused() {
+  void rejectsNumbersOutOfRange() {
     assertThatThrownBy(
             () -> plan(affine().op(), Map.of("shift", 1e300), TensorType.of(DType.F32, 4), 4))
         .isInstanceOf(OpException.InvalidAttribute.class)
@@ -208,7 +206,7 @@ class KernelOpTest {
   }
 
   @Test
-  void arraysThatAreTooLongAreRefused() {
+  void rejectsArraysThatAreTooLong() {
     assertThatThrownBy(
             () -> plan(affine().op(), Map.of(), TensorType.of(DType.F32, 1L << 30, 4), 4))
         .isInstanceOf(OpException.TooLarge.class)
@@ -217,7 +215,7 @@ class KernelOpTest {
   }
 
   @Test
-  void aReferenceThatAsksForAnotherInputIsExplained() {
+  void reportsUnknownInputsInReferences() {
     var op = affine().reference((_, inputs) -> Map.of("y", inputs.get("z"))).op();
     var problem = op.cases(new SplittableRandom(1), true).getFirst();
     assertThatThrownBy(() -> op.reference(problem.inputs(), problem.attributes()))
@@ -225,7 +223,7 @@ class KernelOpTest {
   }
 
   @Test
-  void aSizeThatDoesNotExistIsExplained() {
+  void reportsUnknownSizes() {
     var op = affine().define("blocks", sizes -> sizes.size("R")).grid("blocks").op();
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 4), 4))
         .hasMessageContaining("there is no size \"R\"; sizes are ");

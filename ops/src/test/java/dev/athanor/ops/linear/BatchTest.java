@@ -13,13 +13,13 @@ import org.junit.jupiter.api.Test;
 class BatchTest {
 
   @Test
-  void matchingDimensionsAreOneLoop() {
+  void matchingDimensionsNeedOneLoop() {
     assertThat(Batch.of(Shape.of(4, 3, 2), Shape.of(4, 3, 2)).loops())
         .containsExactly(new Batch.Loop(24, 1, 1));
   }
 
   @Test
-  void whatIsMissingIsRepeated() {
+  void missingDimensionsAreBroadcast() {
     assertThat(Batch.of(Shape.of(), Shape.of(4, 3)).loops())
         .containsExactly(new Batch.Loop(12, 0, 1));
     assertThat(Batch.of(Shape.of(5, 1), Shape.of(1, 3)).loops())
@@ -36,7 +36,7 @@ class BatchTest {
   }
 
   @Test
-  void productsThatShareBAreOneProductOfMoreRows() {
+  void mergesProductsThatShareB() {
     var batch = Batch.of(Shape.of(2, 5, 4), Shape.of(2, 1, 1)).withoutInner();
     assertThat(batch.loops()).containsExactly(new Batch.Loop(2, 1, 1));
     assertThat(batch.shape()).isEqualTo(Shape.of(2));
@@ -46,7 +46,7 @@ class BatchTest {
   }
 
   @Test
-  void otherDimensionsAreRefused() {
+  void rejectsOtherDimensions() {
     assertThatThrownBy(() -> Batch.of(Shape.of(2, 3), Shape.of(4, 3)))
         .isInstanceOf(OpException.ShapeMismatch.class)
         .hasMessage(

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Nothing is moved twice, nothing by halves, and no bank is asked twice at once. */
+/**
+ * Profiles of elementwise ops, moves and reductions: each element is moved once, in whole sectors
+ * and without bank conflicts.
+ */
 class ElementwiseProfileTest {
 
   private static Profile profile(
@@ -42,7 +45,7 @@ class ElementwiseProfileTest {
     return rows;
   }
 
-  private static void movesWholeSectors(Profile profile) {
+  private static void assertWholeSectors(Profile profile) {
     for (var opcode : List.of("ld.global", "st.global")) {
       for (var row : rows(profile, opcode)) {
         assertThat(row.global().sectors())
@@ -53,7 +56,7 @@ class ElementwiseProfileTest {
     }
   }
 
-  private static void hasNoConflicts(Profile profile, String opcode) {
+  private static void assertNoConflicts(Profile profile, String opcode) {
     for (var row : rows(profile, opcode)) {
       assertThat(row.shared().conflicts())
           .as("conflicts of %s at %s", opcode, row.instruction().source())
@@ -63,14 +66,14 @@ class ElementwiseProfileTest {
 
   @ParameterizedTest
   @CsvSource({"F32, ld.global.v4.f32", "F16, ld.global.v4.b32", "BF16, ld.global.v4.b32"})
-  void activationsMoveEachElementOnceIn16Bytes(DType dtype, String load) {
+  void activationsMoveEachElementOnceIn16ByteAccesses(DType dtype, String load) {
     var profile = profile("silu", Map.of("x", TensorType.of(dtype, 64, 128)), Map.of());
     long bytes = 64L * 128 * dtype.bytes();
     assertThat(profile.traffic()).isEqualTo(Map.of(Space.GLOBAL, new Traffic(bytes, bytes)));
     assertThat(rows(profile, "ld.global"))
         .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo(load));
     assertThat(profile.divergentBranches()).isZero();
-    movesWholeSectors(profile);
+    assertWholeSectors(profile);
   }
 
   @Test
@@ -82,18 +85,18 @@ class ElementwiseProfileTest {
             profile("add", Map.of("a", type, "b", type), Map.of()))) {
       assertThat(profile.traffic())
           .isEqualTo(Map.of(Space.GLOBAL, new Traffic(2 * type.bytes(), type.bytes())));
-      movesWholeSectors(profile);
+      assertWholeSectors(profile);
     }
   }
 
   @Test
-  void biasIsReadInVectors() {
+  void readsBiasInVectors() {
     var profile =
         profile(
             "bias-activation",
             Map.of("x", TensorType.of(DType.F32, 8, 128), "bias", TensorType.of(DType.F32, 128)),
             Map.of("activation", "gelu"));
-    movesWholeSectors(profile);
+    assertWholeSectors(profile);
     assertThat(rows(profile, "ld.global"))
         .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo("ld.global.v4.f32"));
   }
@@ -107,36 +110,36 @@ class ElementwiseProfileTest {
     "F16, 96, 40",
     "F32, 68, 100"
   })
-  void tilesAreTurnedWithoutConflicts(DType dtype, long rows, long columns) {
+  void transposesTilesWithoutConflicts(DType dtype, long rows, long columns) {
     var profile = profile("transpose", Map.of("x", TensorType.of(dtype, rows, columns)), Map.of());
     long bytes = rows * columns * dtype.bytes();
     assertThat(global(profile)).isEqualTo(new Traffic(bytes, bytes));
-    hasNoConflicts(profile, "st.shared");
-    hasNoConflicts(profile, "ld.shared");
+    assertNoConflicts(profile, "st.shared");
+    assertNoConflicts(profile, "ld.shared");
     if (rows * dtype.bytes() % 32 == 0 && columns * dtype.bytes() % 32 == 0) {
-      movesWholeSectors(profile);
+      assertWholeSectors(profile);
     }
   }
 
-  /** Rows that are not aligned to more than an element are moved an element at a time. */
+  /** Rows that are aligned only to elements are moved one element at a time. */
   @Test
-  void oddRowsHaveNoConflictsEither() {
+  void unalignedRowsHaveNoConflicts() {
     for (var dtype : List.of(DType.U8, DType.BF16, DType.F32, DType.I64)) {
       var profile = profile("transpose", Map.of("x", TensorType.of(dtype, 65, 33)), Map.of());
-      hasNoConflicts(profile, "st.shared");
-      hasNoConflicts(profile, "ld.shared");
+      assertNoConflicts(profile, "st.shared");
+      assertNoConflicts(profile, "ld.shared");
     }
   }
 
-  /** Heads before the sequence: runs of the innermost dimension, 16 bytes at once. */
+  /** Swaps heads and sequence by copying runs of the innermost dimension in 16-byte accesses. */
   @Test
-  void runsAreCopiedInVectors() {
+  void copiesRunsInVectors() {
     var type = TensorType.of(DType.F16, 2, 6, 4, 32);
     var profile = profile("transpose", Map.of("x", type), Map.of("axisA", 1, "axisB", 2));
     assertThat(profile.kernel()).startsWith("copy_i16_");
     assertThat(profile.traffic())
         .isEqualTo(Map.of(Space.GLOBAL, new Traffic(type.bytes(), type.bytes())));
-    movesWholeSectors(profile);
+    assertWholeSectors(profile);
   }
 
   @Test

@@ -27,9 +27,12 @@ class ElementwiseTest {
     return Runner.run(Runner.op(op), Map.of("x", input), attributes, "y").toDoubles();
   }
 
-  /** A tanh made of exponentials that overflow gave 0 from 43.7 on and NaN from 44.4. */
+  /**
+   * Regression test: a tanh computed from exponentials overflowed to 0 from 43.7 and to NaN from
+   * 44.4.
+   */
   @Test
-  void tanhIsOneFarOut() {
+  void tanhSaturates() {
     double[] x = {9.1, 20, 43.7, 44, 44.3, 44.5, 88, 89, 1e4, 3e38, Double.POSITIVE_INFINITY};
     var y = apply("tanh", Map.of(), DType.F32, x);
     var negative = x.clone();
@@ -40,22 +43,22 @@ class ElementwiseTest {
     assertThat(apply("tanh", Map.of(), DType.F32, negative)).containsOnly(-1.0);
   }
 
-  /** Near 0, 1 - e would cancel. */
+  /** Near 0, {@code 1 - e} would cancel. */
   @Test
-  void tanhKeepsItsDigitsNearZero() {
+  void tanhIsAccurateNearZero() {
     double[] x = {0.6, 0.5500001, 0.5499999, 0.25, 1e-2, 1e-4, 1e-10, 1e-30, 1e-40};
     var y = apply("tanh", Map.of(), DType.F32, x);
     for (int i = 0; i < x.length; i++) {
-      double right = Math.tanh((float) x[i]);
-      assertThat(Math.abs(y[i] - right))
+      double expected = Math.tanh((float) x[i]);
+      assertThat(Math.abs(y[i] - expected))
           .as("tanh(%s)", x[i])
-          .isLessThanOrEqualTo(3e-7 * right + 1e-45);
+          .isLessThanOrEqualTo(3e-7 * expected + 1e-45);
     }
   }
 
-  /** The tanh within this form overflowed there. */
+  /** Regression test: the tanh in the tanh form overflowed. */
   @Test
-  void geluIsItsArgumentFromTenOn() {
+  void geluReturnsArgumentsFromTen() {
     for (var form : List.of("erf", "tanh", "sigmoid")) {
       double[] x = {10, 10.5, 11, 44, 1e4, 1e20, 3e38};
       assertThat(apply("gelu", Map.of("form", form), DType.BF16, x))
@@ -66,7 +69,7 @@ class ElementwiseTest {
 
   @ParameterizedTest
   @CsvSource({"relu", "gelu", "silu", "tanh"})
-  void zerosKeepTheirSigns(String op) {
+  void keepsTheSignOfZero(String op) {
     for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
       var y = apply(op, Map.of(), dtype, 0.0, -0.0);
       assertThat(1 / y[0]).isEqualTo(Double.POSITIVE_INFINITY);
@@ -74,13 +77,13 @@ class ElementwiseTest {
     }
   }
 
-  /** The tails below 0 are small, and right all the same: no 1 minus something near 1. */
+  /** The tails below 0 are small but accurate: no number near 1 is subtracted from 1. */
   @Test
-  void tailsKeepTheirDigits() {
+  void tailsAreAccurate() {
     double[] x = {-3, -5, -8, -10, -12};
     var y = apply("gelu", Map.of(), DType.F32, x);
     // x·erfc(-x/√2)/2 to twelve digits
-    double[] right = {
+    double[] expected = {
       -4.04969409489e-3,
       -1.4332578594e-6,
       -4.97676845942e-15,
@@ -88,14 +91,14 @@ class ElementwiseTest {
       -2.13177853449e-32
     };
     for (int i = 0; i < x.length; i++) {
-      assertThat(y[i] / right[i]).as("gelu(%s)", x[i]).isBetween(1 - 2e-5, 1 + 2e-5);
+      assertThat(y[i] / expected[i]).as("gelu(%s)", x[i]).isBetween(1 - 2e-5, 1 + 2e-5);
     }
     assertThat(apply("silu", Map.of(), DType.F32, -87)[0] / (-87 * Math.exp(-87)))
         .isBetween(1 - 2e-5, 1 + 2e-5);
   }
 
   @Test
-  void broadcastsAsNumpyDoes() {
+  void broadcastsLikeNumpy() {
     var a = HostTensor.of(TensorType.of(DType.F32, 2, 1, 3), 1, 2, 3, 4, 5, 6);
     var b = HostTensor.of(TensorType.of(DType.F32, 2, 1), 10, 20);
     var y = Runner.run(Runner.op("add"), Map.of("a", a, "b", b), Map.of(), "y");
@@ -103,10 +106,10 @@ class ElementwiseTest {
     assertThat(y.toDoubles()).containsExactly(11, 12, 13, 21, 22, 23, 14, 15, 16, 24, 25, 26);
   }
 
-  /** Parts that begin at any element of their tensors give what one launch gives. */
+  /** Splitting an output over several launches, at any element, does not change the result. */
   @ParameterizedTest
   @ValueSource(ints = {40, 37})
-  void manyLaunchesComputeWhatOneDoes(int width) {
+  void severalLaunchesMatchOne(int width) {
     var draw = new Draw(new Random(1));
     var shapes = List.of(Shape.of(3, 1, width), Shape.of(5, 1));
     var output = TensorType.of(DType.F16, 3, 5, width);
@@ -138,7 +141,7 @@ class ElementwiseTest {
 
   @ParameterizedTest
   @CsvSource({
-    // what numpy and OCP's rules say of numbers beyond, ties and NaN
+    // overflow, ties and NaN as in NumPy and the OCP specification
     "F32, E4M3, 449, 448",
     "F32, E4M3, 1e30, 448",
     "F32, E4M3, Infinity, 448",
@@ -187,17 +190,17 @@ class ElementwiseTest {
     "truncate, -2.75, -2",
     "truncate, 2.75, 2"
   })
-  void castsRoundToIntegersAsAsked(String round, double x, double y) {
+  void castsApplyTheRoundingMode(String round, double x, double y) {
     for (var from : List.of(DType.F64, DType.F32)) {
       assertThat(apply("cast", Map.of("to", "i8", "round", round), from, x)).containsExactly(y);
     }
   }
 
-  /** Truncation is what {@code (int) x} does, and every other rounding gives other numbers. */
+  /** Casts truncate like {@code (int) x}. */
   @Test
-  void castsToIntegersDropTheFraction() {
+  void castsToIntegersTruncate() {
     long seed = new Random().nextLong();
-    System.out.println("castsToIntegersDropTheFraction: seed " + seed);
+    System.out.println("castsToIntegersTruncate: seed " + seed);
     var random = new Random(seed);
     var x = random.doubles(256, -1e9, 1e9).map(v -> (float) (v * random.nextDouble())).toArray();
     var whole = DoubleStream.of(x).map(v -> (int) v).toArray();
@@ -235,7 +238,7 @@ class ElementwiseTest {
     "F32, F64, true, -Infinity, -1.7976931348623157e308",
     "F64, F64, true, Infinity, 1.7976931348623157e308"
   })
-  void castsSaturateAsAsked(DType from, DType to, boolean saturate, double x, double y) {
+  void castsApplyTheSaturateAttribute(DType from, DType to, boolean saturate, double x, double y) {
     assertThat(apply("cast", Map.of("to", to.text(), "saturate", saturate), from, x))
         .containsExactly(y);
   }
@@ -243,7 +246,7 @@ class ElementwiseTest {
   @Test
   void castsIntegersBeyondFloat64() {
     var x = HostTensor.zeros(TensorType.of(DType.I64, 2));
-    // rounded over f64 the first would become a tie, and the tie go to an even number
+    // via f64 the first would be rounded to a tie, and then to an even number
     DType.I64.writeLong(x.data(), 0, (1L << 60) + (1L << 36) + 1);
     DType.I64.writeLong(x.data(), 1, Long.MAX_VALUE);
     assertThat(Runner.run(Runner.op("cast"), Map.of("x", x), Map.of("to", "f32"), "y").toDoubles())

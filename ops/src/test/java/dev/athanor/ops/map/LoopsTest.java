@@ -14,7 +14,7 @@ class LoopsTest {
   }
 
   @Test
-  void denseOperandsTakeOneLoop() {
+  void denseOperandsNeedOneLoop() {
     assertThat(loops(Shape.of(2, 3, 4), Shape.of(2, 3, 4), Shape.of(2, 3, 4)))
         .containsExactly(new Loop(24, List.of(1L, 1L)));
     assertThat(loops(Shape.of(2, 3, 4), Shape.of(2, 3, 4), Shape.of()))
@@ -23,7 +23,7 @@ class LoopsTest {
   }
 
   @Test
-  void repeatedOperandsTakeALoopForEachChange() {
+  void broadcastOperandsNeedSeveralLoops() {
     assertThat(loops(Shape.of(2, 3, 4), Shape.of(2, 3, 4), Shape.of(4)))
         .containsExactly(new Loop(6, List.of(4L, 0L)), new Loop(4, List.of(1L, 1L)));
     assertThat(loops(Shape.of(2, 3, 4), Shape.of(2, 3, 1), Shape.of(4)))
@@ -31,7 +31,7 @@ class LoopsTest {
   }
 
   @Test
-  void partsCoverAllInOrder() {
+  void partsCoverAllElementsInOrder() {
     var loops = Loops.broadcast(Shape.of(5, 6, 8), List.of(Shape.of(5, 1, 8), Shape.of(6, 1)));
     for (long most : new long[] {1, 8, 30, 50, 100, 1000}) {
       long next = 0;
@@ -45,7 +45,7 @@ class LoopsTest {
   }
 
   @Test
-  void hugeTensorsAreCut() {
+  void splitsHugeTensors() {
     var shape = Shape.of(3, 1L << 31);
     var parts = Loops.broadcast(shape, List.of(shape)).parts(ElementwisePlanner.MOST);
     assertThat(parts).hasSize(6);

@@ -12,14 +12,14 @@ import dev.athanor.ops.TestDevices;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The sentences that say what was given and what would be right. */
+/** Error messages of elementwise ops, moves and reductions. */
 class RefusalsTest {
 
   private static TensorType f32(long... extents) {
     return TensorType.of(DType.F32, extents);
   }
 
-  private static void refused(
+  private static void assertRejected(
       String op,
       Map<String, TensorType> inputs,
       Map<String, ?> attributes,
@@ -31,27 +31,27 @@ class RefusalsTest {
   }
 
   @Test
-  void shapesMustGoTogether() {
-    refused(
+  void rejectsInconsistentShapes() {
+    assertRejected(
         "add",
         Map.of("a", f32(2, 3), "b", f32(4)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "a [2, 3] and b [4] do not broadcast: counted from the last, each pair of extents must be"
             + " equal or one of it 1");
-    refused(
+    assertRejected(
         "swiglu",
         Map.of("gate", f32(2, 3), "up", f32(3)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "gate has shape [2, 3] but up has [3]; they must be equal");
-    refused(
+    assertRejected(
         "bias-activation",
         Map.of("x", f32(2, 3), "bias", f32(2)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "x has shape [2, 3] and bias [2]; they must be […, N] and [N]");
-    refused(
+    assertRejected(
         "gather",
         Map.of("table", f32(2, 3, 4), "index", TensorType.of(DType.I32, 5)),
         Map.of(),
@@ -60,8 +60,8 @@ class RefusalsTest {
   }
 
   @Test
-  void dtypesMustBeTheSame() {
-    refused(
+  void rejectsDifferentDtypes() {
+    assertRejected(
         "mul",
         Map.of("a", f32(3), "b", TensorType.of(DType.F16, 3)),
         Map.of(),
@@ -70,20 +70,20 @@ class RefusalsTest {
   }
 
   @Test
-  void dimensionsMustExist() {
-    refused(
+  void rejectsUnknownDimensions() {
+    assertRejected(
         "reduce",
         Map.of("x", f32(2, 3)),
         Map.of("axis", 2),
         OpException.InvalidAttribute.class,
         "attribute \"axis\" is 2 but x has shape [2, 3]; its dimensions are -2 to 1");
-    refused(
+    assertRejected(
         "argmax",
         Map.of("x", f32()),
         Map.of(),
         OpException.InvalidAttribute.class,
         "attribute \"axis\" is -1 but x is a scalar, which has no dimensions");
-    refused(
+    assertRejected(
         "transpose",
         Map.of("x", f32(5)),
         Map.of(),
@@ -92,33 +92,33 @@ class RefusalsTest {
   }
 
   @Test
-  void attributesMustBeKnown() {
-    refused(
+  void rejectsInvalidAttributes() {
+    assertRejected(
         "cast",
         Map.of("x", f32(3)),
         Map.of(),
         OpException.InvalidAttribute.class,
         "attribute \"to\" is missing; it is the dtype to cast to");
-    refused(
+    assertRejected(
         "cast",
         Map.of("x", f32(3)),
         Map.of("to", "q4_0"),
         OpException.InvalidAttribute.class,
         "attribute \"to\" must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8,"
             + " u32, bool, got \"q4_0\"");
-    refused(
+    assertRejected(
         "cast",
         Map.of("x", f32(3)),
         Map.of("to", "i8", "saturate", false),
         OpException.InvalidAttribute.class,
         "attribute \"saturate\" is false, but a cast to i8 always saturates; leave it out");
-    refused(
+    assertRejected(
         "gelu",
         Map.of("x", f32(3)),
         Map.of("form", "exact"),
         OpException.InvalidAttribute.class,
         "attribute \"form\" must be one of erf, tanh, sigmoid, got \"exact\"");
-    refused(
+    assertRejected(
         "reduce",
         Map.of("x", f32(3)),
         Map.of("kind", "product"),
@@ -127,21 +127,21 @@ class RefusalsTest {
   }
 
   @Test
-  void sizesHaveBounds() {
-    refused(
+  void rejectsTensorsThatAreTooLarge() {
+    assertRejected(
         "add",
         Map.of("a", f32(1L << 31, 1), "b", f32(1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
         "output \"y\" would be f32[2147483648, 2147483648]; the maximum is 2^63 - 1 bytes");
-    refused(
+    assertRejected(
         "reduce",
         Map.of("x", f32(1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
         "input \"x\" has shape [2147483648]; kernels count at most 2^31 - 1025 elements along one"
             + " direction, here 2147483648");
-    refused(
+    assertRejected(
         "transpose",
         Map.of("x", f32(3, 1L << 31)),
         Map.of(),
@@ -151,7 +151,7 @@ class RefusalsTest {
   }
 
   @Test
-  void anOldDeviceIsRefused() {
+  void rejectsOldDevices() {
     var op = Runner.op("relu");
     assertThatThrownBy(() ->
             op.plans(

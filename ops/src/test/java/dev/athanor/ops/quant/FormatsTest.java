@@ -24,13 +24,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Bytes of every quantized format against the numbers that an independent implementation of its
- * published definition gives: {@code formats/vectors.py} writes {@code formats/vectors.txt}.
+ * Compares the decoding of every quantized format with an independent implementation of its
+ * published definition: {@code formats/vectors.py} writes {@code formats/vectors.txt}.
  */
 class FormatsTest {
 
-  /** A line of the file: a format, its bytes, and the numbers. */
-  @SuppressWarnings("ArrayRecordComponent") // nobody compares vectors
+  /** A line of the file: bytes of a format, and the numbers that they encode. */
+  @SuppressWarnings("ArrayRecordComponent") // vectors are not compared
   private record Vector(byte[] bytes, double[] numbers) {}
 
   private static Vector vector(String format) {
@@ -57,16 +57,16 @@ class FormatsTest {
 
   @ParameterizedTest
   @MethodSource("blockFormats")
-  void blocksAreWhatTheirFormatSays(DType format) {
+  void decodesBlocks(DType format) {
     var vector = vector(format.text());
     var x =
         new HostTensor(
             TensorType.of(format, format.blockElements()), MemorySegment.ofArray(vector.bytes));
-    same("the scalar decoder", x.toDoubles(), vector.numbers);
+    assertClose("the scalar decoder", x.toDoubles(), vector.numbers);
     Runner.all(new Dequantize(), Map.of("x", x), Map.of(), "y")
-        .forEach((kernel, y) -> same(kernel, y, vector.numbers));
+        .forEach((kernel, y) -> assertClose(kernel, y, vector.numbers));
     if (BlockFormat.GGML.contains(format)) {
-      // each row of a picks weights, as many as make each weight count once
+      // each row of a selects some weights; together they select each weight once
       int k = format.blockElements();
       int rows = 16;
       var a = HostTensor.zeros(TensorType.of(DType.F32, rows, k));
@@ -78,13 +78,13 @@ class FormatsTest {
       }
       var w = new HostTensor(TensorType.of(format, 1, k), MemorySegment.ofArray(vector.bytes));
       Runner.all(new MatmulGguf(), Map.of("a", a, "w", w), Map.of(), "c")
-          .forEach((kernel, c) -> same(kernel, c, sums));
+          .forEach((kernel, c) -> assertClose(kernel, c, sums));
     }
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"gptq", "awq", "k-packed"})
-  void wordsAreWhatTheirLayoutSays(String layout) {
+  void decodesPackedWords(String layout) {
     int k = 32;
     int n = 16;
     var vector = vector(layout);
@@ -99,7 +99,7 @@ class FormatsTest {
     inputs.put("x", words);
     inputs.put("scale", Tensors.filled(TensorType.of(DType.F16, 1, n), 1));
     Runner.all(new Dequantize(), inputs, Map.of("layout", layout), "y")
-        .forEach((kernel, y) -> same(kernel, y, vector.numbers));
+        .forEach((kernel, y) -> assertClose(kernel, y, vector.numbers));
     var factors =
         Map.of(
             "a",
@@ -109,28 +109,28 @@ class FormatsTest {
             "scales",
             Tensors.filled(TensorType.of(DType.F16, 1, n), 1));
     Runner.all(new MatmulInt4(), factors, Map.of("layout", layout), "c")
-        .forEach((kernel, c) -> same(kernel, c, rows(vector.numbers, layout, k, n)));
+        .forEach((kernel, c) -> assertClose(kernel, c, rows(vector.numbers, layout, k, n)));
   }
 
-  /** The numbers as [K, N]. */
+  /** Returns the numbers as [K, N]. */
   private static double[] rows(double[] numbers, String layout, int k, int n) {
     if (!layout.equals("k-packed")) {
       return numbers;
     }
-    var turned = new double[numbers.length];
-    for (int i = 0; i < turned.length; i++) {
-      turned[i] = numbers[i % n * k + i / n];
+    var transposed = new double[numbers.length];
+    for (int i = 0; i < transposed.length; i++) {
+      transposed[i] = numbers[i % n * k + i / n];
     }
-    return turned;
+    return transposed;
   }
 
-  private static void same(String by, double[] values, double[] right) {
-    assertThat(values).as(by).hasSameSizeAs(right);
-    double magnitude = Arrays.stream(right).map(Math::abs).max().orElseThrow();
-    for (int i = 0; i < right.length; i++) {
+  private static void assertClose(String by, double[] values, double[] expected) {
+    assertThat(values).as(by).hasSameSizeAs(expected);
+    double magnitude = Arrays.stream(expected).map(Math::abs).max().orElseThrow();
+    for (int i = 0; i < expected.length; i++) {
       assertThat(values[i])
           .as("element %d by %s", i, by)
-          .isCloseTo(right[i], Offset.offset(2e-6 * Math.max(1, magnitude)));
+          .isCloseTo(expected[i], Offset.offset(2e-6 * Math.max(1, magnitude)));
     }
   }
 }

@@ -16,15 +16,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class QuantizeTest {
 
-  /** What is quantised comes back within half a scale, and the greatest magnitude as 127 scales. */
+  /** The round trip is within half a scale, and the greatest magnitude becomes 127. */
   @ParameterizedTest
   @CsvSource({"tensor, F32", "row, F32", "tensor, F16", "row, BF16"})
-  void numbersComeBack(String per, DType dtype) {
+  void roundTripIsWithinHalfAScale(String per, DType dtype) {
     var x = new Draw(new Random(11)).normal(dtype, 5, 72);
-    for (var quantised :
+    for (var quantized :
         Runner.all(new QuantizeInt8(), Map.of("x", x), Map.of("per", per)).values()) {
-      var q = Objects.requireNonNull(quantised.get("q"));
-      var scale = Objects.requireNonNull(quantised.get("scale"));
+      var q = Objects.requireNonNull(quantized.get("q"));
+      var scale = Objects.requireNonNull(quantized.get("scale"));
       assertThat(q.type()).isEqualTo(TensorType.of(DType.I8, 5, 72));
       assertThat(scale.type().shape().rank()).isEqualTo(per.equals("row") ? 1 : 0);
       var inputs = Map.of("x", q, "scale", scale);
@@ -38,10 +38,10 @@ class QuantizeTest {
     }
   }
 
-  /** The least numbers get a scale that can divide, and come back within half of it. */
+  /** The smallest numbers get a normal scale, and their round trip is within half of it. */
   @ParameterizedTest
   @CsvSource({"tensor, F32", "row, F32", "tensor, BF16", "row, BF16"})
-  void theLeastNumbersHaveAScale(String per, DType dtype) {
+  void smallestNumbersHaveANormalScale(String per, DType dtype) {
     double least = dtype.spacing(0);
     var x =
         HostTensor.of(TensorType.of(dtype, 2, 4), least, -3 * least, 0, 60 * least, 0, 0, 0, least);
@@ -56,7 +56,7 @@ class QuantizeTest {
     }
   }
 
-  /** An infinity saturates, and neither it nor a NaN changes what becomes of the others. */
+  /** Infinities saturate, and neither infinities nor NaN affect other elements. */
   @ParameterizedTest
   @CsvSource({"tensor, F32", "row, F32", "row, F16", "row, BF16"})
   void infinitiesSaturate(String per, DType dtype) {

@@ -29,10 +29,10 @@ class ReduceTest {
     return Runner.run(Runner.op("argmax"), Map.of("x", tensor), Map.of(), "y").get(0);
   }
 
-  /** Below a warp, at blocks of two dimensions such as 10x10, and at whole blocks. */
+  /** Lengths below a warp, of two-dimensional blocks such as 10x10, and of whole blocks. */
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 7, 8, 15, 16, 32, 64, 100, 128, 256, 512})
-  void everyLengthIsReduced(int n) {
+  void reducesEveryLength(int n) {
     var count = IntStream.range(0, n).asDoubleStream().toArray();
     assertThat(reduce("sum", count)).isEqualTo(n * (n - 1) / 2.0);
     assertThat(reduce("mean", count)).isEqualTo((n - 1) / 2.0);
@@ -47,9 +47,9 @@ class ReduceTest {
     assertThat(reduce("sum", signs)).isEqualTo(n % 2);
   }
 
-  /** What f32 would lose of each sum on the way comes back in the end. */
+  /** Sums in f32 are compensated for rounding errors. */
   @Test
-  void sumsThatCancelKeepTheirDigits() {
+  void sumsThatCancelAreAccurate() {
     var x = new double[300];
     Arrays.fill(x, 1);
     x[0] = 1e8;
@@ -58,7 +58,7 @@ class ReduceTest {
   }
 
   @Test
-  void infinitiesAndNansAreKept() {
+  void propagatesInfinitiesAndNans() {
     double infinity = Double.POSITIVE_INFINITY;
     assertThat(reduce("sum", 1, infinity, 2)).isEqualTo(infinity);
     assertThat(reduce("sum", infinity, -infinity)).isNaN();
@@ -69,7 +69,7 @@ class ReduceTest {
   }
 
   @Test
-  void theFirstOfEqualNumbersIsMeant() {
+  void argmaxReturnsTheFirstOfEqualNumbers() {
     double infinity = Double.POSITIVE_INFINITY;
     assertThat(argmax(3, 7, 7, 1)).isEqualTo(1);
     assertThat(argmax(-0.0, 0.0)).isZero();
@@ -82,9 +82,9 @@ class ReduceTest {
     assertThat(argmax(equal)).isEqualTo(299);
   }
 
-  /** However a row is cut, and each time anew. */
+  /** Results do not depend on how a row is split, or on the run. */
   @Test
-  void allPlansGiveTheSameBits() {
+  void allPlansAreBitIdentical() {
     var x = new Draw(new Random(3)).normal(DType.F32, 4, 4100);
     var plans = Runner.plans(Runner.op("reduce"), Map.of("x", x.type()), Map.of());
     assertThat(plans.stream().map(Plan::kernel).toList())
@@ -101,7 +101,7 @@ class ReduceTest {
   }
 
   @Test
-  void longRowsAreCutWhereFewWouldLeaveTheDeviceIdle() {
+  void splitsLongRowsToFillTheDevice() {
     assertThat(kernel(1, 1 << 24)).isEqualTo("reduce_sum_f32_block_to_v4");
     assertThat(kernel(4096, 16_384)).isIn("reduce_sum_f32_block_v4", "reduce_sum_f32_warp_v4");
     assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
@@ -121,7 +121,7 @@ class ReduceTest {
   }
 
   @Test
-  void anyDimensionCanGo() {
+  void reducesAnyDimension() {
     var x = HostTensor.of(TensorType.of(DType.F64, 2, 3, 2), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
     for (var axis : List.of(1, -2)) {
       var y =

@@ -17,9 +17,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/**
- * Tiles of as many values as a thread may hold, which few cases have, and whose threads still fit.
- */
+/** Checks that kernels with the most values per thread, which few cases use, fit in registers. */
 class LargestTilesTest {
 
   static List<RowKernel> kernels() {
@@ -43,7 +41,7 @@ class LargestTilesTest {
     return kernels;
   }
 
-  /** Adds the kernels of the largest team. */
+  /** Adds the kernel of the largest team. */
   private static void add(
       List<RowKernel> kernels,
       RowFunction function,
@@ -60,7 +58,7 @@ class LargestTilesTest {
 
   @ParameterizedTest
   @MethodSource("kernels")
-  void fits(RowKernel variant) {
+  void fitsInRegisters(RowKernel variant) {
     Kernel kernel = variant.build();
     var text = Module.of(kernel).toString();
     var usage = JCudaAssembler.find().orElseThrow().assemble(text, Target.SM_80).of(kernel.name());

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which kernels compute rows, and what is refused. */
+/** Choice of row kernels, and rejected problems. */
 class RowPlannerTest {
 
   private static Plan plan(String name, Map<String, ?> attributes, Map<String, TensorType> inputs) {
@@ -30,7 +30,7 @@ class RowPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    // few threads to a short row, many to a long one, and no more than there is work for
+    // few threads for a short row, many for a long one, no more than can be used
     "F32, 100000, 1, softmax_f32_t8_v1x1",
     "F32, 100000, 64, softmax_f32_t8_v4x2",
     "F32, 100000, 1024, softmax_f32_t32_v4x8",
@@ -47,7 +47,7 @@ class RowPlannerTest {
     // a row that no team can hold
     "F32, 1000, 32772, softmax_f32_t512_v4x4_steps"
   })
-  void chooses(DType dtype, long rows, long n, String kernel) {
+  void choosesKernels(DType dtype, long rows, long n, String kernel) {
     var plan = plan("softmax", Map.of(), Map.of("x", TensorType.of(dtype, rows, n)));
     assertThat(plan.kernel()).isEqualTo(kernel);
     assertThat(plan.cost().bytes()).isEqualTo(2.0 * rows * n * dtype.bytes());
@@ -60,7 +60,7 @@ class RowPlannerTest {
     "BF16, softmax_partial_sums_bf16_t128_v8x1, softmax_split_bf16_t128_v8x1, 126",
     "F16, softmax_partial_sums_f16_t128_v8x1, softmax_split_f16_t128_v8x1, 126"
   })
-  void aRowOfAVocabularyKeepsTheDeviceBusy(DType dtype, String first, String second, int blocks) {
+  void splitsLongRowsToFillTheDevice(DType dtype, String first, String second, int blocks) {
     var plan =
         (LaunchPlan) plan("softmax", Map.of(), Map.of("x", TensorType.of(dtype, 1, 128_256)));
     assertThat(plan.kernel()).isEqualTo(second);
@@ -72,17 +72,17 @@ class RowPlannerTest {
     assertThat(plan.explain()).contains("%d parts of a row, two launches".formatted(blocks));
   }
 
-  /** Rows that a block can hold, and rows that are enough to keep the device busy. */
+  /** Rows that fit in a block, and enough rows to fill the device. */
   @ParameterizedTest
   @CsvSource({"4096, 4096", "1, 32768", "67, 128256"})
-  void otherRowsHaveOneLaunch(long rows, long n) {
+  void otherRowsNeedOneLaunch(long rows, long n) {
     var inputs = Map.of("x", TensorType.of(DType.F32, rows, n));
     for (var plan : Runner.plans(Runner.op("softmax"), inputs, Map.of())) {
       assertThat(((LaunchPlan) plan).steps()).as(plan.kernel()).hasSize(1);
     }
   }
 
-  /** As many values a thread as leave all blocks resident, up to 16. */
+  /** Each thread has as many values, up to 16, as needed to keep all blocks resident. */
   @ParameterizedTest
   @CsvSource({"8, softmax_split_f32_t128_v4x2", "66, softmax_split_f32_t128_v4x4"})
   void moreRowsHaveFewerParts(long rows, String kernel) {
@@ -91,7 +91,7 @@ class RowPlannerTest {
   }
 
   @Test
-  void explains() {
+  void explainsTheChoice() {
     var plan = plan("softmax", Map.of(), Map.of("x", TensorType.of(DType.F32, 4096, 1024)));
     assertThat(plan.explain())
         .startsWith(plan.kernel())
@@ -102,13 +102,13 @@ class RowPlannerTest {
   }
 
   @Test
-  void plansAreEqualWhenTheirProblemsAre() {
+  void equalProblemsHaveEqualPlans() {
     var inputs = Map.of("x", TensorType.of(DType.F32, 5, 6), "gamma", TensorType.of(DType.F32, 6));
     assertThat(plan("rms-norm", Map.of(), inputs)).isEqualTo(plan("rms-norm", Map.of(), inputs));
   }
 
   @Test
-  void anOldDeviceIsRefused() {
+  void rejectsOldDevices() {
     var op = Runner.op("softmax");
     assertThatThrownBy(() ->
             op.plan(
@@ -152,7 +152,7 @@ class RowPlannerTest {
         "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | cos has shape [3, 2]; it must be [P, headDim / 2] = [3 or more, 3]",
         "rms-norm-rope | x f32 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | input \"x\" has shape [12]; it must be […, S, heads · headDim]"
       })
-  void refuses(String op, String inputs, String attributes, String message) {
+  void rejectsProblems(String op, String inputs, String attributes, String message) {
     var given = new HashMap<String, String>();
     for (var each : attributes == null ? new String[0] : attributes.split("; *", -1)) {
       given.put(each.split("=", -1)[0], each.split("=", -1)[1]);
@@ -183,7 +183,7 @@ class RowPlannerTest {
         "rope | style | twisted | attribute \"style\" must be one of half, interleaved, got \"twisted\"",
         "rms-norm-rope | heads | 0 | attribute \"heads\" must be from 1 to 2147483647, got \"0\""
       })
-  void refusesAttributes(String op, String name, String value, String message) {
+  void rejectsAttributes(String op, String name, String value, String message) {
     assertThatThrownBy(() -> Attributes.of(Runner.op(op).description(), Map.of(name, value)))
         .isInstanceOf(OpException.InvalidAttribute.class)
         .hasMessage(message);

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What rows are held in registers for: each input is read once, in whole sectors. */
+/** Profiles of row kernels: rows held in registers are read once, in whole sectors. */
 class RowProfileTest {
 
   private static final int ROWS = 8;
 
-  /** The profiles of the launches of each plan, by its kernel. */
+  /** Returns the profile of each plan by kernel. */
   private static Map<String, OpProfile> profiles(
       String name, DType dtype, int n, Map<String, ?> attributes) {
     var op = Runner.op(name);
@@ -41,7 +41,7 @@ class RowProfileTest {
     return profiles;
   }
 
-  private static void hasNoConflictsAndWholeSectors(Profile profile) {
+  private static void assertNoConflictsAndWholeSectors(Profile profile) {
     long sectors = 0;
     for (var row : profile.rows()) {
       assertThat(row.shared().wavefronts())
@@ -55,7 +55,10 @@ class RowProfileTest {
     assertThat(sectors).isPositive();
   }
 
-  /** Elements of rows and of weights that are read for each element of x, and written. */
+  /**
+   * The parameters are the row and weight elements read, and the elements written, per element of
+   * x.
+   */
   @ParameterizedTest
   @CsvSource({
     "softmax, F32, 1024, 1, 0, 1",
@@ -67,19 +70,19 @@ class RowProfileTest {
     "residual-rms-norm, F16, 2048, 2, 1, 2",
     "residual-layer-norm, F32, 512, 2, 2, 2"
   })
-  void aHeldRowIsReadOnce(
+  void readsHeldRowsOnce(
       String op, DType dtype, int n, int rowsRead, int weightsRead, int rowsWritten) {
     var profiles = profiles(op, dtype, n, Map.of());
     assertThat(profiles).hasSizeGreaterThan(1);
     profiles.forEach((kernel, profile) -> {
       var launch = profile.launches().getFirst();
-      hasNoConflictsAndWholeSectors(launch);
+      assertNoConflictsAndWholeSectors(launch);
       var traffic = Objects.requireNonNull(launch.traffic().get(Space.GLOBAL));
       long bytes = (long) ROWS * n * dtype.bytes();
       assertThat(traffic.written()).as(kernel).isEqualTo(rowsWritten * bytes);
       if (!kernel.endsWith("_steps")) {
         assertThat(traffic.read()).as(kernel).isEqualTo((rowsRead + weightsRead) * bytes);
-        // what memory moves: weights are the same for all rows
+        // sectors of memory: all rows share the weights
         assertThat(launch.touchedSectors())
             .as(kernel)
             .isEqualTo(((rowsRead + rowsWritten) * bytes + weightsRead * bytes / ROWS) / 32);
@@ -88,22 +91,25 @@ class RowProfileTest {
   }
 
   @Test
-  void aRowThatIsNotHeldIsReadTwice() {
+  void readsLongRowsTwice() {
     int n = 40_960;
     var profiles = profiles("softmax", DType.F32, n, Map.of());
     assertThat(profiles)
         .containsOnlyKeys("softmax_f32_t512_v4x4_steps", "softmax_split_f32_t128_v4x1");
     var launch =
         Objects.requireNonNull(profiles.get("softmax_f32_t512_v4x4_steps")).launches().getFirst();
-    hasNoConflictsAndWholeSectors(launch);
+    assertNoConflictsAndWholeSectors(launch);
     var traffic = Objects.requireNonNull(launch.traffic().get(Space.GLOBAL));
     assertThat(traffic.read()).isEqualTo(2L * ROWS * n * 4);
     assertThat(traffic.written()).isEqualTo((long) ROWS * n * 4);
   }
 
-  /** Once in each launch; each of the 80 blocks of a row reads the pairs of all. */
+  /**
+   * Each launch reads the row once; in the second, each of the 80 blocks of a row also reads the
+   * partial sums of all blocks.
+   */
   @Test
-  void aSplitRowIsReadTwice() {
+  void readsSplitRowsTwice() {
     int n = 40_960;
     int parts = 80;
     var launches =
@@ -111,7 +117,7 @@ class RowProfileTest {
                 profiles("softmax", DType.F32, n, Map.of()).get("softmax_split_f32_t128_v4x1"))
             .launches();
     assertThat(launches).hasSize(2);
-    launches.forEach(RowProfileTest::hasNoConflictsAndWholeSectors);
+    launches.forEach(RowProfileTest::assertNoConflictsAndWholeSectors);
     var first = Objects.requireNonNull(launches.get(0).traffic().get(Space.GLOBAL));
     assertThat(first.read()).isEqualTo((long) ROWS * n * 4);
     assertThat(first.written()).isEqualTo(8L * ROWS * parts);
@@ -120,13 +126,15 @@ class RowProfileTest {
     assertThat(second.written()).isEqualTo((long) ROWS * n * 4);
   }
 
-  /** x and grad once; gamma twice; the sums of each team once there and once back. */
+  /**
+   * x and grad are read once, gamma twice; the sums of each team are written once and read once.
+   */
   @Test
   void gradientsReadTheirInputsOnce() {
     int n = 1024;
     profiles("layer-norm-backward", DType.F32, n, Map.of())
         .forEach((kernel, profile) -> {
-          profile.launches().forEach(RowProfileTest::hasNoConflictsAndWholeSectors);
+          profile.launches().forEach(RowProfileTest::assertNoConflictsAndWholeSectors);
           assertThat(profile.launches()).hasSize(3);
           if (!kernel.endsWith("_steps")) {
             var plan = (LaunchPlan) profile.plan();
@@ -155,11 +163,11 @@ class RowProfileTest {
     var attributes = Attributes.of(op.description(), Map.of("style", style));
     for (var plan : op.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
       var launch = OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches().getFirst();
-      hasNoConflictsAndWholeSectors(launch);
+      assertNoConflictsAndWholeSectors(launch);
       long bytes = (long) ROWS * 4 * d * dtype.bytes();
       var traffic = Objects.requireNonNull(launch.traffic().get(Space.GLOBAL));
       assertThat(traffic.written()).as(plan.kernel()).isEqualTo(bytes);
-      // cosines and sines once for each head
+      // cosines and sines once per head
       assertThat(traffic.read()).as(plan.kernel()).isEqualTo(2 * bytes);
     }
   }

@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 class ForwardingPlanTest {
 
   @Test
-  void everyMethodOfPlanIsForwarded() {
-    // A method that is added to Plan with a default must be added here, or decorators lose it.
+  void forwardsEveryMethodOfPlan() {
+    // A default method of Plan that ForwardingPlan does not forward is lost in decorators.
     var forwarded =
         Arrays.stream(ForwardingPlan.class.getDeclaredMethods())
             .filter(Method::isDefault)

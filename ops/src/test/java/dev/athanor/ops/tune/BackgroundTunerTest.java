@@ -58,7 +58,7 @@ class BackgroundTunerTest {
   }
 
   @Test
-  void endsThoughItWaits() {
+  void closesWhileWaiting() {
     var cache = TuningCache.inMemory();
     try (var device = new EmulatedDevice();
         var background =

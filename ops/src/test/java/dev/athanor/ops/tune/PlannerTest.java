@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which plan is taken, with files of winners that others have written. */
+/** Choice of plans with tuning files written by others. */
 class PlannerTest {
 
   private static final Problem PROBLEM =
@@ -34,9 +34,9 @@ class PlannerTest {
     return new Planner(TestDevices.H200, TuningCache.open(file)).plan(PROBLEM);
   }
 
-  /** Any variant may be the winner that a file names, and what it computes is right. */
+  /** A file may name any variant as the winner, and its results are correct. */
   @Test
-  void theWinnerOfAFileIsTaken() throws IOException {
+  void usesTheWinnerOfAFile() throws IOException {
     var key = TuningKey.of(PROBLEM, TestDevices.H200);
     var inputs = PROBLEM.draw(new SplittableRandom(1));
     var exact = PROBLEM.op().reference(inputs, PROBLEM.attributes()).get("c");
@@ -69,7 +69,7 @@ class PlannerTest {
     }
   }
 
-  /** What cannot be read counts for nothing, nor does what another version wrote. */
+  /** Files that cannot be read or have another version are ignored. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -78,12 +78,12 @@ class PlannerTest {
         "{\"version\": 2, \"winners\": [{\"key\": \"of another form\"}]}",
         "{\"version\": 2, \"winners\": []}"
       })
-  void aFileOfAnotherFormLeavesItToTheModel(String contents) throws IOException {
+  void usesTheCostModelIfTheFileIsInvalid(String contents) throws IOException {
     assertThat(planned(contents)).isEqualTo(PROBLEM.plans(TestDevices.H200).getFirst());
     assertThat(folder.resolve("tuning.json.aside")).hasContent(contents);
   }
 
-  /** Every variant on tensor cores copies ahead of what it multiplies, so no size is too small. */
+  /** Every tensor-core variant prefetches its operands, at any size. */
   @ParameterizedTest
   @CsvSource({
     "256, 256, 256",
@@ -93,7 +93,7 @@ class PlannerTest {
     "128, 128, 4096",
     "17, 9, 16"
   })
-  void withoutWinnersFactorsAreCopiedAhead(int m, int n, int k) {
+  void prefetchesOperandsWithoutWinners(int m, int n, int k) {
     for (var dtype : new String[] {"f16", "bf16"}) {
       var problem =
           Problem.parse(

@@ -25,7 +25,7 @@ class TunerTest {
   }
 
   @Test
-  void theFastestVariantIsPlannedFromThenOn() {
+  void plansTheFastestVariantAfterTuning() {
     var cache = TuningCache.inMemory();
     var problem = matmul("a=f32[20,12] b=f32[12,9]");
     try (var device = new EmulatedDevice()) {
@@ -55,14 +55,14 @@ class TunerTest {
   }
 
   @Test
-  void withoutAWinnerTheModelDecides() {
+  void usesTheCostModelWithoutAWinner() {
     var problem = matmul("a=f16[512,512] b=f16[512,512]");
     var cache = TuningCache.inMemory();
     var plans = problem.plans(TestDevices.H200);
     var planner = new Planner(TestDevices.H200, cache);
     assertThat(planner.plans(problem)).isEqualTo(plans);
 
-    // and where the winner is no candidate, as after an update
+    // also if the winner is not a candidate, as after an update
     cache.put(
         new TuningCache.Winner(
             TuningKey.of(problem, TestDevices.H200), "matmul_of_old", 1, problem.text(), ""));
@@ -86,7 +86,7 @@ class TunerTest {
         "a=f16[1,1] b=f16[1,1] | a=f16[2,2] b=f16[2,2] | false",
         "a=f16[4,4] b=f16[4,4] | a=f16[4,4] b=f16[4,4] transposeB=true | false"
       })
-  void aBucketHoldsExtentsThatAreAlike(String one, String other, boolean same) {
+  void bucketsGroupSimilarExtents(String one, String other, boolean same) {
     var key = TuningKey.of(matmul(one), TestDevices.H200);
     assertThat(key.equals(TuningKey.of(matmul(other), TestDevices.H200))).isEqualTo(same);
   }

@@ -27,7 +27,7 @@ class TuningCacheTest {
   }
 
   @Test
-  void winnersAreKept() {
+  void savesWinners() {
     var file = folder.resolve("new/tuning.json");
     var cache = TuningCache.open(file);
     cache.put(winner("relu", "one"));
@@ -39,9 +39,9 @@ class TuningCacheTest {
     assertThat(cache.find(winner("gelu", "").key())).isEmpty();
   }
 
-  /** As on a full disk: the winner is used, and whoever found it is told that it is not kept. */
+  /** As on a full disk: the winner is used, and the caller learns that it was not saved. */
   @Test
-  void aDiskThatTakesNothingLosesNothingOfThisProcess() throws IOException {
+  void keepsWinnersInMemoryIfWritingFails() throws IOException {
     var cache = TuningCache.open(Files.createFile(folder.resolve("file")).resolve("tuning.json"));
     assertThatThrownBy(() -> cache.put(winner("relu", "one")))
         .isInstanceOf(UncheckedIOException.class)
@@ -63,7 +63,7 @@ class TuningCacheTest {
         "{\"version\": 2, \"winners\": []}",
         "\u0000\u0001"
       })
-  void aFileThatIsNoneIsSetAside(String text) throws IOException {
+  void setsInvalidFilesAside(String text) throws IOException {
     var file = folder.resolve("tuning.json");
     Files.writeString(file, text);
     var cache = TuningCache.open(file);
@@ -74,7 +74,7 @@ class TuningCacheTest {
   }
 
   @Test
-  void bytesThatAreNoTextAreSetAsideWithoutLosingTheFirst() throws IOException {
+  void keepsEveryFileThatIsSetAside() throws IOException {
     var file = folder.resolve("tuning.json");
     var bytes = new byte[] {(byte) 0xFF, (byte) 0xFE, 0, (byte) 0x80};
     Files.write(file, bytes);
@@ -86,7 +86,7 @@ class TuningCacheTest {
   }
 
   @Test
-  void aFileThatIsSpoiltWhileItIsInUseLosesNothingOfThisProcess() throws IOException {
+  void keepsWinnersIfTheFileIsCorruptedLater() throws IOException {
     var file = folder.resolve("tuning.json");
     var cache = TuningCache.open(file);
     cache.put(winner("relu", "one"));
@@ -98,7 +98,7 @@ class TuningCacheTest {
 
   /** Each writer opened the file before the others wrote. */
   @Test
-  void writersLoseNothingOfEachOther() throws Exception {
+  void mergesConcurrentWriters() throws Exception {
     var file = folder.resolve("tuning.json");
     int writers = 4;
     int each = 10;
@@ -124,7 +124,7 @@ class TuningCacheTest {
   }
 
   @Test
-  void aCacheInMemoryWritesNothing() {
+  void inMemoryCachesWriteNothing() {
     var cache = TuningCache.inMemory();
     cache.put(winner("relu", "one"));
     assertThat(cache.all()).isEqualTo(List.of(winner("relu", "one")));

@@ -46,7 +46,7 @@ class AttentionBackwardTest {
     return inputs;
   }
 
-  /** A key that a query does not see has no influence on its gradient, and the other way around. */
+  /** A masked key has no influence on the gradient of the query, and vice versa. */
   @ParameterizedTest
   @CsvSource({
     "F32, 40, 40, 24, 0",
@@ -54,25 +54,25 @@ class AttentionBackwardTest {
     "BF16, 20, 40, 129, 9",
     "F32, 20, 40, 80, 9"
   })
-  void whatIsMaskedHasNoInfluence(DType dtype, int sq, int sk, int d, int window) {
+  void maskedInputsHaveNoInfluence(DType dtype, int sq, int sk, int d, int window) {
     Map<String, ?> given = Map.of("causal", true, "window", window);
     var finite = inputs(dtype, sq, sk, d, given);
     int key = sk - sq / 2;
     int query = sq / 2 - 3;
     for (double special : new double[] {Double.NaN, Double.POSITIVE_INFINITY}) {
       for (var plan : Runner.plans(BACKWARD, finite, attributes(given))) {
-        var right = Runner.run(plan, finite);
+        var baseline = Runner.run(plan, finite);
         var ofKey = Runner.run(plan, with(finite, List.of("k", "v"), key, d, special));
         var ofQuery = Runner.run(plan, with(finite, List.of("q", "grad"), query, d, special));
         for (int i = 0; i < sq; i++) {
           if (!sees(i, key, sq, sk, window)) {
-            equalRow(plan.kernel(), right, ofKey, "dq", i, d);
+            assertRowsEqual(plan.kernel(), baseline, ofKey, "dq", i, d);
           }
         }
         for (int j = 0; j < sk; j++) {
           if (!sees(query, j, sq, sk, window)) {
-            equalRow(plan.kernel(), right, ofQuery, "dk", j, d);
-            equalRow(plan.kernel(), right, ofQuery, "dv", j, d);
+            assertRowsEqual(plan.kernel(), baseline, ofQuery, "dk", j, d);
+            assertRowsEqual(plan.kernel(), baseline, ofQuery, "dv", j, d);
           } else {
             assertThat(Tensors.get(ofQuery, "dv").get((long) j * d)).isNaN();
           }
@@ -99,9 +99,9 @@ class AttentionBackwardTest {
     return changed;
   }
 
-  private static void equalRow(
+  private static void assertRowsEqual(
       String kernel,
-      Map<String, HostTensor> right,
+      Map<String, HostTensor> baseline,
       Map<String, HostTensor> outputs,
       String name,
       int row,
@@ -109,11 +109,11 @@ class AttentionBackwardTest {
     for (int c = 0; c < d; c += d - 1) {
       assertThat(Tensors.get(outputs, name).get((long) row * d + c))
           .as("%s, %s[%d]", kernel, name, row)
-          .isEqualTo(Tensors.get(right, name).get((long) row * d + c));
+          .isEqualTo(Tensors.get(baseline, name).get((long) row * d + c));
     }
   }
 
-  /** Against gradients in float64, with fewer keys than queries and with more. */
+  /** Compares with gradients in float64, for fewer and for more keys than queries. */
   @ParameterizedTest
   @CsvSource({"F32, 19, 70, 0", "F16, 70, 19, 0", "F32, 100, 33, 5", "BF16, 40, 90, 7"})
   void topLeftAlignsTheFirstQueryWithTheFirstKey(DType dtype, int sq, int sk, int window) {
@@ -128,14 +128,14 @@ class AttentionBackwardTest {
   }
 
   @Test
-  void aWideWindowHidesNothing() {
+  void wideWindowsMaskNothing() {
     var inputs = inputs(DType.F32, 5, 5, 16, Map.of());
     var without = Runner.run(BACKWARD, inputs, Map.of(), "dk");
     Tensors.equalBits(
         Runner.run(BACKWARD, inputs, Map.of("window", Integer.MAX_VALUE), "dk"), without);
   }
 
-  /** Sizes of S and D, of which some are ragged and one more than whole tiles. */
+  /** Values of S and D: whole tiles, ragged sizes, and whole tiles plus one. */
   @ParameterizedTest
   @CsvSource({
     "F32, 32, 32, false",
@@ -152,7 +152,7 @@ class AttentionBackwardTest {
     "F16, 257, 32, false",
     "BF16, 64, 64, true"
   })
-  void gradientsAreRight(DType dtype, int s, int d, boolean causal) {
+  void gradientsMatchTheReference(DType dtype, int s, int d, boolean causal) {
     var given = Map.of("causal", causal);
     var inputs = inputs(dtype, s, s, d, given);
     var expected = BACKWARD.reference(inputs, attributes(given));
@@ -165,10 +165,10 @@ class AttentionBackwardTest {
                 .isLessThanOrEqualTo(1e-2));
   }
 
-  /** One key has probability 1 whatever its score, so only its value has a gradient. */
+  /** A single key has probability 1 for any score, so only its value has a gradient. */
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16", "BF16"})
-  void ofOneKeyTheGradientIsThatOfItsValue(DType dtype) {
+  void singleKeysHaveAGradientOfTheValueOnly(DType dtype) {
     var inputs = inputs(dtype, 1, 1, 16, Map.of());
     for (var plan : Runner.plans(BACKWARD, inputs, attributes(Map.of()))) {
       var gradients = Runner.run(plan, inputs);
@@ -183,18 +183,18 @@ class AttentionBackwardTest {
     }
   }
 
-  /** The slope of Σ grad∘out along each input, taken from attention itself in float64. */
+  /** Compares with difference quotients of Σ grad∘out, computed in float64. */
   @ParameterizedTest
   @CsvSource({"q, 0, 0", "k, 0, 0", "v, 0, 0", "q, 3, 2", "k, 3, 2"})
-  void gradientsAreTheSlopesOfAttention(String name, int window, double softcap) {
+  void gradientsMatchDifferenceQuotients(String name, int window, double softcap) {
     var given = Map.of("causal", true, "window", window, "softcap", softcap);
     var inputs = inputs(DType.F32, 8, 8, 16, given);
     var gradient = Tensors.get(Runner.run(BACKWARD, inputs, given), "d" + name);
     double h = 1e-3;
     for (int at = 0; at < 8 * 16; at += 5) {
-      double slope =
+      double quotient =
           (loss(inputs, given, name, at, h) - loss(inputs, given, name, at, -h)) / (2 * h);
-      assertThat(gradient.get(at)).as("%s %d", name, at).isCloseTo(slope, within(1e-3));
+      assertThat(gradient.get(at)).as("%s %d", name, at).isCloseTo(quotient, within(1e-3));
     }
   }
 
@@ -217,7 +217,7 @@ class AttentionBackwardTest {
 
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
-  void runsAreEqualBitForBit(DType dtype) {
+  void runsAreBitIdentical(DType dtype) {
     var draw = new Draw(new Random(7));
     var inputs = new HashMap<String, HostTensor>();
     for (var name : List.of("q", "grad")) {
@@ -233,7 +233,7 @@ class AttentionBackwardTest {
   }
 
   @Test
-  void threeKernelsComputeThem() {
+  void usesThreeKernels() {
     var types = HostTensor.types(inputs(DType.F16, 4, 4, 64, Map.of()));
     var plan = BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200).getFirst();
     assertThat(plan.kernels().stream().map(kernel -> kernel.name().replaceAll("_f16.*", "")))
@@ -243,20 +243,20 @@ class AttentionBackwardTest {
   }
 
   @Test
-  void refusesWhatAttentionDidNotGive() {
-    refused(
+  void rejectsInconsistentForwardResults() {
+    assertRejected(
         "lse",
         TensorType.of(DType.F32, 5),
         "input \"lse\" has shape [5]; it must be […, Sq] = [4]");
-    refused(
+    assertRejected(
         "out",
         TensorType.of(DType.F16, 4, 7),
         "input \"out\" has shape [4, 7]; it must be […, Sq, Dv] = [4, 8]");
-    refused(
+    assertRejected(
         "grad", TensorType.of(DType.F32, 4, 8), "q is f16 but grad is f32; they must be the same");
   }
 
-  private static void refused(String name, TensorType type, String message) {
+  private static void assertRejected(String name, TensorType type, String message) {
     var types = HostTensor.types(inputs(DType.F16, 4, 4, 8, Map.of()));
     types.put(name, type);
     assertThatThrownBy(() -> BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200))

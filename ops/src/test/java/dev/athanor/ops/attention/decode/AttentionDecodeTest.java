@@ -45,10 +45,10 @@ class AttentionDecodeTest {
     return integers(TensorType.of(DType.I32, lengths.length), lengths);
   }
 
-  /** 32 heads on 8, as generation goes on: each step is what attention gives its last query. */
+  /** 32 query heads on 8 key heads: a decoding step matches the last query of attention. */
   @ParameterizedTest
   @CsvSource({"F16, 1", "F16, 31", "F16, 32", "F16, 33", "F16, 2048", "F32, 33", "BF16, 33"})
-  void aStepIsTheLastQueryOfAttention(DType dtype, int length) {
+  void matchesTheLastQueryOfAttention(DType dtype, int length) {
     var draw = new Draw(new Random(7));
     var q = draw.normal(dtype, 1, 32, 1, 16);
     var k = draw.normal(dtype, 1, 8, length, 16);
@@ -65,10 +65,10 @@ class AttentionDecodeTest {
     assertThat(tolerance.error(out.toDoubles(), expected)).isLessThanOrEqualTo(tolerance.limit());
   }
 
-  /** Blocks, wherever they lie, are the cache that they make. */
+  /** A paged cache gives the same bits as a contiguous cache with the same contents. */
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
-  void pagesAreEqualBitForBitToWhatTheyMake(DType dtype) {
+  void pagedAndContiguousCachesAreBitIdentical(DType dtype) {
     var draw = new Draw(new Random(7));
     int d = 16;
     var q = draw.normal(dtype, 2, 4, 1, d);
@@ -112,10 +112,10 @@ class AttentionDecodeTest {
     }
   }
 
-  /** What lies beyond the length or before the window may be NaN. */
+  /** Cache entries beyond the length or before the window may be NaN. */
   @ParameterizedTest
   @CsvSource({"F32, 0", "F16, 0", "BF16, 5", "F32, 5", "F16, 33"})
-  void whatIsNotSeenHasNoInfluence(DType dtype, int window) {
+  void maskedEntriesHaveNoInfluence(DType dtype, int window) {
     var draw = new Draw(new Random(7));
     int length = 45;
     int capacity = 70;
@@ -126,7 +126,7 @@ class AttentionDecodeTest {
                 "kCache", draw.normal(dtype, 1, 1, capacity, 16),
                 "vCache", draw.normal(dtype, 1, 1, capacity, 16),
                 "lengths", lengths(length)));
-    var right = Runner.all(DECODE, inputs, Map.of("window", window), "out");
+    var baseline = Runner.all(DECODE, inputs, Map.of("window", window), "out");
     for (var name : List.of("kCache", "vCache")) {
       var tensor = Tensors.copy(Tensors.get(inputs, name));
       for (int row = 0; row < capacity; row++) {
@@ -138,14 +138,14 @@ class AttentionDecodeTest {
       }
       inputs.put(name, tensor);
     }
-    assertThat(right).hasSizeGreaterThan(1);
+    assertThat(baseline).hasSizeGreaterThan(1);
     Runner.all(DECODE, inputs, Map.of("window", window), "out")
-        .forEach((kernel, out) -> assertThat(out).as(kernel).isEqualTo(right.get(kernel)));
+        .forEach((kernel, out) -> assertThat(out).as(kernel).isEqualTo(baseline.get(kernel)));
   }
 
-  /** A table that names blocks that there are not leads nowhere else. */
+  /** Block numbers out of range cannot lead outside the cache. */
   @Test
-  void entriesOutOfRangeAreTakenIntoIt() {
+  void clampsBlockNumbers() {
     var draw = new Draw(new Random(7));
     var inputs =
         Map.of(
@@ -154,15 +154,15 @@ class AttentionDecodeTest {
             "vCache", draw.normal(DType.F32, 2, 1, 4, 8),
             "lengths", lengths(8),
             "blockTable", integers(TensorType.of(DType.I32, 1, 2), -7, 99));
-    var right = new HashMap<>(inputs);
-    right.put("blockTable", integers(TensorType.of(DType.I32, 1, 2), 0, 1));
+    var clamped = new HashMap<>(inputs);
+    clamped.put("blockTable", integers(TensorType.of(DType.I32, 1, 2), 0, 1));
     Tensors.equalBits(
         Tensors.get(Runner.run(DECODE, inputs, Map.of()), "out"),
-        Tensors.get(Runner.run(DECODE, right, Map.of()), "out"));
+        Tensors.get(Runner.run(DECODE, clamped, Map.of()), "out"));
   }
 
   @Test
-  void longCachesAreSplitUntilTheDeviceIsFull() {
+  void splitsLongCachesToFillTheDevice() {
     assertThat(kernel(1, 8192)).isEqualTo("attention_f16_d128_tensor_16x64w16_cache_split");
     assertThat(kernel(16, 4096)).isEqualTo("attention_f16_d128_tensor_16x64w16_cache_split");
     assertThat(kernel(256, 512)).isEqualTo("attention_f16_d128_tensor_16x64w16_cache");
@@ -190,7 +190,7 @@ class AttentionDecodeTest {
         "blockTable | [3, 2] | input \"blockTable\" has shape [3, 2]; it must be [B, maxBlocks] with B = 2",
         "blockTable | [2, 1000000000] | with blockTable [2, 1000000000] the product maxBlocks · blockSize is 5000000000; 2^31 - 1025 is the most"
       })
-  void refusesShapesThatDoNotGoTogether(String name, String shape, String message) {
+  void rejectsInconsistentShapes(String name, String shape, String message) {
     var inputs = new HashMap<String, TensorType>();
     inputs.put("q", AttentionTest.type("[2, 4, 1, 8]"));
     inputs.put("kCache", AttentionTest.type("[2, 2, 5, 8]"));

@@ -46,10 +46,10 @@ public class AttentionTest {
         "v", draw.normal(dtype, sk, dv));
   }
 
-  /** Ragged against every tile, and masked inside of the diagonal one. */
+  /** Sizes are ragged for every tile, and the mask crosses the diagonal tile. */
   @ParameterizedTest
   @CsvSource({"F32, 19", "F32, 65", "F16, 19", "F16, 65", "BF16, 33", "F16, 129"})
-  void anIdentityOfValuesGivesTheProbabilities(DType dtype, int s) {
+  void identityValuesYieldTheProbabilities(DType dtype, int s) {
     var inputs =
         Map.of(
             "q", new Draw(new Random(7)).normal(dtype, s, 16),
@@ -80,7 +80,7 @@ public class AttentionTest {
 
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16", "BF16"})
-  void theFirstQueryOfCausalAttentionGetsTheFirstValue(DType dtype) {
+  void firstCausalQueryYieldsTheFirstValue(DType dtype) {
     var inputs = inputs(dtype, 17, 17, 24, 12);
     for (var plan : Runner.plans(ATTENTION, inputs, attributes(Map.of("causal", true)))) {
       var out = Tensors.get(Runner.run(plan, inputs), "out");
@@ -90,10 +90,13 @@ public class AttentionTest {
     }
   }
 
-  /** The last query stands at the last key, so the first ones see none where keys are fewer. */
+  /**
+   * The last query is aligned with the last key, so the first queries see no key if there are fewer
+   * keys than queries.
+   */
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
-  void aQueryThatSeesNoKeyGivesZeros(DType dtype) {
+  void queriesWithoutVisibleKeysYieldZeros(DType dtype) {
     var inputs = inputs(dtype, 70, 20, 16, 16);
     var given = attributes(Map.of("causal", true, "withLse", true));
     for (var plan : Runner.plans(ATTENTION, inputs, given)) {
@@ -107,8 +110,8 @@ public class AttentionTest {
   }
 
   /**
-   * What a query does not see may be NaN or infinite: the query's result is that of finite numbers
-   * there, to the bit. What a query sees spreads as usual.
+   * Masked keys and values may be NaN or infinite: the results are bit-identical to those with
+   * finite numbers. Visible keys and values propagate as usual.
    */
   @ParameterizedTest
   @CsvSource({
@@ -120,7 +123,7 @@ public class AttentionTest {
     "F32, 20, 40, 100, 9, Infinity",
     "BF16, 20, 40, 129, 9, -Infinity"
   })
-  void whatIsMaskedHasNoInfluence(DType dtype, int sq, int sk, int d, int window, double special) {
+  void maskedInputsHaveNoInfluence(DType dtype, int sq, int sk, int d, int window, double special) {
     var finite = inputs(dtype, sq, sk, d, d);
     var given = attributes(Map.of("causal", true, "withLse", true, "window", window));
     int hole = sk - sq / 2;
@@ -135,7 +138,7 @@ public class AttentionTest {
     var value = new HashMap<>(finite);
     value.put("v", Tensors.get(inputs, "v"));
     for (var plan : Runner.plans(ATTENTION, inputs, given)) {
-      var right = Runner.run(plan, finite);
+      var baseline = Runner.run(plan, finite);
       var both = Runner.run(plan, inputs);
       var onlyValue = Tensors.get(Runner.run(plan, value), "out");
       for (int row = 0; row < sq; row++) {
@@ -150,15 +153,18 @@ public class AttentionTest {
         } else {
           assertThat(out)
               .as("%s, row %d", plan.kernel(), row)
-              .isEqualTo(Tensors.get(right, "out").get((long) row * d + d - 1));
+              .isEqualTo(Tensors.get(baseline, "out").get((long) row * d + d - 1));
           assertThat(Tensors.get(both, "lse").get(row))
-              .isEqualTo(Tensors.get(right, "lse").get(row));
+              .isEqualTo(Tensors.get(baseline, "lse").get(row));
         }
       }
     }
   }
 
-  /** PyTorch's is_causal: query i sees keys up to i, however many there are of either. */
+  /**
+   * As with PyTorch's is_causal, query i sees keys up to i, whatever the numbers of queries and
+   * keys.
+   */
   @ParameterizedTest
   @CsvSource({"F32, 19, 70, 0", "F16, 70, 19, 0", "F32, 100, 33, 5", "BF16, 40, 90, 7"})
   void topLeftAlignsTheFirstQueryWithTheFirstKey(DType dtype, int sq, int sk, int window) {
@@ -197,19 +203,19 @@ public class AttentionTest {
     }
   }
 
-  /** The widest window that is allowed hides nothing, from queries before the first key either. */
+  /** A window as wide as all keys masks nothing, not even for queries before the first key. */
   @ParameterizedTest
   @ValueSource(ints = {100, Integer.MAX_VALUE})
-  void aWideWindowHidesNothing(int window) {
+  void wideWindowsMaskNothing(int window) {
     var inputs = inputs(DType.F32, 40, 20, 16, 16);
     var without = Runner.run(ATTENTION, inputs, Map.of(), "out");
     Tensors.equalBits(Runner.run(ATTENTION, inputs, Map.of("window", window), "out"), without);
   }
 
-  /** One query alone, and tiles of every raggedness. */
+  /** A single query, and ragged tiles. */
   @ParameterizedTest
   @ValueSource(ints = {1, 16, 17, 19, 64})
-  void singlesAreRight(int s) {
+  void computesF32(int s) {
     var within = Map.of("out", Tolerance.maximum(1e-5));
     Runner.verify(
         ATTENTION,
@@ -219,7 +225,7 @@ public class AttentionTest {
                 inputs(DType.F32, s, s, 19, 19), attributes(Map.of("causal", true)), within)));
   }
 
-  /** Sizes of Sq, Sk, D, Dv; the last ones have ragged tails and rows without alignment. */
+  /** Values of Sq, Sk, D and Dv; the last have ragged tails and unaligned rows. */
   @ParameterizedTest
   @CsvSource({
     "16, 16, 16, 8",
@@ -230,7 +236,7 @@ public class AttentionTest {
     "64, 400, 64, 64",
     "17, 401, 15, 9"
   })
-  void tensorCoresTakeLittleSharedMemory(int sq, int sk, int d, int dv) {
+  void tensorKernelsNeedLittleSharedMemory(int sq, int sk, int d, int dv) {
     var inputs = inputs(DType.F16, sq, sk, d, dv);
     var expected = ATTENTION.reference(inputs, attributes(Map.of()));
     var plan = Runner.plans(ATTENTION, inputs, attributes(Map.of())).getFirst();
@@ -244,7 +250,7 @@ public class AttentionTest {
 
   @ParameterizedTest
   @CsvSource({"F32, false", "F32, true", "F16, false", "BF16, true"})
-  void lseChangesNoBitOfTheOutput(DType dtype, boolean causal) {
+  void lseDoesNotChangeTheOutput(DType dtype, boolean causal) {
     var inputs = inputs(dtype, 67, 130, 32, 20);
     var without = Runner.plans(ATTENTION, inputs, attributes(Map.of("causal", causal)));
     var with =
@@ -259,7 +265,7 @@ public class AttentionTest {
   }
 
   @Test
-  void scoresLessLseAreTheLogarithmsOfProbabilities() {
+  void lseNormalizesTheScores() {
     var inputs = inputs(DType.F32, 19, 33, 16, 8);
     var lse = Tensors.get(Runner.run(ATTENTION, inputs, Map.of("withLse", true)), "lse");
     var q = Tensors.get(inputs, "q").toDoubles();
@@ -277,10 +283,10 @@ public class AttentionTest {
     }
   }
 
-  /** Heads and batches are computed as if each were alone. */
+  /** The result of a head does not depend on other heads and batches. */
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
-  void aHeadOfManyIsEqualBitForBitToItselfAlone(DType dtype) {
+  void headsAreBitIdenticalToSeparateRuns(DType dtype) {
     var draw = new Draw(new Random(7));
     int s = 35;
     int d = 16;
@@ -312,7 +318,7 @@ public class AttentionTest {
   }
 
   @Test
-  void rankThreeIsABatchOfOneHead() {
+  void rankThreeIsABatchOfSingleHeads() {
     var draw = new Draw(new Random(7));
     var of = TensorType.of(DType.F32, 3, 1, 9, 8);
     var inputs =
@@ -335,9 +341,12 @@ public class AttentionTest {
         out);
   }
 
-  /** 32 heads of 128 queries are 32 blocks of the largest tile, for 132 multiprocessors. */
+  /**
+   * Without splits, 32 heads of 128 queries are 32 blocks of the largest tile on 132
+   * multiprocessors.
+   */
   @Test
-  void someQueriesOfManyKeysKeepTheDeviceBusy() {
+  void splitsManyKeysToFillTheDevice() {
     var plan = (LaunchPlan) plan(DType.F16, 128, 32_768, 128);
     assertThat(plan.kernel()).endsWith("_split").doesNotContain("tensor_16x");
     assertThat(plan.steps().getFirst().grid().x())
@@ -345,7 +354,7 @@ public class AttentionTest {
   }
 
   @Test
-  void fewQueriesSplitTheKeysAndManyTakeLargeTiles() {
+  void choosesSplitsForFewQueriesAndLargeTilesForMany() {
     assertThat(plan(DType.F16, 1, 4096, 128).kernel()).endsWith("16x64w16_split_packed");
     assertThat(plan(DType.F16, 4096, 4096, 128).kernel())
         .isEqualTo("attention_f16_d128_tensor_128x64w16");
@@ -365,7 +374,7 @@ public class AttentionTest {
   }
 
   @Test
-  void costsCountWhatTheMaskLeaves() {
+  void costsExcludeMaskedScores() {
     var inputs =
         Map.of(
             "q", TensorType.of(DType.F16, 10, 16),
@@ -392,7 +401,7 @@ public class AttentionTest {
         "[1, 4, 4, 8] | [1, 2, 4, 8] | [1, 4, 4, 8] | v [1, 4, 4, 8] has Hkv = 4 but k [1, 2, 4, 8] has Hkv = 2; they must be equal",
         "[1, 4, 4, 8] | [1, 3, 4, 8] | [1, 3, 4, 8] | q [1, 4, 4, 8] has 4 heads and k [1, 3, 4, 8] has 3; the first must be a multiple of the second"
       })
-  void refusesShapesThatDoNotGoTogether(String q, String k, String v, String message) {
+  void rejectsInconsistentShapes(String q, String k, String v, String message) {
     var inputs = Map.of("q", type(q), "k", type(k), "v", type(v));
     assertThatThrownBy(() -> ATTENTION.plans(inputs, attributes(Map.of()), TestDevices.H200))
         .isInstanceOf(OpException.class)
@@ -410,7 +419,7 @@ public class AttentionTest {
   }
 
   @Test
-  void refusesDtypesThatDiffer() {
+  void rejectsDifferentDtypes() {
     var inputs =
         Map.of(
             "q", TensorType.of(DType.F32, 4, 8),
@@ -422,14 +431,15 @@ public class AttentionTest {
   }
 
   @Test
-  void refusesAttributesOutOfRange() {
-    refused(Map.of("window", -1), "attribute \"window\" must be from 0 to 2147483647, got -1");
-    refused(Map.of("scale", 0), "attribute \"scale\" must be from 1.0E-6 to 1000000, got 0");
-    refused(
+  void rejectsAttributesOutOfRange() {
+    assertRejected(
+        Map.of("window", -1), "attribute \"window\" must be from 0 to 2147483647, got -1");
+    assertRejected(Map.of("scale", 0), "attribute \"scale\" must be from 1.0E-6 to 1000000, got 0");
+    assertRejected(
         Map.of("softcap", 1e-9), "attribute \"softcap\" must be 0 or at least 1.0E-6, got 1.0E-9");
   }
 
-  private static void refused(Map<String, ?> given, String message) {
+  private static void assertRejected(Map<String, ?> given, String message) {
     var types = HostTensor.types(inputs(DType.F32, 4, 4, 8, 8));
     assertThatThrownBy(() -> ATTENTION.plans(types, attributes(given), TestDevices.H200))
         .isInstanceOf(OpException.InvalidAttribute.class)

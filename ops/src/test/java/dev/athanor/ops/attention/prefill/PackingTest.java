@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Few queries of several heads that share keys, in one tile. */
+/** Packing of few queries of several heads that share keys into one tile. */
 class PackingTest {
 
   private static final Attention ATTENTION = new Attention();
@@ -63,7 +63,7 @@ class PackingTest {
     "F32, 8, 4, 2, 100, true, 40, bottom-right",
     "F32, 6, 6, 1, 100, false, 0, bottom-right"
   })
-  void packedHeadsGiveTheExactResults(
+  void packedHeadsMatchTheReference(
       DType dtype,
       int heads,
       int group,
@@ -96,9 +96,9 @@ class PackingTest {
         });
   }
 
-  /** One block instead of eight reads the keys of eight heads, and its tile has 64 of 64 rows. */
+  /** One block instead of eight reads the keys of eight heads, and uses all 64 rows of its tile. */
   @Test
-  void keysAreReadOnceForAllHeadsOfAGroup() {
+  void readsKeysOncePerGroup() {
     var types = types(DType.F16, 1, 16, 8, 8, 512, 64);
     var plans = plans(types, attributes(Map.of("causal", true)));
     var tile = "tensor_64x64w16_causal";
@@ -112,10 +112,10 @@ class PackingTest {
     double queriesAndOut = 2.0 * 16 * 8 * 64 * 2;
     assertThat(bytesBefore.accessedBytes()).isEqualTo(8 * keysAndValues + queriesAndOut);
     assertThat(bytesAfter.accessedBytes()).isEqualTo(keysAndValues + queriesAndOut);
-    assertThat(products(bytesBefore)).isEqualTo(8 * products(bytesAfter));
+    assertThat(tensorFlops(bytesBefore)).isEqualTo(8 * tensorFlops(bytesAfter));
   }
 
-  private static long products(Profile profile) {
+  private static long tensorFlops(Profile profile) {
     return Objects.requireNonNull(profile.flops().get("tensor f16"));
   }
 
@@ -125,13 +125,13 @@ class PackingTest {
 
   @ParameterizedTest
   @CsvSource({"1, 4", "1, 8", "4, 4", "8, 8"})
-  void fewQueriesOfSharedKeysArePacked(int queries, int group) {
+  void packsFewQueriesOfSharedKeys(int queries, int group) {
     var types = types(DType.BF16, 4, 8 * group, group, queries, 8192, 128);
     assertThat(isPacked(plans(types, attributes(Map.of("causal", true))).getFirst())).isTrue();
   }
 
   @Test
-  void headsWithKeysOfTheirOwnAreNotPacked() {
+  void doesNotPackUnsharedKeysOrManyQueries() {
     var own = plans(types(DType.F16, 1, 8, 1, 4, 512, 64), attributes(Map.of()));
     var many = plans(types(DType.F16, 1, 8, 4, 64, 512, 64), attributes(Map.of()));
     assertThat(own).noneMatch(PackingTest::isPacked);

@@ -23,12 +23,12 @@ class LayerNormLinearTest {
 
   private static final LayerNormLinear OP = new LayerNormLinear();
 
-  /** Of a constant row nothing is left but beta, however large the constant is. */
+  /** A constant row is normalized to beta, however large the constant is. */
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
       names = {"F32", "F16", "BF16"})
-  void constantRowsGiveBeta(DType dtype) {
+  void constantRowsBecomeBeta(DType dtype) {
     int k = 64;
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("x", Tensors.filled(TensorType.of(dtype, 3, k), 1024));
@@ -41,11 +41,9 @@ class LayerNormLinearTest {
     }
   }
 
-  /**
-   * Adding to all of a row and multiplying all of it changes nothing, as far as x has the digits.
-   */
+  /** Adding a constant to a row or scaling it does not change the result, as far as x is exact. */
   @Test
-  void rowsAreNormalised() {
+  void normalizesRows() {
     var draw = new Draw(new Random(7));
     var x = draw.integers(-8, 8, TensorType.of(DType.F32, 4, 40));
     var moved = HostTensor.zeros(x.type());
@@ -66,7 +64,7 @@ class LayerNormLinearTest {
   }
 
   @Test
-  void leadingDimensionsStay() {
+  void keepsLeadingDimensions() {
     var types =
         Map.of(
             "x", TensorType.of(DType.F16, 2, 3, 8),
@@ -79,35 +77,35 @@ class LayerNormLinearTest {
   }
 
   @Test
-  void whatDoesNotFitIsRefused() {
-    refused(
+  void rejectsInconsistentInputs() {
+    assertRejected(
         "w",
         TensorType.of(DType.F16, 5, 9),
         OpException.ShapeMismatch.class,
         "input \"w\" has shape [5, 9]; rows of 8 numbers take [N, K] = [N, 8]");
-    refused(
+    assertRejected(
         "gamma",
         TensorType.of(DType.F16, 7),
         OpException.ShapeMismatch.class,
         "input \"gamma\" has shape [7]; it must be [K] = [8]");
-    refused(
+    assertRejected(
         "bias",
         TensorType.of(DType.F16, 8),
         OpException.ShapeMismatch.class,
         "input \"bias\" has shape [8]; it must be [N] = [5]");
-    refused(
+    assertRejected(
         "beta",
         TensorType.of(DType.F32, 8),
         OpException.UnsupportedDType.class,
         "input \"beta\" is f32 but x is f16; they must be the same");
-    refused(
+    assertRejected(
         "x",
         TensorType.of(DType.F16),
         OpException.ShapeMismatch.class,
         "input \"x\" has shape []; it has rows of K numbers");
   }
 
-  private static void refused(
+  private static void assertRejected(
       String name, TensorType type, Class<? extends OpException> kind, String message) {
     var types = new HashMap<String, TensorType>();
     types.put("x", TensorType.of(DType.F16, 2, 8));

@@ -40,7 +40,7 @@ class MatmulBackwardTest {
     return results;
   }
 
-  /** With a gradient of ones, for the sum of the product, and with one that weighs each element. */
+  /** Uses a gradient of ones, that of the sum of the product, and one with random weights. */
   @ParameterizedTest
   @CsvSource({
     "F32, 32, 32, 32",
@@ -49,7 +49,7 @@ class MatmulBackwardTest {
     "F16, 64, 32, 128",
     "BF16, 64, 32, 128"
   })
-  void gradientsAreThoseOfTheDefinition(DType dtype, int m, int n, int k) {
+  void gradientsMatchTheReference(DType dtype, int m, int n, int k) {
     var draw = new Draw(new SplittableRandom(16));
     var a = draw.normal(dtype, m, k);
     var b = draw.normal(dtype, k, n);
@@ -69,10 +69,10 @@ class MatmulBackwardTest {
     }
   }
 
-  /** The gradient of the weighted sum of a product, by differences of that sum in f64. */
+  /** Compares with difference quotients of the weighted sum of a product in f64. */
   @ParameterizedTest
   @CsvSource({"false, false", "true, false", "false, true", "true, true"})
-  void gradientsAreTheSlopesOfALoss(boolean transposeA, boolean transposeB) {
+  void gradientsMatchDifferenceQuotients(boolean transposeA, boolean transposeB) {
     var draw = new Draw(new SplittableRandom(17));
     var transposes = Map.of("transposeA", transposeA, "transposeB", transposeB);
     var a = transposeA ? draw.normal(DType.F64, 7, 5) : draw.normal(DType.F64, 5, 7);
@@ -108,7 +108,7 @@ class MatmulBackwardTest {
   }
 
   @Test
-  void theBestOfBothProductsComesFirst() {
+  void choosesTheBestPlanOfBothProducts() {
     var types =
         Map.of(
             "grad", TensorType.of(DType.F16, 512, 256),
@@ -127,22 +127,22 @@ class MatmulBackwardTest {
   }
 
   @Test
-  void refusesWhatDoesNotGoTogether() {
-    refused(
+  void rejectsInconsistentInputs() {
+    assertRejected(
         TensorType.of(DType.F32, 2, 4),
         TensorType.of(DType.F32, 2, 3),
         TensorType.of(DType.F32, 3, 5),
         Map.of(),
         OpException.ShapeMismatch.class,
         "grad has shape [2, 4]; the product of a [2, 3] and b [3, 5] has [2, 5]");
-    refused(
+    assertRejected(
         TensorType.of(DType.F16, 2, 5),
         TensorType.of(DType.F32, 2, 3),
         TensorType.of(DType.F32, 3, 5),
         Map.of(),
         OpException.UnsupportedDType.class,
         "grad is f16 but a is f32; they must be the same");
-    refused(
+    assertRejected(
         TensorType.of(DType.F32, 4, 2, 5),
         TensorType.of(DType.F32, 2, 3),
         TensorType.of(DType.F32, 4, 3, 5),
@@ -150,7 +150,7 @@ class MatmulBackwardTest {
         OpException.ShapeMismatch.class,
         "the leading dimensions [] of a and [4] of b differ; gradients are summed over them only where"
             + " b is one matrix and a is not transposed");
-    refused(
+    assertRejected(
         TensorType.of(DType.F32, 4, 2, 5),
         TensorType.of(DType.F32, 4, 3, 2),
         TensorType.of(DType.F32, 3, 5),
@@ -160,7 +160,7 @@ class MatmulBackwardTest {
             + " b is one matrix and a is not transposed");
   }
 
-  private static void refused(
+  private static void assertRejected(
       TensorType grad,
       TensorType a,
       TensorType b,

@@ -30,14 +30,14 @@ class MatmulInt8Test {
 
   private static final MatmulInt8 MATMUL = new MatmulInt8();
 
-  /** What every element of a factor is. */
+  /** The elements of an operand. */
   enum Pattern {
     IDENTITY,
     ONES,
     ASCENDING,
     SIGNS,
-    LEAST,
-    GREATEST;
+    MINIMUM,
+    MAXIMUM;
 
     private int value(int i, int j) {
       return switch (this) {
@@ -45,8 +45,8 @@ class MatmulInt8Test {
         case ONES -> 1;
         case ASCENDING -> (i * 31 + j) % 256 - 128;
         case SIGNS -> (i + j) % 2 == 0 ? 127 : -128;
-        case LEAST -> -128;
-        case GREATEST -> 127;
+        case MINIMUM -> -128;
+        case MAXIMUM -> 127;
       };
     }
 
@@ -63,24 +63,24 @@ class MatmulInt8Test {
     return tensor;
   }
 
-  /** Every plan gives the sums bit for bit. */
-  private static void exact(HostTensor a, HostTensor b) {
-    exact(a, b, Integer.MAX_VALUE);
+  /** Asserts that every plan gives the exact sums. */
+  private static void assertExact(HostTensor a, HostTensor b) {
+    assertExact(a, b, Integer.MAX_VALUE);
   }
 
-  private static void exact(HostTensor a, HostTensor b, int mostPlans) {
+  private static void assertExact(HostTensor a, HostTensor b, int maxPlans) {
     var inputs = Map.of("a", a, "b", b);
     var attributes = attributes("i32");
     var expected = MATMUL.reference(inputs, attributes).get("c");
     var plans = Runner.plans(MATMUL, inputs, attributes);
-    for (var plan : plans.subList(0, Math.min(mostPlans, plans.size()))) {
+    for (var plan : plans.subList(0, Math.min(maxPlans, plans.size()))) {
       var c = Runner.run(plan, inputs, "c");
       assertThat(c.type().dtype()).isEqualTo(DType.I32);
       assertThat(c.toDoubles()).as(plan.kernel()).isEqualTo(expected);
     }
   }
 
-  /** What the op is timed with: whole bytes summed over such a depth are infinite in f16. */
+  /** The inputs of benchmarks: sums of bytes of the full range overflow f16 at such a depth. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -103,17 +103,17 @@ class MatmulInt8Test {
 
   @ParameterizedTest
   @EnumSource
-  void patternsAreMultipliedExactly(Pattern pattern) {
-    exact(pattern.tensor(17, 64), Pattern.ASCENDING.tensor(64, 40));
-    exact(Pattern.ASCENDING.tensor(17, 64), pattern.tensor(64, 40));
-    exact(pattern.tensor(16, 32), pattern.tensor(32, 8));
+  void multipliesPatternsExactly(Pattern pattern) {
+    assertExact(pattern.tensor(17, 64), Pattern.ASCENDING.tensor(64, 40));
+    assertExact(Pattern.ASCENDING.tensor(17, 64), pattern.tensor(64, 40));
+    assertExact(pattern.tensor(16, 32), pattern.tensor(32, 8));
   }
 
-  /** Products as great as they get, of which none may saturate on the way. */
+  /** The largest products, none of which may saturate. */
   @ParameterizedTest
-  @CsvSource({"LEAST, LEAST", "LEAST, GREATEST", "GREATEST, GREATEST"})
-  void extremesAreMultipliedExactly(Pattern a, Pattern b) {
-    exact(a.tensor(16, 64), b.tensor(64, 16));
+  @CsvSource({"MINIMUM, MINIMUM", "MINIMUM, MAXIMUM", "MAXIMUM, MAXIMUM"})
+  void multipliesExtremesExactly(Pattern a, Pattern b) {
+    assertExact(a.tensor(16, 64), b.tensor(64, 16));
     var scaled =
         Map.of(
             "a", a.tensor(16, 64),
@@ -124,38 +124,38 @@ class MatmulInt8Test {
     }
   }
 
-  /** The greatest K, whose sums come within 16384 of 2^31. */
+  /** The largest K, with sums within 16384 of 2^31. */
   @Test
-  void theLongestSumsFit() {
+  void longestSumsFit() {
     int k = 131_071;
     int sum = k * 128 * 128;
-    var inputs = Map.of("a", Pattern.LEAST.tensor(1, k), "b", Pattern.LEAST.tensor(k, 1));
+    var inputs = Map.of("a", Pattern.MINIMUM.tensor(1, k), "b", Pattern.MINIMUM.tensor(k, 1));
     assertThat(Runner.run(MATMUL, inputs, Map.of("outDtype", "i32"), "c").toDoubles())
         .containsOnly(sum);
   }
 
-  /** A single 1 brings each row of b, and each column of a, to its place. */
+  /** A single 1 copies each row of b, and each column of a, to its position. */
   @Test
-  void aSingleOneTakesItsRow() {
+  void singleOnesCopyRowsAndColumns() {
     for (int at = 0; at < 32; at++) {
       int one = at;
-      exact(
+      assertExact(
           filled(16, 32, (i, j) -> i == one % 16 && j == one ? 1 : 0),
           Pattern.ASCENDING.tensor(32, 16));
-      exact(
+      assertExact(
           Pattern.ASCENDING.tensor(16, 32),
           filled(32, 16, (i, j) -> i == one && j == one * 5 % 16 ? 1 : 0));
     }
   }
 
-  /** Each fragment of a, 16 by 32, has its 1 at another place, and so has each of b, 32 by 8. */
+  /** Each fragment of a, 16x32, has its 1 at a different position, and so has each of b, 32x8. */
   @Test
-  void aSingleOneMayBeAnywhere() {
-    exact(
+  void singleOnesMayBeAnywhere() {
+    assertExact(
         filled(16 * 512, 32, (i, j) -> i % 16 == i / 16 / 32 && j == i / 16 % 32 ? 1 : 0),
         Pattern.ASCENDING.tensor(32, 16),
         1);
-    exact(
+    assertExact(
         Pattern.ASCENDING.tensor(16, 32),
         filled(32, 8 * 256, (i, j) -> j % 8 == j / 8 / 32 && i == j / 8 % 32 ? 1 : 0),
         1);
@@ -172,16 +172,16 @@ class MatmulInt8Test {
     "16, 13, 32",
     "33, 65, 31"
   })
-  void randomBytesAreMultipliedExactly(int m, int n, int k) {
+  void multipliesRandomBytesExactly(int m, int n, int k) {
     var draw = new Draw(new SplittableRandom(3));
-    exact(
+    assertExact(
         draw.integers(-128, 127, TensorType.of(DType.I8, m, k)),
         draw.integers(-128, 127, TensorType.of(DType.I8, k, n)));
   }
 
-  /** The sum, its f32 and the scale are each rounded, and still the result is as if once. */
+  /** The sum is exact, and the scaled result is rounded as if once. */
   @Test
-  void aScaledSumIsRoundedOnce() {
+  void roundsScaledSumsOnce() {
     var a = filled(1, 1601, (_, j) -> j == 0 ? 1 : 127);
     var b = filled(1601, 1, (i, _) -> i == 0 ? 3 : 127);
     var inputs =
@@ -202,7 +202,7 @@ class MatmulInt8Test {
     }
   }
 
-  /** Bytes of b are turned as they are read, without bank conflicts. */
+  /** Bytes of b are transposed while they are read, without bank conflicts. */
   @Test
   void kernelsHaveNoConflictsAndMoveWholeSectors() {
     var types =
@@ -226,35 +226,36 @@ class MatmulInt8Test {
   }
 
   @Test
-  void whatDoesNotGoTogetherIsRefused() {
+  void rejectsInconsistentInputs() {
     var a = TensorType.of(DType.I8, 2, 3);
     var b = TensorType.of(DType.I8, 3, 5);
     var one = new TensorType(DType.F32, Shape.of());
     var rows = TensorType.of(DType.F32, 2);
-    refused(
+    assertRejected(
         Map.of("a", a, "b", TensorType.of(DType.I8, 4, 5)),
         "f32",
         "a has shape [2, 3] and b [4, 5]; they must be [M, K] and [K, N]");
-    refused(
+    assertRejected(
         Map.of("a", a, "b", b, "aScale", rows),
         "f32",
         "a product is scaled by scale alone, or by aScale and bScale together, got [aScale]");
-    refused(
+    assertRejected(
         Map.of("a", a, "b", b, "aScale", rows, "bScale", rows),
         "f32",
         "bScale has shape [2]; it must be [5]");
-    refused(Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
-    refused(
+    assertRejected(
+        Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
+    assertRejected(
         Map.of("a", a, "b", b, "scale", one),
         "i32",
         "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.I8, 1, 131_072), "b", TensorType.of(DType.I8, 131_072, 1)),
         "i32",
         "a [1, 131072] has K = 131072; sums of more than 131071 products of bytes may not fit an i32");
   }
 
-  private static void refused(Map<String, TensorType> inputs, String out, String message) {
+  private static void assertRejected(Map<String, TensorType> inputs, String out, String message) {
     assertThatThrownBy(() -> MATMUL.plans(inputs, attributes(out), TestDevices.H200))
         .isInstanceOf(OpException.class)
         .hasMessage(message);

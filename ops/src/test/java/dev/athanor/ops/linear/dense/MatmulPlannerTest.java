@@ -36,7 +36,7 @@ class MatmulPlannerTest {
     "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split8",
     "F16, 64, 64, 16384, matmul_f16_16x128x64x4_nn_a16_b16_split64"
   })
-  void takesLargeTilesOnceTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
+  void choosesLargeTilesIfTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
     var plan = MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
     assertThat(plan.kernel()).isEqualTo(kernel);
     assertThat(plan.cost().flops()).isEqualTo(2.0 * m * n * k);
@@ -44,10 +44,10 @@ class MatmulPlannerTest {
         .isEqualTo(dtype.bytes() * ((double) m * k + (double) k * n + (double) m * n));
   }
 
-  /** Where tiles are few, blocks share K, and a second launch adds their sums. */
+  /** If there are few tiles, K is split over blocks, and a second launch adds the partial sums. */
   @ParameterizedTest
   @CsvSource({"F32, 128, 128", "F32, 512, 512", "F32, 64, 1024", "F64, 128, 128", "F64, 96, 200"})
-  void sharesOfADeepProductFillTheDevice(DType dtype, int m, int n) {
+  void splitsDeepProductsToFillTheDevice(DType dtype, int m, int n) {
     var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, m, n, 65_536), attributes(Map.of()), H200);
     assertThat(plan.steps()).as(plan.kernel()).hasSize(2);
     var grid = plan.steps().getFirst().grid();
@@ -57,12 +57,14 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({"F32, 64", "F32, 100", "F64, 64", "F64, 100"})
-  void shallowProductsTakeOneLaunch(DType dtype, int k) {
+  void shallowProductsNeedOneLaunch(DType dtype, int k) {
     var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, 128, 128, k), attributes(Map.of()), H200);
     assertThat(plan.steps()).as(plan.kernel()).hasSize(1);
   }
 
-  /** Two loops over products are one launch, three are as many as the outermost goes round. */
+  /**
+   * Two loops over products need one launch; three need one for each iteration of the outermost.
+   */
   @ParameterizedTest
   @CsvSource(
       delimiter = ';',
@@ -81,7 +83,7 @@ class MatmulPlannerTest {
         "F32; 2,1,1,65536; 1,2,65536,128; 2; gemv_f32_t32_a16_split128",
         "F16; 3,1,4,128,256; 1,5,4,256,128; 3; matmul_f16_32x64x32x4_nn_a16_b16_f16_c16"
       })
-  void broadcastProductsTakeFewLaunches(
+  void broadcastProductsNeedFewLaunches(
       DType dtype, String a, String b, int launches, String kernel) {
     var types = Map.of("a", type(dtype, a), "b", type(dtype, b));
     var plan = (LaunchPlan) MATMUL.plan(types, attributes(Map.of()), H200);
@@ -93,9 +95,9 @@ class MatmulPlannerTest {
     return TensorType.of(dtype, Stream.of(extents.split(",")).mapToLong(Long::parseLong).toArray());
   }
 
-  /** A weight matrix that every product of a batch shares is read from memory once. */
+  /** A weight matrix that all products of a batch share is read from memory once. */
   @Test
-  void aBroadcastMatrixCostsItsBytesOnce() {
+  void countsTheBytesOfBroadcastMatricesOnce() {
     var inputs =
         Map.of(
             "a", TensorType.of(DType.F16, 32, 128, 4096),
@@ -120,13 +122,13 @@ class MatmulPlannerTest {
     "7, 5, a2_b2_f16_c2",
     "1, 2, a2_b4_f16_c4"
   })
-  void copiesAsManyBytesAsTheRowsAreAlignedTo(int k, int n, String access) {
+  void choosesTheAccessWidthByAlignment(int k, int n, String access) {
     assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())
         .endsWith(access);
   }
 
   @Test
-  void saysWhyEachCandidateFell() {
+  void explainsRejectedCandidates() {
     var small = TestDevices.of(Target.SM_80, 108, 50_000);
     var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
     assertThat(plan.explain())
@@ -138,9 +140,9 @@ class MatmulPlannerTest {
         .contains("  CUDA cores: f16 is multiplied by tensor cores");
   }
 
-  /** Products that leave the tensor cores need registers beside those of the sums. */
+  /** Sums that leave the tensor cores need additional registers. */
   @Test
-  void fp8TakesNoTilesWhoseProductsWouldSpill() {
+  void fp8ExcludesTilesThatWouldSpill() {
     var plan =
         MATMUL.plan(
             inputs(DType.E4M3, 4096, 4096, 4096),
@@ -154,14 +156,14 @@ class MatmulPlannerTest {
   }
 
   @Test
-  void plansAreEqualWhenTheirProblemsAre() {
+  void equalProblemsHaveEqualPlans() {
     var one = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
     var other = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
     assertThat(one).isEqualTo(other).hasSameHashCodeAs(other);
   }
 
   @Test
-  void anOldDeviceIsRefused() {
+  void rejectsOldDevices() {
     assertThatThrownBy(() ->
             MATMUL.plan(
                 inputs(DType.F32, 3, 4, 5),
@@ -174,7 +176,7 @@ class MatmulPlannerTest {
   }
 
   @Test
-  void aDeviceWithoutTheseTensorCoresIsRefused() {
+  void rejectsDevicesWithoutTheTensorCores() {
     assertThatThrownBy(() ->
             MATMUL.plan(
                 inputs(DType.F16, 64, 64, 64),
@@ -186,7 +188,7 @@ class MatmulPlannerTest {
   }
 
   @Test
-  void numbersOfEightBitsNeedSm89() {
+  void fp8NeedsSm89() {
     assertThatThrownBy(() ->
             MATMUL.plan(
                 inputs(DType.E5M2, 64, 64, 64),
@@ -198,20 +200,20 @@ class MatmulPlannerTest {
   }
 
   @Test
-  void whatDoesNotSuitTheDtypeIsRefused() {
-    refused(
+  void rejectsOptionsThatDoNotSuitTheDtype() {
+    assertRejected(
         inputs(DType.F16, 2, 2, 2),
         Map.of("precision", "tf32"),
         OpException.UnsupportedDType.class,
         "precision tf32 is for a and b of f32, they are f16");
     var withBias = inputs(DType.E4M3, 2, 2, 2);
     withBias.put("bias", TensorType.of(DType.F32, 2));
-    refused(
+    assertRejected(
         withBias,
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
         "bias is f32 but c is f16; they must be the same");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.E4M3, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
         Map.of(),
         OpException.UnsupportedDType.class,
@@ -219,23 +221,23 @@ class MatmulPlannerTest {
   }
 
   @Test
-  void shapesThatDoNotGoTogetherAreRefused() {
-    refused(
+  void rejectsInconsistentShapesAndDtypes() {
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 4, 5)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "a [2, 3] has K = 3 but b [4, 5] has K = 4; they must be equal");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of("transposeA", true),
         OpException.ShapeMismatch.class,
         "a [2, 3] transposed has K = 2 but b [3, 5] has K = 3; they must be equal");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [3]; a matrix has at least two dimensions");
-    refused(
+    assertRejected(
         Map.of(
             "a", TensorType.of(DType.F32, 2, 3),
             "b", TensorType.of(DType.F32, 3, 5),
@@ -243,34 +245,34 @@ class MatmulPlannerTest {
         Map.of(),
         OpException.ShapeMismatch.class,
         "bias has shape [3]; it must be [N] = [5]");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
         Map.of(),
         OpException.UnsupportedDType.class,
         "a is f32 but b is f16; they must be the same");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
         "a product of f32 is f32, got outDtype f16");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
         Map.of("outDtype", "f64"),
         OpException.UnsupportedDType.class,
         "a product of bf16 is f16, bf16 or f32, got outDtype f64");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
         Map.of("activation", "gelu-tanh"),
         OpException.UnsupportedDType.class,
         "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
         Map.of(),
         OpException.TooLarge.class,
         "input \"a\" has shape [2147483648, 1]; 2^31 - 1025 is the most for a dimension");
   }
 
-  private static void refused(
+  private static void assertRejected(
       Map<String, TensorType> inputs,
       Map<String, ?> attributes,
       Class<? extends OpException> kind,

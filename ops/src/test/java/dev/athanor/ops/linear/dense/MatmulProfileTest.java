@@ -18,12 +18,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the layouts of the kernels are for: no bank conflicts, and whole sectors. */
+/** Profiles of tensor-core kernels: no bank conflicts, and whole sectors. */
 public class MatmulProfileTest {
 
   private static final Matmul MATMUL = new Matmul();
 
-  /** The profile of every launch of every plan for a product. */
+  /** Returns the profile of every launch of every plan for a product. */
   public static List<Profile> profiles(
       DType dtype, boolean transposeA, boolean transposeB, int m, int n, int k) {
     return profiles(dtype, transposeA, transposeB, m, n, k, Map.of());
@@ -47,7 +47,7 @@ public class MatmulProfileTest {
     var attributes = Attributes.of(MATMUL.description(), given);
     var all = new ArrayList<Profile>();
     for (var plan : MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
-      // behind padding copies are the kernels for aligned rows
+      // after their padding copies, these plans run the kernels for aligned rows
       if (!plan.kernel().endsWith("_padded")) {
         all.addAll(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches());
       }
@@ -64,7 +64,7 @@ public class MatmulProfileTest {
     return rows;
   }
 
-  public static void hasNoConflicts(Profile profile, String opcode) {
+  public static void assertNoConflicts(Profile profile, String opcode) {
     for (var row : rows(profile, opcode)) {
       assertThat(row.shared().requests()).isPositive();
       assertThat(row.shared().wavefronts())
@@ -73,7 +73,7 @@ public class MatmulProfileTest {
     }
   }
 
-  public static void movesWholeSectors(Profile profile, String opcode) {
+  public static void assertWholeSectors(Profile profile, String opcode) {
     long sectors = 0;
     for (var row : rows(profile, opcode)) {
       assertThat(row.global().sectors())
@@ -84,7 +84,7 @@ public class MatmulProfileTest {
     assertThat(sectors).isPositive();
   }
 
-  /** Every dtype, both orientations of both factors, both widths of c, and every tile. */
+  /** Covers every dtype, transposes of both operands, both widths of c, and every tile. */
   @ParameterizedTest
   @CsvSource({
     "F16, false, false, f16",
@@ -103,10 +103,10 @@ public class MatmulProfileTest {
       attributes.put("precision", "tf32");
     }
     var profiles = profiles(dtype, transposeA, transposeB, 128, 256, 64, attributes);
-    // the tile that needs the most registers is refused where fp8 is widened
+    // the tile that needs the most registers is rejected if fp8 is widened
     assertThat(profiles).hasSize(dtype.bytes() == 1 ? 7 : 8);
     for (var profile : profiles) {
-      // a stage of turned bytes has short rows where the tile has few; those of 16 are half a
+      // a stage of transposed bytes has short rows if the tile is narrow; 16 bytes are half a
       // sector
       boolean narrow = dtype.bytes() == 1 && transposeA && narrow(profile.kernel());
       for (var row : rows(profile, "")) {
@@ -117,9 +117,9 @@ public class MatmulProfileTest {
         }
       }
       if (!narrow) {
-        movesWholeSectors(profile, "cp.async.cg");
+        assertWholeSectors(profile, "cp.async.cg");
       }
-      movesWholeSectors(profile, "st.global");
+      assertWholeSectors(profile, "st.global");
       assertThat(rows(profile, "st.global"))
           .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo("st.global.v4.b32"));
       assertThat(profile.divergentBranches()).isZero();
@@ -134,28 +134,28 @@ public class MatmulProfileTest {
     return row.instruction().opcode().startsWith("cp.async");
   }
 
-  /** Rows that copies of 16 bytes do not suit are copied in smaller pieces to the same places. */
+  /** Rows that are not aligned to 16 bytes are copied in smaller pieces to the same positions. */
   @ParameterizedTest
   @CsvSource({"100, cp.async.ca", "98, cp.async.ca", "97, st.shared"})
-  void narrowCopiesHaveNoConflictsEither(int k, String store) {
+  void narrowCopiesHaveNoConflicts(int k, String store) {
     for (var profile : profiles(DType.F16, false, true, 128, 128, k)) {
-      hasNoConflicts(profile, "ldmatrix");
-      hasNoConflicts(profile, store);
+      assertNoConflicts(profile, "ldmatrix");
+      assertNoConflicts(profile, store);
     }
   }
 
-  /** What is shared out along K is written and read in whole sectors, too. */
+  /** The partial sums of a split K are written and read in whole sectors. */
   @Test
-  void sumsOfSharesMoveInWholeSectors() {
+  void partialSumsMoveInWholeSectors() {
     var shared =
         profiles(DType.BF16, false, false, 64, 64, 512).stream()
             .filter(p -> p.kernel().contains("_split") || p.kernel().contains("_sum_"))
             .toList();
     assertThat(shared).hasSizeGreaterThanOrEqualTo(4);
     for (var profile : shared) {
-      movesWholeSectors(profile, "st.global");
+      assertWholeSectors(profile, "st.global");
       if (profile.kernel().contains("_sum_")) {
-        movesWholeSectors(profile, "ld.global");
+        assertWholeSectors(profile, "ld.global");
       }
     }
   }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Products whose rows are copied to aligned rows first. */
+/** Products whose operands are first copied to aligned rows. */
 class PaddingTest {
 
   private static final Matmul MATMUL = new Matmul();
@@ -46,7 +46,7 @@ class PaddingTest {
         .toList();
   }
 
-  /** Odd K, odd N and odd M, all transposes, batches that are broadcast, and K in shares. */
+  /** Odd K, N and M, all transposes, broadcast batches, and split K. */
   @ParameterizedTest
   @CsvSource(
       delimiter = ';',
@@ -65,7 +65,7 @@ class PaddingTest {
         "E4M3; 33,65; 65,37; false; false",
         "F32; 33,65; 65,37; false; false"
       })
-  void paddedProductsAreTheExactOnes(
+  void paddedProductsMatchTheReference(
       DType dtype, String a, String b, boolean transposeA, boolean transposeB) {
     var draw = new Draw(new SplittableRandom(7));
     var inputs =
@@ -103,7 +103,7 @@ class PaddingTest {
     }
   }
 
-  /** A launch for each factor whose rows are unaligned. */
+  /** One copy is launched for each operand with unaligned rows. */
   @ParameterizedTest
   @CsvSource({
     "4096, 4095, 4096, false, false, 1",
@@ -111,7 +111,7 @@ class PaddingTest {
     "4096, 4096, 4095, false, true, 2",
     "4095, 4095, 4096, true, false, 2"
   })
-  void largeUnalignedProductsArePadded(
+  void padsLargeUnalignedProducts(
       int m, int n, int k, boolean transposeA, boolean transposeB, int copies) {
     var plan = plans(types(m, n, k, transposeA, transposeB), attributes(transposeA, transposeB));
     var first = plan.getFirst();
@@ -124,7 +124,7 @@ class PaddingTest {
   }
 
   @Test
-  void smallOrAlignedProductsAreNotPadded() {
+  void doesNotPadSmallOrAlignedProducts() {
     var small = plans(types(64, 63, 65, false, false), attributes(false, false));
     assertThat(small.getFirst().kernel()).contains("_a2_b2_").doesNotContain("padded");
     assertThat(small).anySatisfy(plan -> assertThat(plan.kernel()).endsWith("_padded"));
@@ -133,7 +133,7 @@ class PaddingTest {
   }
 
   @Test
-  void copiesThatTakeMuchOfTheMemoryAreNotOffered() {
+  void doesNotOfferCopiesThatNeedMuchMemory() {
     long most = TestDevices.H200.memoryBytes() / 8;
     int rows = Math.toIntExact(most / 2 / 4096);
     var fits = plans(types(64, rows - 128, 4095, false, true), attributes(false, true));

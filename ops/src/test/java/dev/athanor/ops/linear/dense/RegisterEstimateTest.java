@@ -20,24 +20,24 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
- * The planner's estimate of registers beside what ptxas gave the same kernels, as the lists of
- * reviewed first choices say.
+ * Compares the planner's estimate of registers with the allocation of ptxas for the same kernels,
+ * as recorded in the ledgers of first choices.
  */
 class RegisterEstimateTest {
 
-  private static final int MOST = 255;
+  private static final int MAX_REGISTERS = 255;
 
   /**
-   * ptxas takes what it can get to run ahead, most in the epilogues of bytes with one scale and of
-   * c written two bytes at a time. That is no fault: a kernel that needs more than there is spills,
-   * and is not in the lists.
+   * Registers that ptxas may allocate beyond the estimate. It uses free registers to run ahead,
+   * most in the epilogues of int8 with one scale and of c stored two bytes at a time. That is not a
+   * fault: kernels that need more registers than there are spill, and are not in the ledgers.
    */
-  private static final int AHEAD = 80;
+  private static final int MARGIN = 80;
 
-  private record Row(String kernel, Target target, int estimate, int truth) {}
+  private record Row(String kernel, Target target, int estimate, int actual) {}
 
   @Test
-  void noFirstChoiceTakesMuchMoreThanItsEstimate() throws IOException {
+  void firstChoicesStayNearTheirEstimates() throws IOException {
     var rows = new ArrayList<Row>();
     for (var name : List.of("matmul", "matmul-int8", "matmul-backward")) {
       var variants = new HashMap<String, TensorVariant>();
@@ -56,25 +56,25 @@ class RegisterEstimateTest {
           var planner = new TilePlanner(1, 1, 1, 1, variant.a(), variant.b(), TestDevices.H200);
           int estimate = planner.registers(variant.product());
           registers(terms)
-              .forEach((target, truth) -> rows.add(new Row(terms[1], target, estimate, truth)));
+              .forEach((target, actual) -> rows.add(new Row(terms[1], target, estimate, actual)));
         }
       }
     }
     assertThat(rows).hasSizeGreaterThan(300);
-    var below = rows.stream().filter(row -> row.estimate < row.truth).toList();
+    var below = rows.stream().filter(row -> row.estimate < row.actual).toList();
     if (Boolean.getBoolean("athanor.sweep")) {
       System.out.printf(
-          "registers of first choices: %d estimates, %d below what ptxas takes%n",
+          "registers of first choices: %d estimates, %d below the allocation of ptxas%n",
           rows.size(), below.size());
       below.forEach(row ->
           System.out.printf(
-              "  %s for %s: %d estimated, %d taken%n",
-              row.kernel, row.target, row.estimate, row.truth));
+              "  %s for %s: %d estimated, %d allocated%n",
+              row.kernel, row.target, row.estimate, row.actual));
     }
     assertThat(rows)
         .allSatisfy(row -> {
-          assertThat(row.estimate).isLessThanOrEqualTo(MOST);
-          assertThat(row.truth).isLessThanOrEqualTo(row.estimate + AHEAD);
+          assertThat(row.estimate).isLessThanOrEqualTo(MAX_REGISTERS);
+          assertThat(row.actual).isLessThanOrEqualTo(row.estimate + MARGIN);
         });
   }
 

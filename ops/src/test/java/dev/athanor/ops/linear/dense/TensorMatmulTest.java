@@ -42,12 +42,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What holds for every kernel on tensor cores. */
+/** Properties of all tensor-core kernels. */
 class TensorMatmulTest {
 
   private static final Matmul MATMUL = new Matmul();
 
-  /** The plans on tensor cores. */
+  /** Returns the plans on tensor cores. */
   private static List<LaunchPlan> plans(Map<String, HostTensor> inputs, Map<String, ?> attributes) {
     var types = HostTensor.types(inputs);
     return MATMUL
@@ -90,8 +90,8 @@ class TensorMatmulTest {
   }
 
   /**
-   * Every element of c tells which row of a and which column of b it comes from: a has one 1 in
-   * each row and b counts, or the other way round. All numbers are exact in every dtype.
+   * Every element of c identifies its row of a and its column of b: a has one 1 in each row and b
+   * counts, or vice versa. All numbers are exact in every dtype.
    */
   @ParameterizedTest
   @CsvSource({
@@ -110,7 +110,7 @@ class TensorMatmulTest {
     int m = 80;
     int n = 144;
     int k = 48;
-    // numbers with few bits that differ between neighbours and between the parts of warps
+    // numbers with few bits that differ between neighbors and between the parts of warps
     IntBinaryOperator count = (i, j) -> (i * 5 + j * 3 + i / 16 + j / 16) % 8 - 3;
     var byRows =
         Map.of(
@@ -136,9 +136,9 @@ class TensorMatmulTest {
     }
   }
 
-  /** A number for each quarter of a, so that exchanged parts of warps would show. */
+  /** Each quadrant of a and b has its own value, which reveals exchanged parts of warps. */
   @Test
-  void quartersStayWhereTheyAre() {
+  void quadrantsStayInPlace() {
     var inputs =
         Map.of(
             "a", filled(TensorType.of(DType.F16, 64, 64), false, (i, j) -> 1 + i / 32 * 2 + j / 32),
@@ -157,8 +157,8 @@ class TensorMatmulTest {
   }
 
   /**
-   * Whole fragments and odd edges, and a K of 24 and 31, which are no multiples of what an
-   * instruction takes: beyond the edges stand zeros.
+   * Whole fragments, odd edges, and K of 24 and 31, which are not multiples of an instruction's K.
+   * Operands are padded with zeros.
    */
   @ParameterizedTest
   @CsvSource({
@@ -174,18 +174,18 @@ class TensorMatmulTest {
     "64, 64, 24",
     "17, 9, 31"
   })
-  void halvesOfEveryShapeAreMultiplied(int m, int n, int k) {
+  void multipliesF16OfEveryShape(int m, int n, int k) {
     var draw = new Draw(new SplittableRandom(2));
     var inputs = Map.of("a", draw.normal(DType.F16, m, k), "b", draw.normal(DType.F16, k, n));
     var attributes = Attributes.of(MATMUL.description(), attributes(DType.F16, false, false));
-    // far less than K·2⁻¹⁰ times the greatest of a and of b
+    // far less than K·2⁻¹⁰·max|a|·max|b|
     Runner.verify(
         MATMUL, List.of(new Op.Case(inputs, attributes, Map.of("c", Tolerance.maximum(1e-4)))));
   }
 
   /**
-   * Sampled elements of the tile of the first block, the only one that is run. Tensor cores cut
-   * sums off, which adds up along K.
+   * Checks sampled elements of the first block's tile, and runs only this block. Tensor cores
+   * truncate sums, so errors add up along K.
    */
   @ParameterizedTest
   @CsvSource({
@@ -198,7 +198,8 @@ class TensorMatmulTest {
     "BF16, 2048, 2048, 2048, 1, 1",
     "BF16, 4096, 4096, 4096, 1, 1"
   })
-  void aTileOfALargeProductIsRight(DType dtype, int m, int n, int k, double ofA, double ofB) {
+  void tilesOfLargeProductsMatchTheReference(
+      DType dtype, int m, int n, int k, double ofA, double ofB) {
     var draw = new Draw(new SplittableRandom(5));
     var inputs =
         Map.of(
@@ -243,14 +244,14 @@ class TensorMatmulTest {
   }
 
   /**
-   * Ada keeps 13 bits of a sum of fp8, so where all products have one sign a long sum in its tensor
-   * cores loses several percent.
+   * Ada keeps 13 bits of a sum of fp8, so a long sum of products of one sign would lose several
+   * percent in its tensor cores.
    *
-   * @param plans how many are run of those with a block for all K
+   * @param plans the maximum number of plans to run, of those that do not split K
    */
   @ParameterizedTest
   @MethodSource("longSums")
-  void longSumsOfOneSignKeepTheirBits(DType dtype, Target target, int k, int plans) {
+  void longSumsOfOneSignAreAccurate(DType dtype, Target target, int k, int plans) {
     var random = new SplittableRandom(12);
     var attributes = attributes(dtype, false, true);
     var limit =
@@ -271,14 +272,14 @@ class TensorMatmulTest {
         for (var plan : whole.subList(0, Math.min(plans, whole.size()))) {
           var c = HostRun.of(device, new KernelCache(device), plan, inputs).outputs().get("c");
           assertThat(Tolerance.maximum(0).error(Objects.requireNonNull(c).toDoubles(), exact))
-              .as("%s, exponents %s apart", plan.kernel(), wide ? "far" : "little")
+              .as("%s, %s range of exponents", plan.kernel(), wide ? "wide" : "narrow")
               .isLessThanOrEqualTo(limit);
         }
       }
     }
   }
 
-  /** Numbers from 0 to 1, or of all magnitudes from 2^-7 to 2^7. */
+  /** Returns numbers from 0 to 1 or, if {@code wide}, of all magnitudes from 2^-7 to 2^7. */
   private static HostTensor positive(RandomGenerator random, boolean wide, TensorType type) {
     return HostTensor.of(
         type,
@@ -288,10 +289,10 @@ class TensorMatmulTest {
             .toArray());
   }
 
-  /** K is added in the same order whatever the tile, if one block has all of it. */
+  /** All tiles sum in the same order along K, unless K is split. */
   @ParameterizedTest
   @EnumSource(names = {"F16", "BF16", "F32", "E4M3"})
-  void allTilesGiveTheSameBits(DType dtype) {
+  void allTilesAreBitIdentical(DType dtype) {
     var draw = new Draw(new SplittableRandom(7));
     var inputs = Map.of("a", draw.normal(dtype, 70, 130), "b", draw.normal(dtype, 130, 136));
     var bits =
@@ -303,9 +304,9 @@ class TensorMatmulTest {
     assertThat(bits.stream().distinct()).hasSize(1);
   }
 
-  /** Shares of K are added in their order. */
+  /** The partial sums of a split K are added in order. */
   @Test
-  void repeatedRunsHaveTheSameBits() {
+  void splitRunsAreBitIdentical() {
     var draw = new Draw(new SplittableRandom(8));
     var inputs = Map.of("a", draw.normal(DType.F16, 20, 700), "b", draw.normal(DType.F16, 700, 24));
     var split =
@@ -321,7 +322,7 @@ class TensorMatmulTest {
 
   @ParameterizedTest
   @EnumSource(names = {"F16", "F32", "E5M2"})
-  void batchedProductsHaveTheBitsOfSingleOnes(DType dtype) {
+  void batchesMatchSeparateRuns(DType dtype) {
     int m = 19;
     int n = 35;
     int k = 50;
@@ -352,7 +353,7 @@ class TensorMatmulTest {
     return new HostTensor(type, tensor.data().asSlice(index * type.bytes(), type.bytes()));
   }
 
-  /** A bf16 has the range of an f32, which its products keep: nothing goes over f16. */
+  /** Products of bf16 keep its range, which is that of f32: nothing is converted to f16. */
   @ParameterizedTest
   @ValueSource(doubles = {1, 200, 2e14, 1e-9, 1e-18})
   void bf16KeepsItsRange(double magnitude) {
@@ -361,12 +362,12 @@ class TensorMatmulTest {
       var type = TensorType.of(DType.BF16, n, n);
       var inputs =
           Map.of("a", draw.normal(0, magnitude, type), "b", draw.normal(0, magnitude, type));
-      near(inputs, x -> 1e-5 * magnitude * magnitude * 8);
+      assertClose(inputs, x -> 1e-5 * magnitude * magnitude * 8);
     }
   }
 
   @Test
-  void bf16MultipliesTheLeastNumbersWithGreatOnes() {
+  void bf16MultipliesTinyNumbersWithLargeOnes() {
     var type = TensorType.of(DType.BF16, 32, 32);
     var a = HostTensor.zeros(type);
     var b = HostTensor.zeros(type);
@@ -374,11 +375,11 @@ class TensorMatmulTest {
       DType.BF16.write(a.data(), i, 2e-38);
       DType.BF16.write(b.data(), i, 1e10);
     }
-    near(Map.of("a", a, "b", b), x -> 1e-5 * x);
+    assertClose(Map.of("a", a, "b", b), x -> 1e-5 * x);
   }
 
   /** Compares with float64; the limit may depend on the exact value. */
-  private static void near(Map<String, HostTensor> inputs, DoubleUnaryOperator limit) {
+  private static void assertClose(Map<String, HostTensor> inputs, DoubleUnaryOperator limit) {
     var attributes = attributes(DType.BF16, false, false);
     var exact =
         Objects.requireNonNull(
@@ -393,10 +394,10 @@ class TensorMatmulTest {
     }
   }
 
-  /** Numbers of 16 bits go from shared memory to the tensor cores as they are. */
+  /** 16-bit operands are not converted between shared memory and tensor cores. */
   @ParameterizedTest
   @EnumSource(names = {"F16", "BF16"})
-  void nothingIsConvertedBeforeItIsMultiplied(DType dtype) {
+  void doesNotConvertOperands(DType dtype) {
     var draw = new Draw(new SplittableRandom(11));
     var inputs = Map.of("a", draw.normal(dtype, 64, 64), "b", draw.normal(dtype, 64, 64));
     for (var plan : plans(inputs, Map.of())) {
@@ -411,15 +412,15 @@ class TensorMatmulTest {
     }
   }
 
-  /** tf32 has 11 bits, and ties go away from zero. */
+  /** tf32 has 11 bits, and ties round away from zero. */
   @Test
-  void tf32RoundsFactorsToElevenBits() {
+  void tf32RoundsOperandsToElevenBits() {
     var a = HostTensor.of(TensorType.of(DType.F32, 1, 3), 1 + 0x1p-11, 1 + 0x1p-12, -1 - 0x1p-11);
     var b = HostTensor.of(TensorType.of(DType.F32, 3, 3), 1, 0, 0, 0, 1, 0, 0, 0, 1);
     var inputs = Map.of("a", a, "b", b);
     for (var plan : plans(inputs, Map.of("precision", "tf32"))) {
       assertThat(c(plan, inputs)).containsExactly(1 + 0x1p-10, 1, -1 - 0x1p-10);
     }
-    assertThat(plans(inputs, Map.of())).as("f32 is not rounded unasked").isEmpty();
+    assertThat(plans(inputs, Map.of())).as("f32 is not rounded by default").isEmpty();
   }
 }

@@ -1,7 +1,7 @@
 package dev.athanor.ops.linear.gemv;
 
-import static dev.athanor.ops.linear.dense.MatmulProfileTest.hasNoConflicts;
-import static dev.athanor.ops.linear.dense.MatmulProfileTest.movesWholeSectors;
+import static dev.athanor.ops.linear.dense.MatmulProfileTest.assertNoConflicts;
+import static dev.athanor.ops.linear.dense.MatmulProfileTest.assertWholeSectors;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -51,26 +51,26 @@ class GemvTest {
         TestDevices.H200);
   }
 
-  /** The matrix is read in whole sectors, 16 bytes a lane, whatever the dtype and the layout. */
+  /** The matrix is read in whole sectors, 16 bytes per lane, for every dtype and layout. */
   @ParameterizedTest
   @CsvSource({
     "F32, false, 24, 512", "F16, false, 24, 512", "F64, false, 9, 256", "BF16, false, 40, 64",
     "F32, true, 512, 24", "F16, true, 512, 24", "F64, true, 256, 9", "BF16, true, 256, 700"
   })
-  void matricesAreReadInWholeSectors(DType dtype, boolean transposeA, int m, int k) {
+  void readsMatricesInWholeSectors(DType dtype, boolean transposeA, int m, int k) {
     var types = types(dtype, transposeA, m, k);
     var plans = plans(dtype, transposeA, m, k);
     assertThat(plans).isNotEmpty();
     for (var plan : plans) {
       var profile = OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches().getFirst();
       var load = dtype == DType.F64 ? "ld.global.nc.v2" : "ld.global.nc.v4";
-      movesWholeSectors(profile, load);
+      assertWholeSectors(profile, load);
       assertThat(MatmulProfileTest.rows(profile, load))
           .allSatisfy(row -> assertThat(row.global().bytes()).isEqualTo(16 * row.active()));
       if (transposeA) {
-        hasNoConflicts(profile, "st.shared");
-        hasNoConflicts(profile, "ld.shared");
-        movesWholeSectors(profile, "st.global");
+        assertNoConflicts(profile, "st.shared");
+        assertNoConflicts(profile, "ld.shared");
+        assertWholeSectors(profile, "st.global");
       }
     }
   }
@@ -83,8 +83,7 @@ class GemvTest {
     "F32, true, 64, 65536, gemv_f32_t32_a16_split342",
     "F32, true, 65536, 64, gemv_f32_t32_a16"
   })
-  void takesAsManyLanesAndPartsAsSuitTheShape(
-      DType dtype, boolean transposeA, int m, int k, String kernel) {
+  void choosesLanesAndPartsByShape(DType dtype, boolean transposeA, int m, int k, String kernel) {
     assertThat(plans(dtype, transposeA, m, k).getFirst().kernel()).isEqualTo(kernel);
   }
 
@@ -100,7 +99,7 @@ class GemvTest {
     assertThat(plan.kernels()).hasSize(2);
   }
 
-  /** One row of a, one column of b: what matmul takes the same kernels for. */
+  /** Matmul uses the same kernels for one row of a or one column of b. */
   @ParameterizedTest
   @CsvSource({
     "F16, 1, 4096, 1024, false, gemv_f16_t32_a16",
@@ -108,7 +107,7 @@ class GemvTest {
     "F32, 4096, 1, 1024, false, gemv_f32_n32_a16",
     "F64, 1, 1, 1024, false, gemv_f64_n256_a16"
   })
-  void matmulTakesThemForARowOrAColumn(
+  void matmulUsesThemForARowOrAColumn(
       DType dtype, int m, int n, int k, boolean transposeB, String kernel) {
     var plan =
         MATMUL.plan(
@@ -122,10 +121,10 @@ class GemvTest {
     assertThat(plan.kernel()).startsWith(kernel);
   }
 
-  /** A decoder asks for the greatest logit, and gets that of the exact product. */
+  /** The argmax of the logits is that of the exact product. */
   @ParameterizedTest
   @CsvSource({"F16, false", "F16, true", "BF16, false", "BF16, true"})
-  void logitsHaveTheDirectionAndTheGreatestOfTheExactOnes(DType dtype, boolean transposeA) {
+  void logitsHaveTheExactDirectionAndArgmax(DType dtype, boolean transposeA) {
     var draw = new Draw(new SplittableRandom(22));
     var inputs =
         Map.of(
@@ -142,9 +141,9 @@ class GemvTest {
     }
   }
 
-  /** No atomics: repeated runs give the same bits, those of parts of K among them. */
+  /** Kernels use no atomics: repeated runs are bit-identical, also with split K. */
   @Test
-  void repeatedRunsGiveTheSameBits() {
+  void runsAreBitIdentical() {
     var draw = new Draw(new SplittableRandom(3));
     var inputs = Map.of("a", draw.normal(DType.F32, 1500, 7), "x", draw.normal(DType.F32, 1500));
     var plans = plans(DType.F32, true, 7, 1500);
@@ -159,35 +158,35 @@ class GemvTest {
   }
 
   @Test
-  void refusesWhatIsNoMatrixAndVector() {
-    refused(
+  void rejectsInvalidMatricesAndVectors() {
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3, 4), "x", TensorType.of(DType.F32, 4)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [2, 3, 4]; it must be a matrix, [M, K], or [K, M] with transposeA");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 3, 4), "x", TensorType.of(DType.F32, 4, 1)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"x\" has shape [4, 1]; it must be a vector, [K]");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 3, 4), "x", TensorType.of(DType.F32, 4)),
         Map.of("transposeA", true),
         OpException.ShapeMismatch.class,
         "a [3, 4] transposed has K = 3 but x has shape [4]; they must be equal");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F32, 3, 4), "x", TensorType.of(DType.F16, 4)),
         Map.of(),
         OpException.UnsupportedDType.class,
         "a is f32 but x is f16; they must be the same");
-    refused(
+    assertRejected(
         Map.of("a", TensorType.of(DType.F64, 3, 4), "x", TensorType.of(DType.F64, 4)),
         Map.of("outDtype", "f32"),
         OpException.UnsupportedDType.class,
         "a product of f64 is f64, got outDtype f32");
   }
 
-  private static void refused(
+  private static void assertRejected(
       Map<String, TensorType> inputs,
       Map<String, ?> attributes,
       Class<? extends OpException> kind,

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A vector times weights in blocks, as a decoder does it, against the scalar decoders. */
+/** Products with block-quantized weights, compared with the scalar decoders. */
 class BlockProductsTest {
 
   private static final MatmulGguf GGUF = new MatmulGguf();
@@ -36,7 +36,7 @@ class BlockProductsTest {
     return Objects.requireNonNull(op.reference(inputs, given).get("c"));
   }
 
-  /** In f32 nothing is lost but roundings of the sum, which is small where its terms cancel. */
+  /** In f32, the only errors are roundings of the sum, although its terms may cancel. */
   @ParameterizedTest
   @CsvSource({
     "Q4_0, 1e-6",
@@ -47,7 +47,7 @@ class BlockProductsTest {
     "Q5_K, 2e-7",
     "Q6_K, 1e-6"
   })
-  void vectorsOfSinglesLoseOnlyRoundings(DType format, double limit) {
+  void f32GemvsAreAccurate(DType format, double limit) {
     var draw = new Draw(new Random(21));
     var inputs =
         Map.of(
@@ -62,10 +62,10 @@ class BlockProductsTest {
     });
   }
 
-  /** No kernel rounds f32 to the 11 bits of tf32, whatever the shape. */
+  /** No kernel rounds f32 to the 11 bits of tf32, for any shape. */
   @ParameterizedTest
   @ValueSource(ints = {1, 3, 17, 40})
-  void singlesKeepTheirDigitsInEveryKernel(int m) {
+  void noKernelRoundsF32ToTf32(int m) {
     // 1e5 has 17 bits
     int k = 32;
     var w = HostTensor.zeros(TensorType.of(DType.Q8_0, 8, k));
@@ -82,15 +82,17 @@ class BlockProductsTest {
     assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("mma"));
     results.forEach((kernel, c) -> {
       for (int i = 0; i < c.length; i++) {
-        double right = i < 8 ? 200_000 : 1e5 * (1 + 0x1p-20);
-        assertThat(c[i]).as(kernel).isCloseTo(right, Offset.offset(0.01));
+        double expected = i < 8 ? 200_000 : 1e5 * (1 + 0x1p-20);
+        assertThat(c[i]).as(kernel).isCloseTo(expected, Offset.offset(0.01));
       }
     });
   }
 
-  /** As with one multiply-add each: an infinity times a number is infinite, times 0 it is NaN. */
+  /**
+   * Infinities behave as in multiply-adds: infinity times a number is infinite, times 0 it is NaN.
+   */
   @Test
-  void singlesThatAreInfiniteStaySo() {
+  void f32InfinitiesPropagate() {
     var draw = new Draw(new Random(25));
     int k = 32;
     var w = draw.blocks(TensorType.of(DType.Q8_0, 9, k));
@@ -106,27 +108,28 @@ class BlockProductsTest {
     Runner.all(GGUF, inputs, Map.of(), "c")
         .forEach((kernel, c) -> {
           for (int i = 0; i < c.length; i++) {
-            double right = (float) (first[i / 9] * w.get((long) (i % 9) * k));
+            double expected = (float) (first[i / 9] * w.get((long) (i % 9) * k));
             assertThat(
-                    c[i] == right
-                        || (Double.isNaN(right) && Double.isNaN(c[i]))
-                        || Math.abs(c[i] - right) <= 0x1p-20 * Math.abs(right) + 0x1p-136 * 127)
-                .as("%s of %s: %s, not %s", kernel, i, c[i], right)
+                    c[i] == expected
+                        || (Double.isNaN(expected) && Double.isNaN(c[i]))
+                        || Math.abs(c[i] - expected)
+                            <= 0x1p-20 * Math.abs(expected) + 0x1p-136 * 127)
+                .as("%s of %s: %s, not %s", kernel, i, c[i], expected)
                 .isTrue();
           }
         });
   }
 
-  /** Sums in every kernel are as right as those of f32. */
+  /** The sums of every kernel are as accurate as in f32. */
   @ParameterizedTest
   @EnumSource(names = {"Q4_K", "Q5_0", "Q6_K", "Q8_0"})
-  void productsOfSinglesLoseOnlyRoundings(DType format) {
+  void f32ProductsAreAccurate(DType format) {
     var draw = new Draw(new Random(26));
     var inputs =
         Map.of(
             "a", draw.normal(DType.F32, 17, 512), "w", draw.blocks(TensorType.of(format, 9, 512)));
     var exact = exact(GGUF, inputs, Map.of());
-    // tensor cores truncate their sums; tf32 factors alone would err by 3e-4
+    // tensor cores truncate their sums; rounding the operands to tf32 would cause errors of 3e-4
     Runner.all(GGUF, inputs, Map.of(), "c")
         .forEach((kernel, c) ->
             assertThat(Tolerance.relative(1e-5).error(c, exact))
@@ -134,20 +137,20 @@ class BlockProductsTest {
                 .isLessThanOrEqualTo(1e-5));
   }
 
-  /** The greatest logit is that of the exact product. */
+  /** The argmax of the logits is that of the exact product. */
   @ParameterizedTest
   @EnumSource(names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
-  void logitsOfBlocksHaveTheGreatestOfTheExactOnes(DType format) {
+  void logitsOfBlocksHaveTheExactArgmax(DType format) {
     var draw = new Draw(new Random(22));
     var inputs =
         Map.of(
             "a", draw.normal(DType.F16, 1, 512), "w", draw.blocks(TensorType.of(format, 200, 512)));
-    sameDirection(GGUF, inputs, Map.of());
+    assertSameDirectionAndArgmax(GGUF, inputs, Map.of());
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"k-packed", "gptq", "awq"})
-  void logitsOfWordsHaveTheGreatestOfTheExactOnes(String layout) {
+  void logitsOfPackedWeightsHaveTheExactArgmax(String layout) {
     var draw = new Draw(new Random(23));
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("a", draw.normal(DType.F16, 1, 512));
@@ -160,10 +163,10 @@ class BlockProductsTest {
               default -> TensorType.of(DType.U32, 512, 25);
             }));
     inputs.put("scales", draw.uniform(0.01, 0.02, TensorType.of(DType.F16, 4, 200)));
-    sameDirection(new MatmulInt4(), inputs, Map.of("layout", layout));
+    assertSameDirectionAndArgmax(new MatmulInt4(), inputs, Map.of("layout", layout));
   }
 
-  private static void sameDirection(
+  private static void assertSameDirectionAndArgmax(
       Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes) {
     var exact = exact(op, inputs, attributes);
     var c = Runner.run(op, inputs, attributes, "c").toDoubles();
@@ -171,9 +174,11 @@ class BlockProductsTest {
     assertThat(Tensors.greatest(c)).isEqualTo(Tensors.greatest(exact));
   }
 
-  /** The nearest entry of the table, decoded by the kernel, is at most 0.16 of the scale away. */
+  /**
+   * Numbers encoded as the nearest entry and decoded by the kernel are within 0.16 of the scale.
+   */
   @Test
-  void numbersInNf4ComeBack() {
+  void nf4RoundTripIsAccurate() {
     int n = 64;
     var x = new Draw(new Random(24)).normal(DType.F32, n);
     double scale = IntStream.range(0, n).mapToDouble(i -> Math.abs(x.get(i))).max().orElseThrow();

@@ -27,14 +27,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Few rows times four-bit weights: bytes in flight, and machine code. */
+/** GEMVs with 4-bit weights: bytes in flight, and machine code. */
 class Int4GemvTest {
 
-  /** What hides the latency of DRAM on the fastest GPUs. */
-  private static final int LEAST_IN_FLIGHT = 32 << 10;
+  /** Bytes in flight per multiprocessor that hide the latency of DRAM on the fastest GPUs. */
+  private static final int MIN_BYTES_IN_FLIGHT = 32 << 10;
 
-  /** What a lane requests with an instruction. */
-  private static final int BYTES_OF_COPY = 16;
+  /** Bytes that a lane copies with one instruction. */
+  private static final int COPY_BYTES = 16;
 
   private static final List<Gpu> GPUS = List.of(Gpu.A100, Gpu.RTX_4090, Gpu.H200);
   private static final List<Integer> EXTENTS = List.of(4096, 8192, 11008, 14336, 28672);
@@ -43,8 +43,8 @@ class Int4GemvTest {
   private final Map<String, KernelCode> assembled = new HashMap<>();
 
   /**
-   * The machine code for a target, by the {@code ptxas} on the path. Without one it is that for
-   * sm_80 by the compiler library, which crashes for newer targets.
+   * Returns the machine code for a target, assembled by the {@code ptxas} on the path. Without one,
+   * returns the code for sm_80 from the compiler library, which crashes for newer targets.
    */
   private KernelCode code(Int4Gemv variant, Target target) {
     return assembled.computeIfAbsent(
@@ -92,7 +92,7 @@ class Int4GemvTest {
     "awq, 32",
     "gptq, 64"
   })
-  void multiprocessorsHaveEnoughBytesInFlight(String layout, int group) {
+  void keepsEnoughBytesInFlight(String layout, int group) {
     for (var gpu : GPUS) {
       for (int m : List.of(1, 2, 4, 8)) {
         for (int k : EXTENTS) {
@@ -106,7 +106,7 @@ class Int4GemvTest {
                         .blocks();
                 assertThat(blocks * variant.bytesInFlight())
                     .as("%s of %s blocks on %s", variant.name(), blocks, gpu.name())
-                    .isGreaterThanOrEqualTo(LEAST_IN_FLIGHT);
+                    .isGreaterThanOrEqualTo(MIN_BYTES_IN_FLIGHT);
               }
             }
           }
@@ -117,7 +117,7 @@ class Int4GemvTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"k-packed", "gptq", "awq"})
-  void oneRowTakesAGemvWithARing(String layout) {
+  void choosesTheGemvForOneRow(String layout) {
     for (var gpu : GPUS) {
       for (int k : EXTENTS) {
         for (int n : EXTENTS) {
@@ -128,9 +128,9 @@ class Int4GemvTest {
     }
   }
 
-  /** A GPU with fewer tiles than multiprocessors is filled by shares of K, if K is long enough. */
+  /** If there are fewer tiles than multiprocessors, a long K is split to fill the GPU. */
   @Test
-  void blocksShareALongK() {
+  void splitsLongK() {
     var plan = plans("awq", DType.F16, 1, 28672, 1024, 128, Gpu.H200).getFirst();
     assertThat(plan.kernel()).startsWith("gemv_awq_zeros_f16_f32_m1_n64").contains("_split");
     assertThat(plan.steps()).hasSize(2);
@@ -153,8 +153,8 @@ class Int4GemvTest {
   }
 
   /**
-   * No loads wait in registers: the loop copies a step to shared memory, and before the loop, with
-   * its first wait, there are the copies of all other stages.
+   * Nothing is loaded into registers: the loop copies one stage to shared memory, and all other
+   * stages are copied before the loop and its first wait.
    */
   @ParameterizedTest
   @CsvSource({
@@ -167,14 +167,14 @@ class Int4GemvTest {
     "awq_zeros, 1, 64",
     "awq_zeros, 8, 64"
   })
-  void allStagesButOneAreRequestedBeforeTheFirstWait(String packing, int rows, int columns) {
+  void copiesAllStagesButOneBeforeTheFirstWait(String packing, int rows, int columns) {
     var variant = variant(packing(packing), DType.F16, rows, columns, 128);
     for (var gpu : GPUS) {
       var code = code(variant, gpu.target());
       var loop = mainLoop(code);
       assertThat(loop.of(InstructionClass.LDG)).isZero();
       int copies = loop.of(InstructionClass.LDGSTS);
-      assertThat(copies * BYTES_OF_COPY * variant.threads())
+      assertThat(copies * COPY_BYTES * variant.threads())
           .isGreaterThanOrEqualTo(variant.bytesInFlight() / (variant.stages() - 1));
       assertThat(code.instructions().of(InstructionClass.LDGSTS))
           .isEqualTo(variant.stages() * copies);
@@ -188,7 +188,7 @@ class Int4GemvTest {
         .orElseThrow();
   }
 
-  /** Weights of a lane in a step are eight for each matrix instruction. */
+  /** A lane has eight weights for each matrix instruction. */
   @ParameterizedTest
   @CsvSource({
     "int4, F16, 64, 1.7",
@@ -202,7 +202,7 @@ class Int4GemvTest {
     "gptq, BF16, 64, 2",
     "awq_zeros, BF16, 64, 2.25"
   })
-  void aWeightTakesAboutTwoInstructions(String packing, DType in, int columns, double most) {
+  void needsAboutTwoInstructionsPerWeight(String packing, DType in, int columns, double most) {
     for (var gpu : GPUS) {
       var code = code(variant(packing(packing), in, 1, columns, 128), gpu.target());
       assertThat(code.usage().spillStoreBytes() + code.usage().stackBytes()).isZero();

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Known products of four-bit weights, with every kernel. */
+/** Known products with 4-bit weights, for every kernel. */
 class Int4Test {
 
   private static final MatmulInt4 OP = new MatmulInt4();
@@ -54,7 +54,7 @@ class Int4Test {
 
   @ParameterizedTest
   @CsvSource({"0x11111111, 128", "0x88888888, -1024", "0x77777777, 896", "0xFFFFFFFF, -128"})
-  void equalWeightsAddUp(String word, double sum) {
+  void sumsEqualWeights(String word, double sum) {
     for (var in : List.of(DType.F16, DType.BF16)) {
       var inputs = ones(in, 16, 8, 128, Long.decode(word), 1);
       for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
@@ -64,7 +64,7 @@ class Int4Test {
   }
 
   @Test
-  void everyGroupHasItsScale() {
+  void appliesTheScaleOfEachGroup() {
     for (var in : List.of(DType.F16, DType.BF16)) {
       var inputs = ones(in, 17, 13, 256, 0x11111111, 1, 2);
       for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
@@ -73,9 +73,11 @@ class Int4Test {
     }
   }
 
-  /** Groups of 32 are half a stage of tensor cores each, and the last stage has only one. */
+  /**
+   * A group of 32 is half a stage of the tensor-core kernels; the last stage has only one group.
+   */
   @Test
-  void everyHalfOfAStageHasItsScale() {
+  void appliesTheScaleOfEachHalfStage() {
     var inputs = ones(DType.BF16, 17, 24, 160, 0x11111111, 1, 2, 4, 8, 16);
     var results = Runner.all(OP, inputs, Map.of("groupSize", 32), "c");
     assertThat(results.keySet()).anyMatch(kernel -> kernel.contains("_g32_"));
@@ -84,9 +86,9 @@ class Int4Test {
     }
   }
 
-  /** The last share of K is shorter, and no sum depends on which block comes first. */
+  /** The last part of K is shorter, and the results do not depend on the order of blocks. */
   @Test
-  void sharesOfKAddUpInOneOrder() {
+  void splitSumsAreBitIdentical() {
     var draw = new Draw(new Random(11));
     int k = 1048;
     var inputs = new HashMap<>(ones(17, 24, k, 0x11111111, 1));
@@ -104,10 +106,10 @@ class Int4Test {
     assertThat(split).isPositive();
   }
 
-  /** The rows of a are those of the identity, so that row k of c is row k of the weights. */
+  /** With an identity matrix as a, row k of c is row k of the weights. */
   @ParameterizedTest
   @ValueSource(strings = {"k-packed", "gptq"})
-  void nibblesGoAlongK(String layout) {
+  void unpacksNibblesAlongK(String layout) {
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("a", Tensors.identity(DType.F16, 8));
     boolean signed = layout.equals("k-packed");
@@ -126,10 +128,7 @@ class Int4Test {
     }
   }
 
-  /**
-   * Random weights and zero points, packed here as AutoGPTQ and AutoAWQ pack them, one nibble after
-   * the other.
-   */
+  /** Packs random weights and zero points as AutoGPTQ and AutoAWQ do, one nibble at a time. */
   @ParameterizedTest
   @CsvSource({
     "f16, gptq, less-one",
@@ -141,7 +140,7 @@ class Int4Test {
     "bf16, awq, plain",
     "bf16, awq, less-one"
   })
-  void wordsArePackedAsTheirAuthorsPackThem(String in, String layout, String zeroFormat) {
+  void unpacksTheLayoutsOfGptqAndAwq(String in, String layout, String zeroFormat) {
     int k = 64;
     int n = 24;
     var random = new Random(layout.hashCode() + zeroFormat.length());
@@ -198,9 +197,9 @@ class Int4Test {
     }
   }
 
-  /** The format that wrote zero points less one is the one that is taken when none is named. */
+  /** By default, the zero points of GPTQ are stored less one, and those of AWQ are not. */
   @Test
-  void zerosOfGptqAreLessOneUnlessItIsSaid() {
+  void defaultsToTheZeroFormatOfTheLayout() {
     var inputs = new HashMap<String, HostTensor>(ones(2, 8, 32, 0x99999999L, 1));
     inputs.put("packed", Tensors.filled(TensorType.of(DType.U32, 4, 8), 0x99999999L));
     inputs.put("zeros", Tensors.filled(TensorType.of(DType.U32, 1, 1), 0x77777777L));
@@ -213,7 +212,9 @@ class Int4Test {
     }
   }
 
-  /** A scale for each column and group; groups of 64 and a last one that is not full, too. */
+  /**
+   * Each column and group has its own scale. Includes groups of 64 and an incomplete last group.
+   */
   @ParameterizedTest
   @CsvSource({
     "f16, 64, 64, 128, 128",
@@ -228,7 +229,7 @@ class Int4Test {
     "bf16, 17, 13, 192, 128",
     "bf16, 17, 13, 160, 32"
   })
-  void everyColumnAndGroupHasItsScale(String in, int m, int n, int k, int group) {
+  void appliesTheScaleOfEachColumnAndGroup(String in, int m, int n, int k, int group) {
     var draw = new Draw(new Random(6));
     var inputs =
         Map.of(
@@ -241,17 +242,17 @@ class Int4Test {
   }
 
   /**
-   * Weights as GPTQ's simplest form quantises them, in groups of 32: scale = max |w| / 7 for each
-   * group, and w / scale rounded and brought between -8 and 7.
+   * Weights quantized in groups of 32 as in the simplest form of GPTQ: the scale of a group is max
+   * |w| / 7, and w / scale is rounded and clamped to -8 to 7.
    */
-  private record Quantised(HostTensor packed, HostTensor scales) {
+  private record Quantized(HostTensor packed, HostTensor scales) {
 
     /**
-     * Quantises weights.
+     * Quantizes weights.
      *
-     * @param w of shape [N, K]
+     * @param w weights of shape [N, K]
      */
-    static Quantised of(HostTensor w) {
+    static Quantized of(HostTensor w) {
       int n = (int) w.type().shape().extent(0);
       int k = (int) w.type().shape().extent(1);
       var scales = HostTensor.zeros(TensorType.of(DType.F16, k / 32, n));
@@ -274,10 +275,10 @@ class Int4Test {
           DType.U32.writeLong(packed.data(), (long) column * (k / 8) + word, bits);
         }
       }
-      return new Quantised(packed, scales);
+      return new Quantized(packed, scales);
     }
 
-    /** The quantised weight at k of a column. */
+    /** Returns the dequantized weight of a column at a position along K. */
     double weight(int column, int at) {
       long words = packed.type().shape().extent(1);
       long word = DType.U32.readLong(packed.data(), column * words + at / 8);
@@ -287,59 +288,59 @@ class Int4Test {
   }
 
   @Test
-  void eightNibblesMakeAWord() {
+  void packsEightNibblesPerWord() {
     var weights = Tensors.filled(TensorType.of(DType.F32, 1, 32), 7);
     for (int i = 8; i < 32; i++) {
       DType.F32.write(weights.data(), i, i < 16 ? 1 : -1);
     }
-    assertThat(Quantised.of(weights).packed().toDoubles())
+    assertThat(Quantized.of(weights).packed().toDoubles())
         .containsExactly(0x77777777L, 0x11111111L, 0xFFFFFFFFL, 0xFFFFFFFFL);
   }
 
   /**
-   * Kernels compute with the very weights that quantisation left: those of f16 on tensor cores
-   * round them to f16, the others do not. They point where the weights did before.
+   * Kernels compute with exactly the quantized weights; only tensor-core kernels of f16 round them,
+   * to f16. The products point in the same direction as those of the original weights.
    */
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
       names = {"F16", "BF16"})
-  void productsAreThoseOfTheQuantisedWeights(DType in) {
+  void multipliesTheQuantizedWeights(DType in) {
     int m = 5;
     int n = 24;
     int k = 128;
     var w = new Draw(new Random(7)).normal(DType.F32, n, k);
-    var quantised = Quantised.of(w);
+    var quantized = Quantized.of(w);
     var a = new Draw(new Random(8)).normal(in, m, k);
-    var inputs = Map.of("a", a, "packed", quantised.packed, "scales", quantised.scales);
+    var inputs = Map.of("a", a, "packed", quantized.packed, "scales", quantized.scales);
     var results = Runner.all(OP, inputs, Map.of("groupSize", 32, "outDtype", "f32"), "c");
     assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("mma"));
     var half = HostTensor.zeros(TensorType.of(DType.F16, 1));
     results.forEach((kernel, c) -> {
-      var chain = new double[m * n];
-      var unquantised = new double[m * n];
+      var expected = new double[m * n];
+      var original = new double[m * n];
       for (int i = 0; i < m * n; i++) {
         for (int at = 0; at < k; at++) {
-          unquantised[i] += a.get((long) (i / n) * k + at) * w.get((long) (i % n) * k + at);
-          DType.F16.write(half.data(), 0, quantised.weight(i % n, at));
+          original[i] += a.get((long) (i / n) * k + at) * w.get((long) (i % n) * k + at);
+          DType.F16.write(half.data(), 0, quantized.weight(i % n, at));
           boolean rounds = in == DType.F16 && kernel.startsWith("mma");
-          double weight = rounds ? half.get(0) : quantised.weight(i % n, at);
-          chain[i] += a.get((long) (i / n) * k + at) * weight;
+          double weight = rounds ? half.get(0) : quantized.weight(i % n, at);
+          expected[i] += a.get((long) (i / n) * k + at) * weight;
         }
       }
-      assertThat(Tolerance.maximum(1e-5).error(c, chain)).as(kernel).isLessThan(1e-5);
-      assertThat(Tensors.cosine(c, unquantised)).as(kernel).isGreaterThan(0.98);
+      assertThat(Tolerance.maximum(1e-5).error(c, expected)).as(kernel).isLessThan(1e-5);
+      assertThat(Tensors.cosine(c, original)).as(kernel).isGreaterThan(0.98);
     });
   }
 
   @Test
-  void quantisedWeightsComeBack() {
+  void dequantizesWithinHalfAScale() {
     int k = 64;
     int n = 13;
     var w = new Draw(new Random(5)).normal(DType.F32, n, k);
-    var quantised = Quantised.of(w);
-    var scales = quantised.scales;
-    var inputs = Map.of("x", quantised.packed, "scale", scales);
+    var quantized = Quantized.of(w);
+    var scales = quantized.scales;
+    var inputs = Map.of("x", quantized.packed, "scale", scales);
     for (var y : Runner.all(new Dequantize(), inputs, Map.of("groupSize", 32), "y").values()) {
       for (int i = 0; i < n * k; i++) {
         double scale = scales.get((long) (i % k / 32) * n + i / k);

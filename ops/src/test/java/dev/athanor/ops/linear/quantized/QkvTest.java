@@ -25,12 +25,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Three projections in one launch. */
+/** Projections of queries, keys and values in one launch. */
 class QkvTest {
 
   private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
 
-  /** Weights 1, 2 and 3 give K, 2·K and 3·K, wherever a block's tile lies. */
+  /** Weights of 1, 2 and 3 give K, 2·K and 3·K in every tile. */
   @ParameterizedTest
   @CsvSource({
     "false, 1, 32, 18, 34",
@@ -72,8 +72,8 @@ class QkvTest {
   }
 
   /**
-   * Sizes as others test them, and M of no tile with N of no alignment, behind whose outputs guards
-   * stand. K of bytes may be anything, here 31 with an odd N.
+   * Common sizes, and ragged M with unaligned N, with guards behind the outputs. For int8 weights
+   * any K is supported, here 31 with an odd N.
    */
   @ParameterizedTest
   @CsvSource({
@@ -103,7 +103,7 @@ class QkvTest {
     "true, 63, 18, 128",
     "true, 65, 34, 128"
   })
-  void everySizeIsProjected(boolean int4, int m, int n, int k) {
+  void projectsEverySize(boolean int4, int m, int n, int k) {
     var op = new QkvProject(int4);
     var tolerance = Tolerance.relative(1e-3);
     Runner.verify(
@@ -133,7 +133,9 @@ class QkvTest {
     return inputs;
   }
 
-  /** Two runs, and with -Dathanor.sweep=true a hundred, and problems that take minutes. */
+  /**
+   * Compares two runs; with -Dathanor.sweep=true, a hundred runs, and problems that take minutes.
+   */
   @ParameterizedTest
   @CsvSource({
     "false, 64, 128, 1024",
@@ -141,7 +143,7 @@ class QkvTest {
     "false, 256, 512, 1024",
     "false, 2048, 512, 4096"
   })
-  void manyRunsGiveTheSameBits(boolean int4, int m, int n, int k) {
+  void runsAreBitIdentical(boolean int4, int m, int n, int k) {
     assumeTrue(m < 256 || SWEEP, "NOT TESTED: this shape needs -Dathanor.sweep=true");
     var op = new QkvProject(int4);
     var inputs = inputs(int4, m, n, k);
@@ -155,7 +157,7 @@ class QkvTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void itIsOneLaunch(boolean int4) {
+  void usesOneLaunch(boolean int4) {
     var op = new QkvProject(int4);
     for (var problem : op.cases(new Random(1), false)) {
       for (var plan :
@@ -166,9 +168,9 @@ class QkvTest {
     }
   }
 
-  /** Every run has the same bits, of every op here. */
+  /** Repeated runs of each op of this package are bit-identical. */
   @Test
-  void runsRepeatBitForBit() {
+  void runsOfAllOpsAreBitIdentical() {
     for (Op op :
         List.of(
             new QkvProject(false),

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which kernel is chosen, and what is refused in which words. */
+/** Choice of kernels for quantized weights, and messages for rejected problems. */
 class QuantPlannerTest {
 
   private static final MatmulInt4 INT4 = new MatmulInt4();
@@ -33,14 +33,14 @@ class QuantPlannerTest {
     "Q4_K, F16, 512, 4096, 4096, mma_q4_k_f16",
     "Q8_0, F32, 2048, 4096, 4096, mma_q8_0_f32"
   })
-  void fewRowsTakeAGemvAndManyTensorCores(
+  void choosesGemvForFewRowsAndTensorCoresForMany(
       DType format, DType in, int m, int n, int k, String kernel) {
     var types = Map.of("a", TensorType.of(in, m, k), "w", TensorType.of(format, n, k));
     assertThat(plan(GGUF, types, Map.of())).startsWith(kernel);
   }
 
   @Test
-  void theWayToF16IsSaid() {
+  void explainsRoundingToF16() {
     var types =
         Map.of("a", TensorType.of(DType.F16, 512, 256), "w", TensorType.of(DType.Q4_K, 64, 256));
     var plan = GGUF.plan(types, Attributes.of(GGUF.description(), Map.of()), TestDevices.H200);
@@ -51,7 +51,7 @@ class QuantPlannerTest {
   }
 
   @Test
-  void smallSharedMemoryLeavesGemv() {
+  void choosesGemvIfSharedMemoryIsSmall() {
     var types =
         Map.of("a", TensorType.of(DType.F16, 512, 256), "w", TensorType.of(DType.Q4_K, 64, 256));
     var small = TestDevices.of(Target.SM_80, 108, 40_000);
@@ -61,26 +61,26 @@ class QuantPlannerTest {
   }
 
   @Test
-  void packedWeightsMustFitTheirScales() {
-    refused(
+  void rejectsInconsistentPackedWeights() {
+    assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
         Map.of("groupSize", 32),
         OpException.ShapeMismatch.class,
         "input \"scales\" has shape [1, 16]; 64 weights along K in groups of 32 take [K/groupSize, N] = [2, 16]");
-    refused(
+    assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 8, 16), TensorType.of(DType.F32, 1, 16)),
         Map.of("layout", "gptq", "groupSize", 64),
         OpException.UnsupportedDType.class,
         "input \"scales\" is f32; scales of four-bit weights are f16");
-    refused(
+    assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 512), TensorType.of(DType.F16, 1, 16)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"packed\" has shape [512]; packed weights are a matrix of words");
-    refused(
+    assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 12, 2), TensorType.of(DType.F16, 1, 16)),
         Map.of("layout", "awq"),
@@ -90,8 +90,8 @@ class QuantPlannerTest {
 
   @ParameterizedTest
   @CsvSource({"0", "48", "16", "8"})
-  void groupsArePowersOfTwo(int group) {
-    refused(
+  void rejectsInvalidGroupSizes(int group) {
+    assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
         Map.of("groupSize", group),
@@ -101,10 +101,10 @@ class QuantPlannerTest {
   }
 
   @Test
-  void zerosMustSuitTheLayout() {
+  void rejectsInconsistentZeros() {
     var packed = int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16));
     packed.put("zeros", TensorType.of(DType.U32, 1, 2));
-    refused(
+    assertRejected(
         INT4,
         packed,
         Map.of(),
@@ -112,7 +112,7 @@ class QuantPlannerTest {
         "the layout k-packed has signed weights and no zeros; layout gptq or awq has them");
     var gptq = int4(TensorType.of(DType.U32, 8, 12), TensorType.of(DType.F16, 1, 12));
     gptq.put("zeros", TensorType.of(DType.U32, 1, 2));
-    refused(
+    assertRejected(
         INT4,
         gptq,
         Map.of("layout", "gptq"),
@@ -120,7 +120,7 @@ class QuantPlannerTest {
         "zero points are packed by eights along N, which must be a multiple of 8, got 12");
     var awq = int4(TensorType.of(DType.U32, 64, 2), TensorType.of(DType.F16, 1, 16));
     awq.put("zeros", TensorType.of(DType.U32, 2, 2));
-    refused(
+    assertRejected(
         INT4,
         awq,
         Map.of("layout", "awq"),
@@ -129,24 +129,24 @@ class QuantPlannerTest {
   }
 
   @Test
-  void theLeftMatrixMustFit() {
+  void rejectsInconsistentLeftMatrices() {
     var types = int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16));
     types.put("a", TensorType.of(DType.F16, 3, 65));
-    refused(
+    assertRejected(
         INT4,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [3, 65], so K = 65, but the weights have K = 64; they must be equal");
     types.put("a", TensorType.of(DType.F16, 64));
-    refused(
+    assertRejected(
         INT4,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [64]; it must be a matrix [M, K]");
     types.put("a", TensorType.of(DType.BF16, 3, 64));
-    refused(
+    assertRejected(
         INT4,
         types,
         Map.of("outDtype", "f16"),
@@ -155,11 +155,11 @@ class QuantPlannerTest {
   }
 
   @Test
-  void blocksAreWhole() {
+  void rejectsPartialBlocks() {
     assertThatThrownBy(() -> TensorType.of(DType.Q4_K, 4, 128))
         .hasMessage(
             "q4_k is stored in blocks of 256 elements along the last dimension, which must be a multiple of it, got shape [4, 128]");
-    refused(
+    assertRejected(
         GGUF,
         Map.of("a", TensorType.of(DType.F16, 3, 64), "w", TensorType.of(DType.Q4_0, 64)),
         Map.of(),
@@ -168,7 +168,7 @@ class QuantPlannerTest {
   }
 
   @Test
-  void projectionsMustGoTogether() {
+  void rejectsInconsistentProjections() {
     var types = new HashMap<String, TensorType>();
     types.put("x", TensorType.of(DType.F16, 3, 16));
     types.put("wq", TensorType.of(DType.I8, 16, 8));
@@ -178,21 +178,21 @@ class QuantPlannerTest {
       types.put(scale, TensorType.of(DType.F32));
     }
     var op = new QkvProject(false);
-    refused(
+    assertRejected(
         op,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
         "wq has K = 16 but wk has K = 17; they must be equal");
     types.put("wk", TensorType.of(DType.I8, 16, 5));
-    refused(
+    assertRejected(
         op,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
         "wk has 5 columns but wv has 4; they must be equal");
     types.put("scaleV", TensorType.of(DType.F32, 1));
-    refused(
+    assertRejected(
         op,
         types,
         Map.of(),
@@ -201,38 +201,38 @@ class QuantPlannerTest {
   }
 
   @Test
-  void scalesGoWithWhatHasNone() {
-    refused(
+  void rejectsMissingAndSuperfluousScales() {
+    assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.Q4_0, 64), "scale", TensorType.of(DType.F32)),
         Map.of(),
         OpException.UnknownField.class,
         "blocks of q4_0 have their own scales");
-    refused(
+    assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 3, 64)),
         Map.of(),
         OpException.MissingInput.class,
         "input \"scale\" is missing; x of i8 requires it");
-    refused(
+    assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 3, 64), "scale", TensorType.of(DType.F32, 64)),
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"scale\" has shape [64]; x of shape [3, 64] takes [] or, for each row, [3]");
-    refused(
+    assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.U32, 3, 64)),
         Map.of(),
         OpException.MissingInput.class,
         "input \"scale\" is missing; 4-bit weights require scales");
-    refused(
+    assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 4), "zeros", TensorType.of(DType.U32, 1, 1)),
         Map.of(),
         OpException.UnknownField.class,
         "zeros require x of u32, got x of i8");
-    refused(
+    assertRejected(
         new QuantizeInt8(),
         Map.of("x", TensorType.of(DType.F32)),
         Map.of("per", "row"),
@@ -241,8 +241,8 @@ class QuantPlannerTest {
   }
 
   @Test
-  void whatIsTooLargeIsRefused() {
-    refused(
+  void rejectsTensorsThatAreTooLarge() {
+    assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.NF4, 1L << 20, 1L << 15)),
         Map.of(),
@@ -260,7 +260,7 @@ class QuantPlannerTest {
     return op.plan(types, given, TestDevices.H200).kernel();
   }
 
-  private static void refused(
+  private static void assertRejected(
       Op op,
       Map<String, TensorType> types,
       Map<String, ?> attributes,

@@ -23,13 +23,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the ways of the weights are for: whole sectors, and no bank conflicts. */
+/** Profiles of kernels with quantized weights: whole sectors, and no bank conflicts. */
 class QuantProfileTest {
 
   private static final int K = 1024;
   private static final int N = 16;
 
-  /** The profiles of the plans whose kernels' names begin so. */
+  /** Returns the profiles of the plans whose kernel names start with a prefix. */
   private static List<Profile> profiles(
       Op op, Map<String, ?> attributes, Map<String, TensorType> types, String prefix) {
     var profiles = new ArrayList<Profile>();
@@ -64,14 +64,14 @@ class QuantProfileTest {
   }
 
   /**
-   * A warp brings its steps in copies of 16 bytes: every sector of the weights once, but for those
-   * at the ends of steps, of which two have a part each.
+   * A warp copies its steps in units of 16 bytes: every sector of the weights once, except sectors
+   * that two steps share.
    */
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
       names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
-  void copiesOfBlocksReadEverySectorOnce(DType format) {
+  void copiesReadEverySectorOnce(DType format) {
     long all = TensorType.of(format, N, K).bytes() / 32;
     int staged = 0;
     for (var profile : profiles(new MatmulGguf(), Map.of(), gguf(format, 1), "gemv")) {
@@ -84,17 +84,17 @@ class QuantProfileTest {
     assertThat(staged).isEqualTo(2);
   }
 
-  /** The quants of blocks that are aligned to 16 bytes, of which neighbours share sectors. */
+  /** The quants of blocks are aligned to 16 bytes; those of neighboring blocks share sectors. */
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
       names = {"Q4_K", "Q5_K"})
-  void lanesReadQuantsInWholeSectorsButAtTheEndsOfBlocks(DType format) {
+  void readsQuantsInWholeSectorsExceptAtBlockEnds(DType format) {
     long quants = N * K / 2 / 32;
     for (var profile : profiles(new MatmulGguf(), Map.of(), gguf(format, 1), "gemv")) {
       var loads = rows(profile, "ld.global.nc.v4.u32", BlockBytes.class);
       if (rows(profile, "cp.async.cg").isEmpty()) {
-        // 128 bytes that begin in the middle of a sector touch five
+        // 128 bytes that start in the middle of a sector touch five sectors
         assertThat(loads.stream().mapToLong(row -> row.global().sectors()).max().orElseThrow())
             .isBetween(quants / 2, quants * 5 / 4);
       } else {
@@ -104,8 +104,8 @@ class QuantProfileTest {
   }
 
   /**
-   * A block brings its rows to shared memory once for all of its columns, so that the weights, and
-   * not the cache, say how long it takes.
+   * A block copies its rows to shared memory once for all of its columns, so that the DRAM traffic
+   * of the weights, not the L2 cache, limits the speed.
    */
   @ParameterizedTest
   @CsvSource({
@@ -118,23 +118,23 @@ class QuantProfileTest {
     "Q5_K, F16",
     "Q6_K, F32"
   })
-  void rowsAreReadOnceForAllColumnsOfABlock(DType format, DType in) {
+  void readsRowsOncePerBlock(DType format, DType in) {
     var types = Map.of("a", TensorType.of(in, 1, K), "w", TensorType.of(format, 64, K));
     int staged = 0;
     for (var profile : profiles(new MatmulGguf(), Map.of(), types, "gemv")) {
       if (!profile.kernel().contains("split")) {
         staged++;
-        rowsAreStaged(profile, K * in.bytes());
+        assertRowsAreStaged(profile, K * in.bytes());
       }
     }
     assertThat(staged).isPositive();
   }
 
-  private static void rowsAreStaged(Profile profile, int bytesOfRows) {
+  private static void assertRowsAreStaged(Profile profile, int bytesOfRows) {
     var loads = rows(profile, "ld.global", StagedRows.class);
     assertThat(sectors(loads)).isEqualTo(profile.grid().count() * bytesOfRows / 32);
-    hasNoConflicts(rows(profile, "ld.shared", StagedRows.class));
-    hasNoConflicts(rows(profile, "st.shared", StagedRows.class));
+    assertNoConflicts(rows(profile, "ld.shared", StagedRows.class));
+    assertNoConflicts(rows(profile, "st.shared", StagedRows.class));
     var bounds = Roofline.of(profile, Gpu.H200, 64, null).bounds();
     assertThat(seconds(bounds, Resource.L2)).isLessThan(seconds(bounds, Resource.DRAM));
   }
@@ -162,7 +162,7 @@ class QuantProfileTest {
     "awq, 1, 128",
     "awq, 4, 32"
   })
-  void fourBitWeightsAreCopiedInWholeSectors(String layout, int m, int group) {
+  void copiesInt4WeightsInWholeSectors(String layout, int m, int group) {
     var packed =
         switch (layout) {
           case "k-packed" -> TensorType.of(DType.U32, 64, K / 8);
@@ -179,24 +179,25 @@ class QuantProfileTest {
       for (var row : copies) {
         assertThat(row.global().sectors()).isEqualTo(row.global().ideal());
       }
-      hasNoConflicts(rows(profile, "ld.shared", Int4Fragments.class));
+      assertNoConflicts(rows(profile, "ld.shared", Int4Fragments.class));
     }
   }
 
   /**
-   * Dequantised chunks, of 16-bit elements, go to shared memory and come from it in one go each.
+   * Dequantized chunks of 16-bit elements are stored to shared memory and loaded from it in one
+   * wavefront each.
    */
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
       names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
-  void dequantisedStagesHaveNoBankConflicts(DType format) {
+  void dequantizedStagesHaveNoBankConflicts(DType format) {
     for (var profile : profiles(new MatmulGguf(), Map.of(), gguf(format, 64), "mma")) {
       if (!profile.kernel().startsWith("mma")) {
-        continue; // it adds what shares of K have
+        continue; // it adds the partial sums of a split K
       }
-      hasNoConflicts(rows(profile, "st.shared", WeightStaging.class));
-      hasNoConflicts(rows(profile, "ldmatrix"));
+      assertNoConflicts(rows(profile, "st.shared", WeightStaging.class));
+      assertNoConflicts(rows(profile, "ldmatrix"));
       assertThat(profile.flops())
           .hasEntrySatisfying(
               "tensor f16", f -> assertThat(f).isGreaterThanOrEqualTo(2L * 64 * N * K));
@@ -204,7 +205,7 @@ class QuantProfileTest {
   }
 
   @Test
-  void stagesOfBytesAndWordsHaveNoBankConflictsEither() {
+  void int8StagesHaveNoBankConflicts() {
     var types =
         Map.of(
             "x", TensorType.of(DType.F16, 64, 256),
@@ -215,12 +216,12 @@ class QuantProfileTest {
             "scaleK", TensorType.of(DType.F32),
             "scaleV", TensorType.of(DType.F32));
     for (var profile : profiles(new QkvProject(false), Map.of(), types, "mma")) {
-      hasNoConflicts(rows(profile, "st.shared", WeightStaging.class));
-      hasNoConflicts(rows(profile, "ldmatrix"));
+      assertNoConflicts(rows(profile, "st.shared", WeightStaging.class));
+      assertNoConflicts(rows(profile, "ldmatrix"));
     }
   }
 
-  private static void hasNoConflicts(List<Row> rows) {
+  private static void assertNoConflicts(List<Row> rows) {
     assertThat(rows).isNotEmpty();
     for (var row : rows) {
       assertThat(row.shared().wavefronts())
@@ -229,7 +230,7 @@ class QuantProfileTest {
     }
   }
 
-  /** Both halves of what a lane decodes are written in accesses of 16 bytes. */
+  /** A lane writes both halves of its decoded elements in 16-byte accesses. */
   @ParameterizedTest
   @CsvSource({"Q4_0, f16", "Q4_K, f32", "Q6_K, bf16", "NF4, f16"})
   void dequantizeWritesWholeSectors(DType format, String out) {

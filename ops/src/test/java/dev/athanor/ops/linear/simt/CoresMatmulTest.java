@@ -39,7 +39,7 @@ class CoresMatmulTest {
 
   @ParameterizedTest
   @CsvSource({"64, 64, 64", "100, 200, 150", "17, 33, 19"})
-  void productsOfSinglesAreRight(int m, int n, int k) {
+  void f32ProductsMatchTheReference(int m, int n, int k) {
     var draw = new Draw(new SplittableRandom(1));
     var inputs = Map.of("a", draw.normal(DType.F32, m, k), "b", draw.normal(DType.F32, k, n));
     var exact =
@@ -54,10 +54,10 @@ class CoresMatmulTest {
     }
   }
 
-  /** The naive kernel takes any shape. Only for a single number it is the fastest. */
+  /** The naive kernel supports any shape, and is the fastest only for a single element. */
   @ParameterizedTest
   @CsvSource({"F32, 16, 16, 16", "F64, 33, 1, 5", "F64, 4096, 4096, 4096"})
-  void theNaiveKernelIsOfferedAndNotFirst(DType dtype, int m, int n, int k) {
+  void offersTheNaiveKernelButNotFirst(DType dtype, int m, int n, int k) {
     var types = Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n));
     var plans =
         MATMUL.plans(types, Attributes.of(MATMUL.description(), Map.of()), TestDevices.H200);
@@ -66,10 +66,10 @@ class CoresMatmulTest {
     assertThat(plans.getFirst().kernel()).doesNotContain("naive");
   }
 
-  /** Each product of a batch has the bits that it has alone, whatever kernel computes both. */
+  /** Each product of a batch is bit-identical to a separate run of the same kernel. */
   @ParameterizedTest
   @CsvSource({"F32, 19, 35", "F64, 19, 35", "F32, 1, 35", "F16, 1, 40", "F32, 35, 1", "BF16, 1, 1"})
-  void batchedProductsHaveTheBitsOfSingleOnes(DType dtype, int m, int n) {
+  void batchesMatchSeparateRuns(DType dtype, int m, int n) {
     int k = 600;
     var draw = new Draw(new SplittableRandom(4));
     var a = draw.normal(dtype, 3, 1, m, k);
@@ -104,10 +104,10 @@ class CoresMatmulTest {
     }
   }
 
-  /** A layer's weights are read once for all rows, not once for each matrix of a batch. */
+  /** The weights of a layer are read once for all rows, not once for each matrix of a batch. */
   @ParameterizedTest
   @CsvSource({"F32, 1", "F16, 1", "BF16, 33", "F64, 5"})
-  void leftMatricesThatShareTheRightOneAreOne(DType dtype, int m) {
+  void mergesLeftMatricesThatShareTheRightOne(DType dtype, int m) {
     var b = TensorType.of(dtype, 96, 64);
     var attributes = Attributes.of(MATMUL.description(), Map.of());
     var batched =
@@ -127,9 +127,9 @@ class CoresMatmulTest {
     return new HostTensor(type, tensor.data().asSlice(index * type.bytes(), type.bytes()));
   }
 
-  /** Element (i, j) is 1000·i + j, which shows the sum that went astray. */
+  /** Element (i, j) is 1000·i + j, which identifies misplaced sums. */
   @Test
-  void everyThreadOfATileStoresItsOwnSums() {
+  void threadsStoreTheirOwnSums() {
     var a = HostTensor.zeros(TensorType.of(DType.F64, 64, 2));
     var b = HostTensor.zeros(TensorType.of(DType.F64, 2, 64));
     for (int i = 0; i < 64; i++) {

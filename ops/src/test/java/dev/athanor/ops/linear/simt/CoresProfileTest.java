@@ -1,7 +1,7 @@
 package dev.athanor.ops.linear.simt;
 
-import static dev.athanor.ops.linear.dense.MatmulProfileTest.hasNoConflicts;
-import static dev.athanor.ops.linear.dense.MatmulProfileTest.movesWholeSectors;
+import static dev.athanor.ops.linear.dense.MatmulProfileTest.assertNoConflicts;
+import static dev.athanor.ops.linear.dense.MatmulProfileTest.assertWholeSectors;
 import static dev.athanor.ops.linear.dense.MatmulProfileTest.profiles;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the tiles of f32 and f64 are laid out for: no bank conflicts, whole sectors. */
+/** Profiles of the tiled kernels of f32 and f64: no bank conflicts, and whole sectors. */
 class CoresProfileTest {
 
   private static List<Profile> tiled(
@@ -37,47 +37,47 @@ class CoresProfileTest {
   void tilesHaveNoConflictsAndMoveWholeSectors(
       DType dtype, boolean transposeA, boolean transposeB) {
     for (var profile : tiled(dtype, transposeA, transposeB, 128, 128, 64)) {
-      hasNoConflicts(profile, "ld.shared");
-      hasNoConflicts(profile, "st.shared");
-      movesWholeSectors(profile, "ld.global.nc.v" + 16 / dtype.bytes());
-      movesWholeSectors(profile, "st.global.v" + 16 / dtype.bytes());
+      assertNoConflicts(profile, "ld.shared");
+      assertNoConflicts(profile, "st.shared");
+      assertWholeSectors(profile, "ld.global.nc.v" + 16 / dtype.bytes());
+      assertWholeSectors(profile, "st.global.v" + 16 / dtype.bytes());
       assertThat(profile.divergentBranches()).isZero();
       var unit = profile.kernel().contains("mma") ? "tensor f64" : dtype.text();
       assertThat(profile.flops().get(unit)).isGreaterThanOrEqualTo(2L * 128 * 128 * 64);
     }
   }
 
-  /** Rows that begin at any element are turned and stored without conflicts, too. */
+  /** Rows that start at any element are transposed and stored without conflicts. */
   @ParameterizedTest
   @CsvSource({"F32, 66", "F32, 65", "F64, 65"})
-  void narrowLoadsHaveNoConflictsEither(DType dtype, int k) {
+  void narrowLoadsHaveNoConflicts(DType dtype, int k) {
     for (var profile : tiled(dtype, false, true, 64, 64, k)) {
-      hasNoConflicts(profile, "ld.shared");
-      hasNoConflicts(profile, "st.shared");
+      assertNoConflicts(profile, "ld.shared");
+      assertNoConflicts(profile, "st.shared");
     }
   }
 
-  /** The sums of shares of K are read and added without waste, too. */
+  /** The partial sums of a split K are read and added in whole sectors, without conflicts. */
   @ParameterizedTest
   @CsvSource({"F32, 2048", "F64, 2048"})
-  void sumsOfSharesHaveNoConflictsAndMoveWholeSectors(DType dtype, int k) {
+  void partialSumsHaveNoConflictsAndMoveWholeSectors(DType dtype, int k) {
     var sums =
         profiles(dtype, false, false, 32, 32, k).stream()
             .filter(profile -> profile.kernel().startsWith("share_sum"))
             .toList();
     assertThat(sums).isNotEmpty();
     for (var profile : sums) {
-      hasNoConflicts(profile, "ld.shared");
-      hasNoConflicts(profile, "st.shared");
-      movesWholeSectors(profile, "ld.global.nc.v" + 16 / dtype.bytes());
-      movesWholeSectors(profile, "st.global.v" + 16 / dtype.bytes());
+      assertNoConflicts(profile, "ld.shared");
+      assertNoConflicts(profile, "st.shared");
+      assertWholeSectors(profile, "ld.global.nc.v" + 16 / dtype.bytes());
+      assertWholeSectors(profile, "st.global.v" + 16 / dtype.bytes());
     }
   }
 
-  /** A stage costs one barrier, and the one before the first stage another. */
+  /** Each stage needs one barrier, and the start another. */
   @ParameterizedTest
   @CsvSource({"F32, 64", "F32, 65", "F64, 16"})
-  void aStageTakesOneBarrier(DType dtype, int k) {
+  void usesOneBarrierPerStage(DType dtype, int k) {
     for (var profile : tiled(dtype, false, false, 32, 32, k)) {
       long warps = profile.block().x() / 32;
       int depth = profile.kernel().contains("128x64x8") ? 8 : 16;

@@ -3,13 +3,13 @@ package dev.athanor.ops.linear.steps;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Step 5, copies that nobody waits for: {@code cp.async} moves 16 bytes from global to shared
- * memory without a register between, and the thread goes on. With two stages, the next is on its
- * way while this one is multiplied.
+ * Step 5, asynchronous copies: {@code cp.async} moves 16 bytes from global to shared memory without
+ * a register, and the thread continues. With two stages, the next one is copied while the current
+ * one is multiplied.
  *
- * <p>The profiler counts as many instructions and sectors as before, but not one load from global
- * memory into a register any more, and such a load is what a thread waits for: some five hundred
- * cycles, which now pass while the block computes.
+ * <p>The profiler counts as many instructions and sectors as before, but no loads from global
+ * memory into registers. A thread waits for such a load, about five hundred cycles; now the block
+ * computes during that time.
  */
 record AsyncCopies() implements LadderStep {
 
@@ -20,7 +20,7 @@ record AsyncCopies() implements LadderStep {
 
   @Override
   public String summary() {
-    return "Two stages and cp.async, so that the next is on its way while this one is multiplied.";
+    return "Two stages and cp.async: the next one is copied while the current one is multiplied.";
   }
 
   @Override
@@ -46,7 +46,7 @@ record AsyncCopies() implements LadderStep {
         depth -> {
           var other = current.xor(k.integer(Stages.BYTES));
           stages.copy(other, depth.plus(DEPTH));
-          // all groups but the newest: this stage is there
+          // all groups but the newest are complete, so this stage is
           k.awaitCopies(1);
           k.barrier();
           VectorLoads.multiply(k, stages.a(current), stages.b(current), sums);

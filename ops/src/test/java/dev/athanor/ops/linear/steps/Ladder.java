@@ -5,7 +5,7 @@ import dev.athanor.ops.TensorType;
 import java.util.List;
 import java.util.Map;
 
-/** The steps, from the definition of a product to what the fast kernels do. */
+/** The steps, from the definition of a product to the techniques of the fast kernels. */
 public final class Ladder {
 
   private static final List<LadderStep> STEPS =
@@ -21,17 +21,17 @@ public final class Ladder {
 
   private Ladder() {}
 
-  /** The steps, slowest first. */
+  /** Returns the steps, the slowest first. */
   public static List<LadderStep> steps() {
     return STEPS;
   }
 
-  /** The inputs of a step's plan. */
+  /** Returns the inputs of a step's plan. */
   public static Map<String, TensorType> inputs(int m, int n, int k) {
     return Map.of("a", TensorType.of(DType.F16, m, k), "b", TensorType.of(DType.F16, k, n));
   }
 
-  /** What a step's plan gives as c. */
+  /** Returns the type of c. */
   static TensorType output(int m, int n) {
     return TensorType.of(DType.F32, m, n);
   }

@@ -13,9 +13,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One way to multiply: f16 matrices a[M, K] and b[K, N] to an f32 c[M, N]. To leave the idea of a
- * step alone on the page, sizes are whole tiles and nothing looks for edges; the kernels of matmul
- * show how that is done.
+ * One way to multiply f16 matrices a[M, K] and b[K, N] to an f32 c[M, N]. To show only the idea of
+ * a step, sizes are whole tiles and edges are not handled; the kernels of matmul show how that is
+ * done.
  */
 public interface LadderStep {
 
@@ -25,26 +25,26 @@ public interface LadderStep {
   /** K is a multiple of this. */
   int DEPTH = 32;
 
-  /** A word or two, in kebab case. */
+  /** Returns the name: a word or two, in kebab case. */
   String name();
 
-  /** What is new, and what it is for, in a sentence. */
+  /** Returns a sentence about what is new and why. */
   String summary();
 
-  /** Threads of a block. */
+  /** Returns the threads of a block. */
   int threads();
 
-  /** Rows of c that a block computes. */
+  /** Returns the rows of c that a block computes. */
   default int tileM() {
     return TILE;
   }
 
-  /** Columns of c that a block computes. */
+  /** Returns the columns of c that a block computes. */
   default int tileN() {
     return TILE;
   }
 
-  /** Bytes of shared memory that the launch must give. */
+  /** Returns the bytes of dynamic shared memory. */
   default int sharedBytes() {
     return 0;
   }
@@ -53,9 +53,9 @@ public interface LadderStep {
   void write(KernelBuilder k, Matrices matrices);
 
   /**
-   * The launch that multiplies a[m, k] and b[k, n].
+   * Returns the plan that multiplies a[m, k] and b[k, n].
    *
-   * @throws OpException.ShapeMismatch where a size is no multiple of the tile's
+   * @throws OpException.ShapeMismatch if a size is not a multiple of the tile's
    */
   default LaunchPlan plan(int m, int n, int k) {
     if (m < 1 || n < 1 || k < 1 || m % TILE != 0 || n % TILE != 0 || k % DEPTH != 0) {

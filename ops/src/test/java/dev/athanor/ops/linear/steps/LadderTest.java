@@ -53,7 +53,7 @@ class LadderTest {
 
   @ParameterizedTest
   @MethodSource("steps")
-  void everyStepIsRight(LadderStep step) {
+  void everyStepMatchesTheReference(LadderStep step) {
     var draw = new Draw(new SplittableRandom(7));
     for (int k : new int[] {32, 160}) {
       var inputs = Map.of("a", draw.normal(DType.F16, 64, k), "b", draw.normal(DType.F16, k, 128));
@@ -67,7 +67,7 @@ class LadderTest {
 
   @ParameterizedTest
   @MethodSource("steps")
-  void everyStepKeepsTheRulesAndRunsOnOlderGpus(LadderStep step) {
+  void everyStepIsValidAndRunsOnOlderGpus(LadderStep step) {
     for (var kernel : step.plan(64, 64, 32).kernels()) {
       var module = Module.of(kernel);
       assertThat(Verifier.faults(module)).isEmpty();
@@ -75,7 +75,7 @@ class LadderTest {
     }
   }
 
-  /** How many times less the second of two neighbouring steps has of something. */
+  /** Returns the factor by which a count decreases between two neighboring steps. */
   private static double gain(String from, String to, ToLongFunction<Profile> of) {
     int second = index(to);
     assertThat(index(from)).isEqualTo(second - 1);
@@ -102,7 +102,7 @@ class LadderTest {
     return profile.sum(row -> row.shared().conflicts());
   }
 
-  /** Loads from global memory into registers, for which a thread has to wait. */
+  /** Returns the number of loads from global memory into registers, for which threads wait. */
   private static long waits(Profile profile) {
     return profile.sum(
         row -> row.instruction().opcode().startsWith("ld.global") ? row.executed() : 0);
@@ -112,9 +112,9 @@ class LadderTest {
     return profile.mix().getOrDefault("bar", 0L);
   }
 
-  /** Each step lessens what it is there to lessen. */
+  /** Each step reduces the counts that it is meant to reduce. */
   @Test
-  void everyStepLessensWhatItIsFor() {
+  void everyStepReducesItsCounts() {
     assertThat(gain("naive", "shared-tiles", LadderTest::sectors)).isGreaterThan(10);
     assertThat(gain("shared-tiles", "register-tiles", LadderTest::sectors)).isGreaterThan(2);
     assertThat(gain("shared-tiles", "register-tiles", LadderTest::wavefronts)).isGreaterThan(3);
@@ -132,9 +132,9 @@ class LadderTest {
     assertThat(gain("ldmatrix", "pipeline", LadderTest::barriers)).isEqualTo(2);
   }
 
-  /** No step takes back what one before it won. */
+  /** No step loses what an earlier one gained. */
   @Test
-  void noStepMovesMoreThanTheOneBefore() {
+  void noStepMovesMoreThanThePrevious() {
     for (int i = 1; i < profiles.size(); i++) {
       var before = profiles.get(i - 1);
       var after = profiles.get(i);
@@ -143,7 +143,7 @@ class LadderTest {
   }
 
   @Test
-  void refusesPartsOfTiles() {
+  void rejectsPartialTiles() {
     assertThatThrownBy(() -> Ladder.steps().getFirst().plan(64, 65, 32))
         .isInstanceOf(OpException.ShapeMismatch.class)
         .hasMessage(
@@ -151,9 +151,9 @@ class LadderTest {
                 + " got 64, 65 and 32");
   }
 
-  /** The table of the document is what the profiler counts now. */
+  /** The table in {@code docs/matmul-ladder.md} has the current counts of the profiler. */
   @Test
-  void theDocumentHasTheseCounts() throws IOException {
+  void documentHasTheseCounts() throws IOException {
     var table = new StringBuilder();
     for (int i = 0; i < profiles.size(); i++) {
       var profile = profiles.get(i);

@@ -8,16 +8,16 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What every step is given: the matrices, and where in c the block's tile begins. */
+/** The inputs of every step: the matrices, and the position of the block's tile in c. */
 final class Matrices {
   final GlobalPointer a;
   final GlobalPointer b;
   final GlobalPointer c;
 
-  /** The columns of b and c. */
+  /** The number of columns of b and c. */
   final Int n;
 
-  /** The columns of a, which are the rows of b. */
+  /** The number of columns of a and of rows of b. */
   final Int depth;
 
   final Int row;
@@ -33,7 +33,7 @@ final class Matrices {
     column = k.block().times(step.tileN());
   }
 
-  /** Sums, all zero. */
+  /** Returns accumulators, all zero. */
   static List<Real.Variable> sums(KernelBuilder k, int count) {
     var sums = new ArrayList<Real.Variable>();
     for (int i = 0; i < count; i++) {

@@ -4,13 +4,13 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * Step 1, the definition: a thread for each element of c, which walks along a row of a and down a
- * column of b.
+ * Step 1, the definition: one thread per element of c, which traverses a row of a and a column of
+ * b.
  *
- * <p>The lanes of a warp have neighbouring columns, so that a load of b is 64 bytes in a row and
- * one of a the same element for all. Yet every element of a is loaded N times and every one of b M
- * times: for each multiply-add two loads from global memory. The profiler shows it as sectors: for
- * 128x128 matrices some fifty times those that the matrices fill.
+ * <p>The lanes of a warp have neighboring columns, so that a load of b reads 64 contiguous bytes,
+ * and a load of a reads the same element for all lanes. Still, every element of a is loaded N times
+ * and every element of b M times: two loads from global memory per multiply-add. The profiler shows
+ * this as sectors: for 128x128 matrices, about fifty times as many as the matrices occupy.
  */
 record Naive() implements LadderStep {
 
@@ -23,7 +23,7 @@ record Naive() implements LadderStep {
 
   @Override
   public String summary() {
-    return "A thread for each element of c, two loads for each multiply-add.";
+    return "One thread per element of c, with two loads per multiply-add.";
   }
 
   @Override

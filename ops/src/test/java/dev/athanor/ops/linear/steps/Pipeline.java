@@ -4,12 +4,12 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Step 8, a longer pipeline: four stages in a ring, three of them on their way while one is
- * multiplied. That is what it takes when a stage is multiplied in less time than memory answers in.
+ * Step 8, a longer pipeline: a ring of four stages, three of which are in flight while one is
+ * multiplied. This is necessary if a stage is multiplied in less time than the latency of memory.
  *
- * <p>It also saves a barrier: the stage that is filled next is the one that was multiplied last,
- * and the barrier that says that the next one is there says, too, that all have done with that. The
- * profiler shows half of the barriers.
+ * <p>It also saves a barrier: the next stage to be filled is the one that was multiplied last, and
+ * the barrier that publishes the next stage also guarantees that all threads have finished with
+ * that one. The profiler shows half as many barriers.
  */
 record Pipeline() implements LadderStep {
 
@@ -22,7 +22,7 @@ record Pipeline() implements LadderStep {
 
   @Override
   public String summary() {
-    return "Four stages in a ring, so that three are on their way, and one barrier a stage.";
+    return "A ring of four stages, three of them in flight, and one barrier per stage.";
   }
 
   @Override
@@ -61,7 +61,7 @@ record Pipeline() implements LadderStep {
     TensorCores.store(k, matrices, sums);
   }
 
-  /** The stages are a power of two. */
+  /** Returns the next stage of the ring; their number is a power of two. */
   private static Int next(Int stage) {
     return stage.plus(Stages.BYTES).and(STAGES * Stages.BYTES - 1);
   }

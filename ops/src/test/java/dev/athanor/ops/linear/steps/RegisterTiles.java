@@ -9,12 +9,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Step 3, registers: a thread computes 4x4 elements of c. For the 16 multiply-adds of a step of K
- * it reads 4 elements of a and 4 of b, half a load each instead of two.
+ * Step 3, registers: a thread computes 4x4 elements of c. For the 16 multiply-adds of a step along
+ * K, it reads 4 elements of a and 4 of b: half a load per multiply-add instead of two.
  *
  * <p>The tile of a block grows to 64x64 with the same 256 threads, which quarters the sectors of a
- * and b: what is brought grows with the tile's sides, what is computed with its area. A thread's
- * rows and columns lie 16 apart, so that in each read the lanes' elements are neighbours.
+ * and b: the loads grow with the sides of the tile, the computation with its area. The rows and
+ * columns of a thread are 16 apart, so that the lanes of each read access neighboring elements.
  */
 record RegisterTiles() implements LadderStep {
 
@@ -28,7 +28,7 @@ record RegisterTiles() implements LadderStep {
 
   @Override
   public String summary() {
-    return "4x4 sums a thread, so that what is read from shared memory serves 4 multiply-adds.";
+    return "4x4 sums per thread, so that each read from shared memory serves 4 multiply-adds.";
   }
 
   @Override

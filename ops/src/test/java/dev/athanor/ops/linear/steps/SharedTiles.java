@@ -4,13 +4,13 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * Step 2, shared memory: the 256 threads of a block bring a tile of a and one of b, 16x16 each, to
- * shared memory together, and each of them then reads a row and a column of those.
+ * Step 2, shared memory: the 256 threads of a block together copy a tile of a and one of b, 16x16
+ * each, to shared memory. Each thread then reads a row and a column of them.
  *
- * <p>An element that is brought once serves 16 threads, so that global memory moves a tenth of the
- * sectors. What a thread reads is what it read before, only from nearer: two loads for each
- * multiply-add, now from shared memory. The price is two barriers a stage, one so that nobody reads
- * what is not there yet, the other so that nobody overwrites what is still being read.
+ * <p>Each loaded element serves 16 threads, so that global memory moves a tenth of the sectors. A
+ * thread still needs two loads per multiply-add, but from shared memory. The price is two barriers
+ * per stage: one so that no thread reads a tile before it is complete, the other so that no thread
+ * overwrites a tile that others still read.
  */
 record SharedTiles() implements LadderStep {
 
@@ -23,7 +23,7 @@ record SharedTiles() implements LadderStep {
 
   @Override
   public String summary() {
-    return "Tiles of a and b in shared memory, so that what is loaded once serves 16 threads.";
+    return "Tiles of a and b in shared memory, so that each load serves 16 threads.";
   }
 
   @Override

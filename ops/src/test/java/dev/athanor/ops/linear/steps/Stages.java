@@ -7,24 +7,25 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * The stages of steps that copy ahead: in each a tile of a, 64x32, and one of b, 32x64.
+ * The stages of steps that prefetch, each with a tile of a, 64x32, and a tile of b, 32x64.
  *
- * @param swizzled whether the chunks of 16 bytes of a row change places, as ldmatrix likes it
+ * @param swizzled whether the 16-byte chunks of a row are permuted, which avoids bank conflicts of
+ *     ldmatrix
  */
 record Stages(
     KernelBuilder k, Matrices matrices, int threads, SharedTile memory, boolean swizzled) {
 
   private static final int TILE_BYTES = LadderStep.TILE * LadderStep.DEPTH * 2;
 
-  /** The bytes of a stage. */
+  /** Bytes of a stage. */
   static final int BYTES = 2 * TILE_BYTES;
 
-  /** The tile of a of the stage that begins at a byte. */
+  /** Returns the tile of a in the stage that starts at a byte. */
   SharedTile a(Int stage) {
     return tile(stage, LadderStep.TILE, LadderStep.DEPTH);
   }
 
-  /** The tile of b of the stage that begins at a byte. */
+  /** Returns the tile of b in the stage that starts at a byte. */
   SharedTile b(Int stage) {
     return tile(stage.plus(TILE_BYTES), LadderStep.DEPTH, LadderStep.TILE);
   }
@@ -35,7 +36,7 @@ record Stages(
         : memory.at(at, Type.F16, rows, columns, columns);
   }
 
-  /** Starts the copies of a stage, unless it is beyond K, and makes a group of them. */
+  /** Starts the copies of a stage, unless it is beyond K, and commits them as a group. */
   void copy(Int stage, Int depth) {
     k.when(
         depth.lt(matrices.depth),

@@ -11,13 +11,14 @@ import java.util.List;
 
 /**
  * Step 6, tensor cores: {@code mma.sync.m16n8k16} multiplies 16x16 of a and 16x8 of b in one
- * instruction of a warp: 2048 multiply-adds where {@code fma} has 32. Four warps compute 32x32 of c
- * each.
+ * instruction of a warp: 2048 multiply-adds instead of the 32 of {@code fma}. Four warps compute
+ * 32x32 of c each.
  *
- * <p>The lanes of a warp hold the matrices together, each a few elements as {@code Fragments} says,
- * and here they fetch them one by one: of a two neighbours of a row as a word, of b, whose
- * neighbours along K are of different rows, an element at a time. The rows of a tile begin in the
- * same banks, so that a read of eight rows takes four turns: the profiler shows bank conflicts.
+ * <p>The lanes of a warp share the matrices; each holds a few elements as described in {@code
+ * Fragments}. Here they load them one by one: two neighbors in a row of a as a word, but single
+ * elements of b, whose neighbors along K are in different rows. The rows of a tile start in the
+ * same banks, so that a read of eight rows needs four wavefronts: the profiler shows bank
+ * conflicts.
  */
 record TensorCores() implements LadderStep {
 
@@ -31,7 +32,7 @@ record TensorCores() implements LadderStep {
 
   @Override
   public String summary() {
-    return "mma.sync, 2048 multiply-adds an instruction; its operands are fetched piece by piece.";
+    return "mma.sync, 2048 multiply-adds per instruction; its operands are loaded piece by piece.";
   }
 
   @Override
@@ -51,22 +52,22 @@ record TensorCores() implements LadderStep {
   }
 
   /**
-   * How a lane gets its registers of an operand.
+   * Loads the registers of a lane for an operand.
    *
    * @see Mma
    */
   interface Fetch {
 
     /**
-     * Registers of 16 rows of a, or of 8 columns of b, at a depth.
+     * Returns the registers of 16 rows of a, or of 8 columns of b, at a depth.
      *
-     * @param stage where it begins
+     * @param stage the byte at which the stage starts
      * @param from the first row or column in the tile
      */
     List<Value> fragment(KernelBuilder k, Stages stages, Int stage, Int from, int depth);
   }
 
-  /** The loop of step 5 around tensor cores. */
+  /** Writes the loop of step 5 with tensor cores. */
   static void doubleBuffered(
       KernelBuilder k, Matrices matrices, Stages stages, Fetch fetchA, Fetch fetchB) {
     var sums = Matrices.sums(k, WARP_TILE * WARP_TILE / KernelBuilder.WARP);
@@ -110,7 +111,9 @@ record TensorCores() implements LadderStep {
     }
   }
 
-  /** A lane has two neighbours in rows lane/4 and lane/4 + 8, at 2·(lane%4) and 8 further. */
+  /**
+   * A lane has two neighbors in rows lane/4 and lane/4 + 8, at columns 2·(lane%4) and 8 further.
+   */
   private static List<Value> fragmentOfA(
       KernelBuilder k, Stages stages, Int stage, Int row, int depth) {
     var words = stages.memory().at(stage, Type.B32, TILE, DEPTH / 2, DEPTH / 2);
@@ -124,7 +127,7 @@ record TensorCores() implements LadderStep {
     return registers;
   }
 
-  /** A lane has column lane/4, two neighbours along K from 2·(lane%4) on, and from 8 further. */
+  /** A lane has two neighbors along K in column lane/4, at rows 2·(lane%4) and 8 further. */
   private static List<Value> fragmentOfB(
       KernelBuilder k, Stages stages, Int stage, Int column, int depth) {
     var tile = stages.b(stage);
@@ -137,7 +140,7 @@ record TensorCores() implements LadderStep {
     return registers;
   }
 
-  /** Of each 16x8 part a lane has two neighbours in rows lane/4 and lane/4 + 8. */
+  /** Stores the sums. A lane has two neighbors in rows lane/4 and lane/4 + 8 of each 16x8 part. */
   static void store(KernelBuilder k, Matrices matrices, List<Real.Variable> sums) {
     int across = WARP_TILE / Mma.F16.n();
     for (int i = 0; i < sums.size(); i += 2) {

@@ -11,20 +11,19 @@ import java.util.List;
 /**
  * Step 4, vectors: a load moves 16 bytes, eight elements, instead of one element.
  *
- * <p>The sectors stay what they were, but an eighth of the requests asks for them, and as many
- * fewer instructions are issued. From shared memory a thread reads eight elements of a along K at
- * once and keeps them for eight steps, and four neighbouring columns of b: its own are neighbours
- * now.
+ * <p>The sectors are the same, but an eighth of the requests and of the load instructions suffice.
+ * From shared memory a thread reads eight elements of a along K at once and keeps them for eight
+ * steps, and it reads four neighboring columns of b, as its own columns are now contiguous.
  */
 record VectorLoads() implements LadderStep {
 
-  /** Elements of 16 bytes. */
+  /** Elements in 16 bytes. */
   static final int VECTOR = 8;
 
-  /** A block is 16 threads high and wide. */
+  /** Rows and columns of threads in a block. */
   static final int SIDE = 16;
 
-  /** A thread has so many rows and columns. */
+  /** Rows and columns of c that a thread computes. */
   static final int EACH = TILE / SIDE;
 
   @Override
@@ -34,7 +33,7 @@ record VectorLoads() implements LadderStep {
 
   @Override
   public String summary() {
-    return "16 bytes a load, so that an eighth of the instructions moves the same sectors.";
+    return "16 bytes per load, so that an eighth of the instructions moves the same sectors.";
   }
 
   @Override
@@ -99,12 +98,12 @@ record VectorLoads() implements LadderStep {
     }
   }
 
-  /** The first row of a thread in the tile; the others are {@link #SIDE} apart. */
+  /** Returns the first row of a thread in the tile; the others are {@link #SIDE} apart. */
   private static Int row(KernelBuilder k) {
     return k.thread().div(SIDE);
   }
 
-  /** The first column of a thread in the tile; the others are the next ones. */
+  /** Returns the first column of a thread in the tile; the others follow it. */
   private static Int column(KernelBuilder k) {
     return k.thread().rem(SIDE).times(EACH);
   }

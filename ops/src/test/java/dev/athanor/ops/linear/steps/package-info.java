@@ -1,6 +1,6 @@
 /**
- * A ladder for newcomers: the same matrix product eight times, each faster than the one before by
- * one idea. Read the steps in the order of {@link dev.athanor.ops.linear.steps.Ladder}.
+ * A tutorial in the form of a ladder: the same matrix product eight times, each faster than the one
+ * before by one idea. Read the steps in the order of {@link dev.athanor.ops.linear.steps.Ladder}.
  */
 @NullMarked
 package dev.athanor.ops.linear.steps;

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What norms and their gradients are, by their properties. */
+/** Properties of norms and their gradients. */
 class NormTest {
 
   private static Map<String, HostTensor> inputs(Op op, HostTensor x, double gamma, double beta) {
@@ -53,7 +53,7 @@ class NormTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 7, 13, 31, 33, 63, 65, 100, 127, 1000, 1024, 4096})
-  void everyLengthOfEveryDtype(int n) {
+  void matchesTheReferenceForEveryDtype(int n) {
     var random = new Random(n);
     for (var name : List.of("layer-norm", "rms-norm")) {
       var op = Runner.op(name);
@@ -64,10 +64,10 @@ class NormTest {
     }
   }
 
-  /** Also where the constant is no short fraction, so that sums of it are rounded. */
+  /** Includes constants that are not exact in binary, so that their sums are rounded. */
   @ParameterizedTest
   @CsvSource({"0, 1e-6", "1, 1e-6", "10000.123, 1e-5", "-0.1, 1e-5", "1e6, 1e-5"})
-  void aConstantRowBecomesBeta(double value, double epsilon) {
+  void constantRowsBecomeBeta(double value, double epsilon) {
     var op = Runner.op("layer-norm");
     for (int n : new int[] {1, 3, 100, 1000, 33_004}) {
       for (var outputs :
@@ -83,7 +83,7 @@ class NormTest {
 
   @ParameterizedTest
   @ValueSource(doubles = {1e-6, 1e-5})
-  void rowsOfZerosStayZeros(double epsilon) {
+  void zeroRowsStayZero(double epsilon) {
     var op = Runner.op("rms-norm");
     for (var outputs :
         Runner.check(op, inputs(op, row(77, 0), 3, 0), epsilon(op, epsilon), Tolerance.exact())) {
@@ -96,9 +96,11 @@ class NormTest {
     }
   }
 
-  /** The variance of numbers far from zero, one of them far from the others, in every order. */
+  /**
+   * Computes the variance of numbers far from zero, with an outlier at the start, middle or end.
+   */
   @Test
-  void theVarianceDoesNotCancel() {
+  void varianceDoesNotCancel() {
     var op = Runner.op("layer-norm");
     var random = new Random(7);
     for (int n : new int[] {100, 1000, 40_000}) {
@@ -110,9 +112,9 @@ class NormTest {
     }
   }
 
-  /** NaN and infinity leave no number in their row, subnormal numbers are as good as others. */
+  /** NaN and infinity produce NaN in their row; subnormal numbers are handled like others. */
   @Test
-  void specialNumbers() {
+  void handlesSpecialNumbers() {
     var x =
         HostTensor.of(
             TensorType.of(DType.F32, 4, 3),
@@ -141,7 +143,7 @@ class NormTest {
   }
 
   @Test
-  void aResidualIsAddedBeforeOrAfter() {
+  void addsTheResidualBeforeOrAfterTheNorm() {
     for (var norm : List.of("layer-norm", "rms-norm")) {
       var alone = Runner.op(norm);
       var op = Runner.op("residual-" + norm);
@@ -172,7 +174,7 @@ class NormTest {
     }
   }
 
-  /** Rows do not know of each other: alone each is what it is among others, bit by bit. */
+  /** Rows are independent: each gives the same bits alone as in a batch. */
   @ParameterizedTest
   @ValueSource(strings = {"layer-norm", "rms-norm"})
   void batchedEqualsUnbatched(String name) {
@@ -195,14 +197,14 @@ class NormTest {
     return plans.stream().filter(p -> p.kernel().equals(as.kernel())).findFirst().orElseThrow();
   }
 
-  /** More rows than the teams of the grid, which come to several each and sum them in order. */
+  /** There are more rows than teams in the grid, so that each team sums several in order. */
   @ParameterizedTest
   @CsvSource({
     "layer-norm-backward, 130, 5",
     "rms-norm-backward, 70, 72",
     "layer-norm-backward, 9, 2000"
   })
-  void gradientsAreTheSameInEveryRun(String name, int rows, int n) {
+  void gradientsAreDeterministic(String name, int rows, int n) {
     var op = Runner.op(name);
     var draw = new Draw(new Random(13));
     var inputs =
@@ -221,10 +223,10 @@ class NormTest {
     }
   }
 
-  /** The reference of the gradients is the difference quotient of the reference of the norm. */
+  /** The gradients of the reference match difference quotients of the norm's reference. */
   @ParameterizedTest
   @ValueSource(strings = {"layer-norm", "rms-norm"})
-  void gradientsAreDifferenceQuotients(String name) {
+  void gradientsMatchDifferenceQuotients(String name) {
     var norm = Runner.op(name);
     var op = Runner.op(name + "-backward");
     var draw = new Draw(new Random(17));
@@ -259,7 +261,7 @@ class NormTest {
     });
   }
 
-  /** What has {@code grad} as its gradient by y. */
+  /** Returns a loss whose gradient with respect to y is {@code grad}. */
   private static double loss(Op norm, Map<String, HostTensor> inputs, HostTensor grad) {
     var y = Objects.requireNonNull(norm.reference(inputs, epsilon(norm, 1e-3)).get("y"));
     double loss = 0;

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What rotary embeddings are, by their properties. */
+/** Properties of rotary embeddings. */
 class RopeTest {
 
   private static final Op ROPE = Runner.op("rope");
@@ -30,7 +30,7 @@ class RopeTest {
     return Attributes.of(ROPE.description(), given);
   }
 
-  private static List<double[]> turn(
+  private static List<double[]> rotate(
       Map<String, HostTensor> inputs, Map<String, ?> given, Tolerance tolerance) {
     var all = new ArrayList<double[]>();
     for (var outputs : Runner.check(ROPE, inputs, attributes(given), tolerance)) {
@@ -52,7 +52,7 @@ class RopeTest {
   void positionZeroChangesNothing(String style) {
     var x = new Draw(new Random(1)).normal(DType.F16, 3, 2, 24);
     for (var y :
-        turn(
+        rotate(
             Map.of("x", x, "positions", positions(0, 0, 0)),
             Map.of("theta", 10_000, "style", style, "rotaryDim", 16),
             Tolerance.exact())) {
@@ -60,10 +60,10 @@ class RopeTest {
     }
   }
 
-  /** The product of a turned query and a turned key depends on the distance alone. */
+  /** The dot product of a rotated query and a rotated key depends only on their distance. */
   @ParameterizedTest
   @ValueSource(strings = {"half", "interleaved"})
-  void productsDependOnTheDistance(String style) {
+  void dotProductsDependOnTheDistance(String style) {
     int d = 64;
     var pair = new Draw(new Random(2)).normal(DType.F32, 1, 2, d);
     var x = HostTensor.zeros(TensorType.of(DType.F32, 4, 1, d));
@@ -74,16 +74,16 @@ class RopeTest {
       }
     }
     for (var y :
-        turn(
+        rotate(
             Map.of("x", x, "positions", positions(7, 3, 100_007, 100_003)),
             Map.of("theta", 10_000, "style", style),
             Tolerance.maximum(1e-5))) {
-      assertThat(product(y, 2 * d, 3 * d, d)).isCloseTo(product(y, 0, d, d), within(1e-4));
-      assertThat(product(y, 0, 0, d)).isCloseTo(product(pair.toDoubles(), 0, 0, d), within(1e-4));
+      assertThat(dot(y, 2 * d, 3 * d, d)).isCloseTo(dot(y, 0, d, d), within(1e-4));
+      assertThat(dot(y, 0, 0, d)).isCloseTo(dot(pair.toDoubles(), 0, 0, d), within(1e-4));
     }
   }
 
-  private static double product(double[] y, int a, int b, int d) {
+  private static double dot(double[] y, int a, int b, int d) {
     double sum = 0;
     for (int i = 0; i < d; i++) {
       sum += y[a + i] * y[b + i];
@@ -91,17 +91,17 @@ class RopeTest {
     return sum;
   }
 
-  /** The styles differ in where the elements of a pair are, and in nothing else. */
+  /** The styles differ only in the positions of the elements of a pair. */
   @Test
-  void stylesAreEachOtherPermuted() {
+  void stylesArePermutationsOfEachOther() {
     var x = new Draw(new Random(3)).normal(DType.F32, 5, 2, 12);
     var other = HostTensor.zeros(x.type());
     for (int i = 0; i < 120; i++) {
       DType.F32.write(other.data(), interleaved(i, 12), x.get(i));
     }
-    var half = turn(Map.of("x", x), Map.of("theta", 100), Tolerance.maximum(1e-5));
+    var half = rotate(Map.of("x", x), Map.of("theta", 100), Tolerance.maximum(1e-5));
     var pairs =
-        turn(
+        rotate(
             Map.of("x", other),
             Map.of("theta", 100, "style", "interleaved"),
             Tolerance.maximum(1e-5));
@@ -116,7 +116,7 @@ class RopeTest {
   }
 
   @Test
-  void tablesAndThetaAreTheSame() {
+  void tablesMatchTheta() {
     var x = new Draw(new Random(4)).normal(DType.F32, 2, 6, 3, 16);
     var cos = HostTensor.zeros(TensorType.of(DType.F32, 9, 8));
     var sin = HostTensor.zeros(TensorType.of(DType.F32, 9, 8));
@@ -128,41 +128,41 @@ class RopeTest {
       }
     }
     var inputs = new HashMap<>(Map.of("x", x, "cos", cos, "sin", sin));
-    var given = turn(inputs, Map.of(), Tolerance.maximum(1e-5)).getFirst();
-    var made = turn(Map.of("x", x), Map.of("theta", 1000), Tolerance.maximum(1e-5)).getFirst();
+    var given = rotate(inputs, Map.of(), Tolerance.maximum(1e-5)).getFirst();
+    var made = rotate(Map.of("x", x), Map.of("theta", 1000), Tolerance.maximum(1e-5)).getFirst();
     assertThat(Tolerance.maximum(1e-6).error(given, made)).isLessThan(1e-6);
     inputs.put("positions", positions(8, 0, 3, 3, 1, 7));
-    turn(inputs, Map.of(), Tolerance.maximum(1e-5));
+    rotate(inputs, Map.of(), Tolerance.maximum(1e-5));
   }
 
-  /** Angles near every multiple of a quarter turn, and as far as positions go. */
+  /** Angles near multiples of a quarter turn, and extreme positions. */
   @Test
-  void anglesAreExactToTheLastRounding() {
+  void anglesAreAccurate() {
     var numbers = new int[400];
     for (int i = 0; i < 200; i++) {
       numbers[i] = i;
       numbers[200 + i] = i < 100 ? 1_000_000 - i : -355 * i;
     }
-    circle(numbers, 1e-7);
-    // f64 itself has no more digits there
-    circle(new int[] {Integer.MAX_VALUE, Integer.MIN_VALUE, 1 << 30}, 1e-6);
+    checkUnitVectors(numbers, 1e-7);
+    // f64 has no more digits at these angles
+    checkUnitVectors(new int[] {Integer.MAX_VALUE, Integer.MIN_VALUE, 1 << 30}, 1e-6);
   }
 
-  /** Turns (1, 0), which becomes a cosine and a sine. */
-  private static void circle(int[] positions, double limit) {
+  /** Rotates (1, 0), which yields a cosine and a sine. */
+  private static void checkUnitVectors(int[] positions, double limit) {
     var x = HostTensor.zeros(TensorType.of(DType.F32, positions.length, 1, 4));
     for (int i = 0; i < positions.length; i++) {
       DType.F32.write(x.data(), 4L * i, 1);
       DType.F32.write(x.data(), 4L * i + 1, 1);
     }
-    turn(
+    rotate(
         Map.of("x", x, "positions", positions(positions)),
         Map.of("theta", 10_000),
         Tolerance.maximum(limit));
   }
 
   @Test
-  void theNormComesFirst() {
+  void normalizesBeforeRotating() {
     var op = Runner.op("rms-norm-rope");
     var draw = new Draw(new Random(5));
     var cos = HostTensor.of(TensorType.of(DType.F32, 1, 2), 0, 1);
@@ -181,7 +181,7 @@ class RopeTest {
             Tolerance.maximum(1e-5))) {
       var y = Objects.requireNonNull(outputs.get("y"));
       double scale = 1 / Math.sqrt(squares);
-      // a quarter turn of (x0, x2), and no turn of (x1, x3)
+      // (x0, x2) are rotated by a quarter turn, (x1, x3) are not rotated
       assertThat(y.get(0)).isCloseTo(-3 * x.get(2) * scale, within(1e-5));
       assertThat(y.get(2)).isCloseTo(x.get(0) * scale, within(1e-5));
       assertThat(y.get(7)).isCloseTo(8 * x.get(7) * scale, within(1e-5));

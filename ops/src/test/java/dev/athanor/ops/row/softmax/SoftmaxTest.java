@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What softmax is, by its properties. */
+/** Properties of softmax. */
 class SoftmaxTest {
 
   private static final Op SOFTMAX = Runner.op("softmax");
@@ -36,7 +36,7 @@ class SoftmaxTest {
   private static final Attributes CAUSAL =
       Attributes.of(SOFTMAX.description(), Map.of("causal", true));
 
-  /** The results of every plan, each checked against the reference. */
+  /** Checks every plan against the reference and returns their results. */
   private static List<double[]> softmax(HostTensor x, Attributes attributes, Tolerance tolerance) {
     return Runner.check(SOFTMAX, Map.of("x", x), attributes, tolerance).stream()
         .map(outputs -> y(outputs))
@@ -53,7 +53,7 @@ class SoftmaxTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 7, 13, 31, 33, 63, 65, 100, 127, 1000, 1024, 4096})
-  void everyLengthOfEveryDtype(int n) {
+  void matchesTheReferenceForEveryDtype(int n) {
     var random = new Random(n);
     for (var dtype : RowCases.DTYPES) {
       var x = new Draw(random).uniform(-50, 50, TensorType.of(dtype, 2, n));
@@ -65,7 +65,7 @@ class SoftmaxTest {
   }
 
   @Test
-  void equalNumbersShareAlike() {
+  void equalInputsHaveEqualProbabilities() {
     for (double value : new double[] {0, -3, 1e4, -1e4, 3e38}) {
       for (int n : new int[] {1, 2, 32, 100, 300}) {
         var x = new double[n];
@@ -88,7 +88,7 @@ class SoftmaxTest {
   }
 
   @Test
-  void scaleMultiplies() {
+  void appliesTheScale() {
     var x = new Draw(new Random(3)).normal(0, 10, TensorType.of(DType.F32, 4, 77));
     for (double scale : new double[] {1e-30, 0.088, 1, 30, 1e30}) {
       softmax(
@@ -97,7 +97,7 @@ class SoftmaxTest {
   }
 
   @Test
-  void aCausalMatrixIsLowerTriangular() {
+  void causalResultsAreLowerTriangular() {
     for (var y :
         softmax(
             HostTensor.zeros(TensorType.of(DType.F32, 2, 4, 4)), CAUSAL, Tolerance.maximum(1e-7))) {
@@ -108,11 +108,9 @@ class SoftmaxTest {
     }
   }
 
-  /**
-   * The last row sees the last key, whatever the two lengths; rows before the first key nothing.
-   */
+  /** The last row sees the last key, for any lengths; rows before the first key see nothing. */
   @Test
-  void aCausalMatrixAlignsTheLastRowWithTheLastKey() {
+  void causalMaskAlignsTheLastRowWithTheLastKey() {
     for (var y :
         softmax(
             HostTensor.zeros(TensorType.of(DType.F32, 5, 2)), CAUSAL, Tolerance.maximum(1e-7))) {
@@ -127,7 +125,7 @@ class SoftmaxTest {
   }
 
   @Test
-  void whatIsMaskedIsZero() {
+  void maskedElementsAreZero() {
     double hidden = Double.NEGATIVE_INFINITY;
     for (var y : softmax(row(hidden, hidden, hidden), PLAIN, Tolerance.exact())) {
       assertThat(y).containsExactly(0, 0, 0);
@@ -137,10 +135,10 @@ class SoftmaxTest {
     }
   }
 
-  /** A row without a meaning has no numbers, and other rows keep theirs. */
+  /** NaN or infinity makes its row NaN and does not affect other rows. */
   @ParameterizedTest
   @ValueSource(doubles = {Double.NaN, Double.POSITIVE_INFINITY})
-  void noNumberSpreadsOverItsRow(double value) {
+  void nanFillsItsRow(double value) {
     var x = HostTensor.of(TensorType.of(DType.F32, 2, 3), 1, value, 2, 4, 4, 4);
     for (var y : softmax(x, PLAIN, Tolerance.maximum(1e-7))) {
       assertThat(Arrays.copyOf(y, 3)).containsOnly(Double.NaN);
@@ -148,15 +146,15 @@ class SoftmaxTest {
     }
   }
 
-  /** Parts of a row that are masked or have no numbers, in every plan for a large GPU. */
+  /** Rows with masked parts, NaN or infinity, in every plan for a large GPU. */
   @ParameterizedTest
   @CsvSource({"false, false", "true, false", "false, true"})
-  void blocksThatShareARowAgree(boolean causal, boolean dropout) {
+  void splitRowsMatchTheReference(boolean causal, boolean dropout) {
     int n = 33_001;
     var x = new Draw(new Random(7)).normal(DType.F32, 6, n);
     fill(x, n, 2 * n, Double.NEGATIVE_INFINITY);
     fill(x, 2 * n, 2 * n + 20_000, Double.NEGATIVE_INFINITY);
-    // far below the neutral exponent of what is masked
+    // far below 0, which replaces the maximum of a masked part
     fill(x, 2 * n + 20_000, 3 * n, -1000);
     fill(x, 3 * n + 30_000, 3 * n + 30_001, Double.NaN);
     fill(x, 4 * n + 5, 4 * n + 6, Double.POSITIVE_INFINITY);
@@ -182,7 +180,7 @@ class SoftmaxTest {
   }
 
   @Test
-  void moreRowsThanTheSecondDimensionOfAGrid() {
+  void supportsMoreRowsThanTheGridLimit() {
     var x = HostTensor.zeros(TensorType.of(DType.F32, 70_000, 1));
     var plan = Runner.plans(SOFTMAX, Map.of("x", x), PLAIN).getFirst();
     assertThat(y(Runner.run(plan, Map.of("x", x)))).containsOnly(1);
@@ -190,7 +188,7 @@ class SoftmaxTest {
 
   @ParameterizedTest
   @EnumSource(names = {"U8", "BOOL"})
-  void dropoutKeepsWhatTheMaskKeeps(DType dtype) {
+  void dropoutAppliesTheMask(DType dtype) {
     var x = new Draw(new Random(5)).normal(DType.F32, 3, 65);
     var attributes = Attributes.of(DROPOUT.description(), Map.of("probability", 0.2));
     var none = HostTensor.zeros(TensorType.of(dtype, 3, 65));
@@ -205,9 +203,9 @@ class SoftmaxTest {
     }
   }
 
-  /** Any byte but 0 keeps, and what is dropped is 0 even where the row has no numbers. */
+  /** Any nonzero byte keeps an element. Dropped elements are 0 even in rows of NaN. */
   @Test
-  void dropoutTakesAnyByte() {
+  void dropoutAcceptsAnyNonzeroByte() {
     var mask = HostTensor.of(TensorType.of(DType.U8, 4), 0, 1, 2, 255);
     var attributes = Attributes.of(DROPOUT.description(), Map.of("probability", 0.5));
     for (var outputs :
@@ -225,9 +223,9 @@ class SoftmaxTest {
     }
   }
 
-  /** As in PyTorch, a probability of 1 drops all elements, also those that the mask keeps. */
+  /** As in PyTorch, a probability of 1 drops all elements, including those that the mask keeps. */
   @Test
-  void aProbabilityOfOneDropsAll() {
+  void probabilityOneDropsAllElements() {
     var inputs =
         Map.of(
             "x", new Draw(new Random(1)).normal(DType.F32, 3, 40),
