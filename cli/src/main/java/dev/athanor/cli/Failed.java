@@ -9,7 +9,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
 
-/** Answers failures of devices and files with one sentence; others keep their stack trace. */
+/** Reports failures of devices and files in one sentence; others print their stack trace. */
 public final class Failed implements IExecutionExceptionHandler {
 
   @Override

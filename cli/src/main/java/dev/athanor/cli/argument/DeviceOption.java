@@ -30,7 +30,7 @@ public final class DeviceOption {
   /**
    * Opens the device.
    *
-   * @throws ParameterException when there is no such device, saying why
+   * @throws ParameterException if the device is unknown or unavailable
    */
   public Devices.Opened open() {
     try {
@@ -41,10 +41,10 @@ public final class DeviceOption {
   }
 
   /**
-   * Opens the device, which must be an emulator if a target or the sanitizer is chosen.
+   * Opens the device, which must be an emulator if a target or the sanitizer is requested.
    *
-   * @param target {@code sm_89}; null for the target of the device
-   * @throws ParameterException when the device is no emulator, or there is no such target
+   * @param target the target, such as {@code sm_89}; null for the device's own
+   * @throws ParameterException if the device is not an emulator or the target is unknown
    */
   public Devices.Opened open(@Nullable String target, boolean sanitize) {
     if (target == null && !sanitize) {

@@ -19,7 +19,7 @@ public final class PluginsOption {
 
   @Option(
       names = "--plugins",
-      description = "a folder with jars of additional ops",
+      description = "a folder of plugin jars with additional ops",
       paramLabel = "DIR")
   private @Nullable Path folder;
 
@@ -30,7 +30,7 @@ public final class PluginsOption {
    */
   public @Nullable Path folder() {
     if (folder != null && !Files.isDirectory(folder)) {
-      throw refused("there is no folder " + folder);
+      throw refused("no such folder: " + folder);
     }
     return folder;
   }

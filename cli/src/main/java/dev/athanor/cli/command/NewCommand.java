@@ -24,7 +24,7 @@ import picocli.CommandLine.Spec;
 /** {@code athanor new NAME}. */
 @Command(
     name = "new",
-    description = "Writes a Maven project of a plugin with one op, whose kernel is a Java method.",
+    description = "Creates a Maven project of a plugin with one op, whose kernel is a Java method.",
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
 public final class NewCommand implements Callable<Integer> {
@@ -78,7 +78,7 @@ public final class NewCommand implements Callable<Integer> {
   private void check() {
     if (!NAME.matcher(name).matches() || name.length() > LONGEST_NAME) {
       throw refused(
-          "\"%s\" is no name of an op; use up to %d lower-case letters, digits and single hyphens, such as my-op"
+          "\"%s\" is not an op name; use up to %d lower-case letters, digits and single hyphens, such as my-op"
               .formatted(name, LONGEST_NAME));
     }
     if (Catalogue.load().find(name).isPresent()) {
@@ -86,12 +86,12 @@ public final class NewCommand implements Callable<Integer> {
     }
     if (!PACKAGE.matcher(packageName).matches() || !SourceVersion.isName(packageName)) {
       throw refused(
-          "--package %s: this is no package; use lower-case words with dots between, such as com.example"
+          "--package %s: not a package name; use lower-case words separated by dots, such as com.example"
               .formatted(packageName));
     }
     if ((packageName + ".").startsWith("java.")) {
       throw refused(
-          "--package %s: packages of the JDK are closed; use one of yours, such as com.example"
+          "--package %s: packages of the JDK are reserved; use your own, such as com.example"
               .formatted(packageName));
     }
   }

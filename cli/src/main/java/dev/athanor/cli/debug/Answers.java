@@ -9,7 +9,7 @@ import org.eclipse.lsp4j.jsonrpc.ResponseErrorException;
 import org.eclipse.lsp4j.jsonrpc.messages.ResponseError;
 import org.eclipse.lsp4j.jsonrpc.messages.ResponseErrorCode;
 
-/** The responses to requests; requests that cannot be answered get a sentence. */
+/** Responses to requests. Failures are reported as error responses. */
 final class Answers {
 
   private Answers() {}
@@ -25,7 +25,7 @@ final class Answers {
     }
   }
 
-  /** Performs a request that has no answer. */
+  /** Performs a request whose response is empty. */
   static CompletableFuture<Void> perform(Runnable work) {
     return answer(
             () -> {

@@ -4,7 +4,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import picocli.CommandLine;
 
-/** What a command answered. */
+/** The result of a command. */
 record Run(int status, String out, String err) {
 
   static Run of(CommandLine command, String... arguments) {
