@@ -39,7 +39,8 @@ record DeviceExtension(Configuration configuration)
   }
 
   /**
-   * Passes the context of the invocation to constructors, too, so that the device is closed with it.
+   * Passes the context of the invocation to constructors, too, so that the device is closed with
+   * it.
    */
   @Override
   public ExtensionContextScope getTestInstantiationExtensionContextScope(ExtensionContext root) {

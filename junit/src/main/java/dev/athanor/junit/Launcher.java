@@ -86,8 +86,8 @@ public final class Launcher {
    * @param file resource, as for {@link #ptx(String)}
    * @param name name of the kernel in C++ without namespace and parameters, or in PTX
    * @throws TestAbortedException on the emulator, if the file has no PTX or it is compressed
-   * @throws IllegalArgumentException if the resource or kernel does not exist, the file is neither a
-   *     cubin nor a fat binary, or it has no cubin for the GPU
+   * @throws IllegalArgumentException if the resource or kernel does not exist, the file is neither
+   *     a cubin nor a fat binary, or it has no cubin for the GPU
    */
   public LaunchableKernel cubin(String file, String name) {
     var cubin = files.cubin(file);
