@@ -1,6 +1,6 @@
 package dev.athanor.cli;
 
-import dev.athanor.cli.argument.BadUse;
+import dev.athanor.cli.argument.UsageErrorHandler;
 import dev.athanor.cli.command.ApiKeyCommand;
 import dev.athanor.cli.command.BenchCommand;
 import dev.athanor.cli.command.DebugCommand;
@@ -69,8 +69,8 @@ public final class Athanor implements Runnable {
   /** Returns the program with all commands. */
   public static CommandLine commandLine() {
     return new CommandLine(new Athanor())
-        .setParameterExceptionHandler(new BadUse())
-        .setExecutionExceptionHandler(new Failed());
+        .setParameterExceptionHandler(new UsageErrorHandler())
+        .setExecutionExceptionHandler(new FailureHandler());
   }
 
   /** Prints the help if no command is given. */

@@ -36,7 +36,7 @@ public final class DeviceOption {
     try {
       return Devices.open(wanted);
     } catch (IllegalArgumentException | DeviceException.Unavailable e) {
-      throw refused("--device " + wanted, e);
+      throw usageError("--device " + wanted, e);
     }
   }
 
@@ -56,11 +56,11 @@ public final class DeviceOption {
       options = sanitize ? options.withSanitize(Sanitize.FULL) : options;
       return Devices.openEmulator(wanted, options);
     } catch (IllegalArgumentException e) {
-      throw refused(target == null ? "--sanitize" : "--target " + target, e);
+      throw usageError(target == null ? "--sanitize" : "--target " + target, e);
     }
   }
 
-  private ParameterException refused(String option, RuntimeException e) {
+  private ParameterException usageError(String option, RuntimeException e) {
     return new ParameterException(
         command.commandLine(), "%s: %s".formatted(option, e.getMessage()), e);
   }

@@ -80,7 +80,7 @@ public final class EmulatorArguments {
 
   private Set<Report.Kind> ignored() {
     if (!ignored.isEmpty() && !sanitize) {
-      throw refused("--ignore %s: requires --sanitize".formatted(String.join(",", ignored)));
+      throw usageError("--ignore %s: requires --sanitize".formatted(String.join(",", ignored)));
     }
     return ignored.stream()
         .map(name -> choice("--ignore", name, Report.Kind.values(), Report.Kind::name))
@@ -96,7 +96,7 @@ public final class EmulatorArguments {
         .filter(choice -> names.apply(choice).equals(text))
         .findFirst()
         .orElseThrow(() ->
-            refused(
+            usageError(
                 "%s %s: expected one of %s"
                     .formatted(
                         option,
@@ -108,7 +108,7 @@ public final class EmulatorArguments {
     return choice.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

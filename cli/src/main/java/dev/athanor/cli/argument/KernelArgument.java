@@ -183,7 +183,8 @@ public sealed interface KernelArgument {
 
   private static DType dtype(String text) {
     return DType.of(text)
-        .orElseThrow(() -> new IllegalArgumentException("the dtype must be one of " + DType.names()));
+        .orElseThrow(
+            () -> new IllegalArgumentException("the dtype must be one of " + DType.names()));
   }
 
   private static Shape shape(String text) {

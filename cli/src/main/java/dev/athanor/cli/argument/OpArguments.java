@@ -71,7 +71,7 @@ public final class OpArguments {
     try {
       return problem.plans(capability);
     } catch (OpException e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
@@ -81,10 +81,10 @@ public final class OpArguments {
    * @throws ParameterException if the op is unknown or rejects the arguments
    */
   public Problem problem(Catalogue catalogue) {
-    Op op = catalogue.find(name).orElseThrow(() -> refused(unknown(catalogue, name)));
+    Op op = catalogue.find(name).orElseThrow(() -> usageError(unknown(catalogue, name)));
     for (var input : dtypes.keySet()) {
       if (!shapes.containsKey(input)) {
-        throw refused(
+        throw usageError(
             "--dtype %s=%s: --shape %s=… is missing".formatted(input, dtypes.get(input), input));
       }
     }
@@ -93,7 +93,7 @@ public final class OpArguments {
       Catalogue.checkInputs(op.description(), types);
       return new Problem(op, types, Attributes.of(op.description(), attributes));
     } catch (OpException e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
@@ -110,7 +110,7 @@ public final class OpArguments {
       try {
         types.put(input, new TensorType(dtype, shape));
       } catch (IllegalArgumentException e) {
-        throw refused("--shape %s=%s: %s".formatted(input, text, e.getMessage()));
+        throw usageError("--shape %s=%s: %s".formatted(input, text, e.getMessage()));
       }
     });
     return types;
@@ -119,13 +119,13 @@ public final class OpArguments {
   private DType dtype(String input) {
     var text = dtypes.getOrDefault(input, DType.F32.text());
     return DType.of(text)
-        .orElseThrow(
-            () -> refused("--dtype %s=%s: expected one of %s".formatted(input, text, DType.names())));
+        .orElseThrow(() ->
+            usageError("--dtype %s=%s: expected one of %s".formatted(input, text, DType.names())));
   }
 
   private Shape shape(String input, String text) {
     if (!SHAPE.matcher(text).matches()) {
-      throw refused(
+      throw usageError(
           "--shape %s=%s: expected comma-separated integers, such as 4096,4096"
               .formatted(input, text));
     }
@@ -139,10 +139,10 @@ public final class OpArguments {
   public static String unknown(Catalogue catalogue, String wanted) {
     var names = catalogue.all().stream().map(op -> op.description().name()).toList();
     return "unknown op \"%s\"; %s"
-        .formatted(wanted, BadUse.hint(wanted, names, "athanor ops lists the ops"));
+        .formatted(wanted, UsageErrorHandler.hint(wanted, names, "athanor ops lists the ops"));
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(command.commandLine(), sentence);
   }
 }

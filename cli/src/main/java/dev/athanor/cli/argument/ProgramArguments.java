@@ -35,7 +35,10 @@ public final class ProgramArguments {
   @Parameters(paramLabel = "FILE.ptx", description = "the PTX file")
   private Path file;
 
-  @Option(names = "--kernel", paramLabel = "NAME", description = "the kernel; default: the only one")
+  @Option(
+      names = "--kernel",
+      paramLabel = "NAME",
+      description = "the kernel; default: the only one")
   private @Nullable String kernel;
 
   @Option(
@@ -45,7 +48,11 @@ public final class ProgramArguments {
       description = "blocks per grid; default: ${DEFAULT-VALUE}")
   private String grid;
 
-  @Option(names = "--block", paramLabel = "X[,Y[,Z]]", required = true, description = "threads per block")
+  @Option(
+      names = "--block",
+      paramLabel = "X[,Y[,Z]]",
+      required = true,
+      description = "threads per block")
   private String block;
 
   @Option(
@@ -56,8 +63,7 @@ public final class ProgramArguments {
 
   @Option(
       names = "--cooperative",
-      description =
-          "cooperative launch: all blocks are resident and may synchronize (grid.sync())")
+      description = "cooperative launch: all blocks are resident and may synchronize (grid.sync())")
   private boolean cooperative;
 
   @Option(
@@ -89,9 +95,9 @@ public final class ProgramArguments {
     try {
       return Parser.parse(Files.readString(file), file.toString());
     } catch (IOException e) {
-      throw refused("cannot read file " + file, e);
+      throw usageError("cannot read file " + file, e);
     } catch (PtxSyntaxException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
   }
 
@@ -100,13 +106,14 @@ public final class ProgramArguments {
     var names = module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", "));
     if (kernel == null) {
       if (module.kernels().size() != 1) {
-        throw refused("--kernel is required; the file has " + names, null);
+        throw usageError("--kernel is required; the file has " + names, null);
       }
       return module.kernels().getFirst();
     }
     return module
         .kernel(kernel)
-        .orElseThrow(() -> refused("--kernel %s: the file has %s".formatted(kernel, names), null));
+        .orElseThrow(
+            () -> usageError("--kernel %s: the file has %s".formatted(kernel, names), null));
   }
 
   /** Parses the arguments and reads the files that they name. */
@@ -114,7 +121,7 @@ public final class ProgramArguments {
     try {
       return arguments.stream().map(KernelArgument::parse).toList();
     } catch (IllegalArgumentException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
   }
 
@@ -126,7 +133,7 @@ public final class ProgramArguments {
     try {
       return Target.of(target);
     } catch (IllegalArgumentException e) {
-      throw refused("--target: " + e.getMessage(), e);
+      throw usageError("--target: " + e.getMessage(), e);
     }
   }
 
@@ -145,11 +152,11 @@ public final class ProgramArguments {
     try {
       return Extents.parse(option, text);
     } catch (IllegalArgumentException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
   }
 
-  private ParameterException refused(String sentence, @Nullable Throwable cause) {
+  private ParameterException usageError(String sentence, @Nullable Throwable cause) {
     return new ParameterException(spec.commandLine(), sentence, cause);
   }
 }

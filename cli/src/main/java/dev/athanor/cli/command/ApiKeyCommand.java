@@ -67,7 +67,7 @@ public final class ApiKeyCommand {
             StandardOpenOption.CREATE,
             StandardOpenOption.APPEND);
       } catch (IOException e) {
-        throw misuse("--file %s: cannot append to this file".formatted(file));
+        throw usageError("--file %s: cannot append to this file".formatted(file));
       }
       out.println(made.key());
     }
@@ -79,11 +79,11 @@ public final class ApiKeyCommand {
     try {
       return value.get();
     } catch (IllegalArgumentException e) {
-      throw misuse(option + ": " + e.getMessage());
+      throw usageError(option + ": " + e.getMessage());
     }
   }
 
-  private CommandLine.ParameterException misuse(String message) {
+  private CommandLine.ParameterException usageError(String message) {
     return new CommandLine.ParameterException(command(), message);
   }
 

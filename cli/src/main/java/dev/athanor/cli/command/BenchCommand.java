@@ -143,7 +143,7 @@ public final class BenchCommand implements Callable<Integer> {
   public Integer call() throws IOException {
     for (var baseline : baselines) {
       if (!baseline.equals("cublas") && !baseline.equals("torch")) {
-        throw misuse(
+        throw usageError(
             "--baseline %s: expected cublas, torch, or both, separated by a comma"
                 .formatted(baseline));
       }
@@ -189,7 +189,7 @@ public final class BenchCommand implements Callable<Integer> {
     var gpu =
         Gpu.named(name)
             .orElseThrow(() ->
-                misuse(
+                usageError(
                     "--predict %s: expected one of %s"
                         .formatted(
                             name,
@@ -222,7 +222,8 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
-      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpArguments.unknown(catalogue, name))));
+      ops.add(
+          catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name))));
     }
     return ops;
   }
@@ -231,19 +232,18 @@ public final class BenchCommand implements Callable<Integer> {
     if (problems.isEmpty()) {
       var all = ops.stream().flatMap(op -> Suites.of(op, large).stream()).toList();
       if (all.isEmpty()) {
-        throw misuse(
-            "%s has no suite; give problems with --problem"
-                .formatted(String.join(", ", names)));
+        throw usageError(
+            "%s has no suite; give problems with --problem".formatted(String.join(", ", names)));
       }
       return all;
     }
     if (ops.size() != 1) {
-      throw misuse("--problem requires one op, got %d".formatted(ops.size()));
+      throw usageError("--problem requires one op, got %d".formatted(ops.size()));
     }
     try {
       return problems.stream().map(text -> Problem.parse(ops.getFirst(), text)).toList();
     } catch (IllegalArgumentException | OpException e) {
-      throw misuse("--problem: " + e.getMessage());
+      throw usageError("--problem: " + e.getMessage());
     }
   }
 
@@ -276,7 +276,8 @@ public final class BenchCommand implements Callable<Integer> {
       try {
         opened.add(baseline.equals("torch") ? Torch.beside(target) : Baseline.cuBlas(target));
       } catch (DeviceException.Unavailable e) {
-        throw misuse("--baseline cublas: " + e.getMessage()); // torch has not started anything yet
+        throw usageError(
+            "--baseline cublas: " + e.getMessage()); // torch has not started anything yet
       }
     }
     return opened;
@@ -289,11 +290,11 @@ public final class BenchCommand implements Callable<Integer> {
           repeat != null ? repeat : emulated ? 5 : 20,
           minMillis != null ? minMillis : emulated ? 0 : 200);
     } catch (IllegalArgumentException e) {
-      throw misuse("--warmup, --repeat, --min-time: " + e.getMessage());
+      throw usageError("--warmup, --repeat, --min-time: " + e.getMessage());
     }
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

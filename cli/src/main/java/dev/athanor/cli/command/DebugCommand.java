@@ -47,8 +47,7 @@ public final class DebugCommand implements Callable<Integer> {
     }
     if (port < 0 || port > LAST_PORT) {
       throw new ParameterException(
-          spec.commandLine(),
-          "--port %d: expected a port from 0 to %d".formatted(port, LAST_PORT));
+          spec.commandLine(), "--port %d: expected a port from 0 to %d".formatted(port, LAST_PORT));
     }
     try (var server = new DebugServer(port)) {
       var out = spec.commandLine().getOut();

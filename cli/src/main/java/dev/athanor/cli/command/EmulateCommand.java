@@ -151,7 +151,7 @@ public final class EmulateCommand implements Callable<Integer> {
                       AssembledKernel.of(module, code, profiledFor))
                   : null);
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
     // closing the device prints memory that its kernels have not freed
     print(result.withPrinted(printed.toString()), profiledFor);
@@ -194,9 +194,9 @@ public final class EmulateCommand implements Callable<Integer> {
       if (seconds.signum() > 0 && seconds.compareTo(LONGEST_TIMEOUT) <= 0) {
         return Duration.ofNanos(Math.max(1, seconds.movePointRight(9).longValue()));
       }
-      throw refused(timeoutSentence(timeout), null);
+      throw usageError(timeoutSentence(timeout), null);
     } catch (NumberFormatException e) {
-      throw refused(timeoutSentence(timeout), e);
+      throw usageError(timeoutSentence(timeout), e);
     }
   }
 
@@ -205,7 +205,7 @@ public final class EmulateCommand implements Callable<Integer> {
         .formatted(given, LONGEST_TIMEOUT);
   }
 
-  private ParameterException refused(String sentence, @Nullable Throwable cause) {
+  private ParameterException usageError(String sentence, @Nullable Throwable cause) {
     return new ParameterException(spec.commandLine(), sentence, cause);
   }
 }

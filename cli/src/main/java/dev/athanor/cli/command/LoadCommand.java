@@ -1,10 +1,10 @@
 package dev.athanor.cli.command;
 
-import dev.athanor.cli.load.MeasurementPlan;
 import dev.athanor.cli.load.Level;
 import dev.athanor.cli.load.Load;
 import dev.athanor.cli.load.LoadException;
 import dev.athanor.cli.load.Measurement;
+import dev.athanor.cli.load.MeasurementPlan;
 import dev.athanor.cli.load.Scenario;
 import dev.athanor.cli.load.Scenarios;
 import dev.athanor.cli.load.ServiceProcess;
@@ -196,7 +196,11 @@ public final class LoadCommand implements Callable<Integer> {
   }
 
   private int measure(
-      URI target, String grpcTarget, List<Scenario> scenarios, List<Level> levels, MeasurementPlan plan)
+      URI target,
+      String grpcTarget,
+      List<Scenario> scenarios,
+      List<Level> levels,
+      MeasurementPlan plan)
       throws IOException, InterruptedException {
     var date = Instant.now();
     double before = LoadReport.systemLoad();
@@ -247,14 +251,14 @@ public final class LoadCommand implements Callable<Integer> {
     try {
       return texts.stream().map(parser::parse).toList();
     } catch (IllegalArgumentException e) {
-      throw misuse(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
   private List<Level> levels() {
     if (!rates.isEmpty()) {
       if (concurrency != null) {
-        throw misuse(
+        throw usageError(
             "--concurrency (closed loop) and --rate (open loop) exclude each other; give one");
       }
       return rates.stream().<Level>map(rate -> new Level.Rate(rate(rate), poisson())).toList();
@@ -262,7 +266,7 @@ public final class LoadCommand implements Callable<Integer> {
     var text = concurrency == null ? "1" : concurrency;
     var parts = CLIENTS.matcher(text);
     if (!parts.matches()) {
-      throw misuse(
+      throw usageError(
           "--concurrency %s: expected clients such as 4, 1:8 or 1:8:2, from 1 to 9999"
               .formatted(text));
     }
@@ -270,7 +274,8 @@ public final class LoadCommand implements Callable<Integer> {
     int last = parts.group(2) == null ? first : Integer.parseInt(parts.group(2));
     int step = parts.group(3) == null ? 1 : Integer.parseInt(parts.group(3));
     if (last < first) {
-      throw misuse("--concurrency %s: the last, %d, is below the first, %d".formatted(text, last, first));
+      throw usageError(
+          "--concurrency %s: the last, %d, is below the first, %d".formatted(text, last, first));
     }
     var levels = new ArrayList<Level>();
     for (int clients = first; clients <= last; clients += step) {
@@ -281,7 +286,8 @@ public final class LoadCommand implements Callable<Integer> {
 
   private double rate(double rate) {
     if (!(rate > 0 && rate <= MAX_RATE)) {
-      throw misuse("--rate %s: expected a rate above 0 and at most 1000000 per second".formatted(rate));
+      throw usageError(
+          "--rate %s: expected a rate above 0 and at most 1000000 per second".formatted(rate));
     }
     return rate;
   }
@@ -290,16 +296,18 @@ public final class LoadCommand implements Callable<Integer> {
     return switch (arrivals) {
       case "poisson" -> true;
       case "constant" -> false;
-      default -> throw misuse("--arrivals %s: expected constant or poisson".formatted(arrivals));
+      default ->
+          throw usageError("--arrivals %s: expected constant or poisson".formatted(arrivals));
     };
   }
 
   private MeasurementPlan plan() {
     if (!(stability > 0 && stability <= 100)) {
-      throw misuse("--stability %s: expected a percentage above 0 and at most 100".formatted(stability));
+      throw usageError(
+          "--stability %s: expected a percentage above 0 and at most 100".formatted(stability));
     }
     if (trials < 3) {
-      throw misuse("--trials %d: expected at least 3 windows".formatted(trials));
+      throw usageError("--trials %d: expected at least 3 windows".formatted(trials));
     }
     return new MeasurementPlan(
         seconds("--warmup", warmup, true),
@@ -313,7 +321,7 @@ public final class LoadCommand implements Callable<Integer> {
 
   private Duration seconds(String option, double value, boolean zero) {
     if (!((value > 0 || (zero && value == 0)) && value <= 86_400)) {
-      throw misuse(
+      throw usageError(
           "%s %s: expected seconds, %s and at most 86400"
               .formatted(option, value, zero ? "at least 0" : "above 0"));
     }
@@ -322,7 +330,7 @@ public final class LoadCommand implements Callable<Integer> {
 
   private URI target() {
     if (device != null && !self) {
-      throw misuse("--device requires --self; a running service has its own device");
+      throw usageError("--device requires --self; a running service has its own device");
     }
     try {
       var uri = URI.create(url);
@@ -338,7 +346,7 @@ public final class LoadCommand implements Callable<Integer> {
 
   private void checkGrpc() {
     if (!isGrpcAddress()) {
-      throw misuse("--grpc %s: expected an address such as 127.0.0.1:9090".formatted(grpc));
+      throw usageError("--grpc %s: expected an address such as 127.0.0.1:9090".formatted(grpc));
     }
   }
 
@@ -352,10 +360,10 @@ public final class LoadCommand implements Callable<Integer> {
   }
 
   private ParameterException notUrl() {
-    return misuse("--url %s: expected a URL such as http://127.0.0.1:8080".formatted(url));
+    return usageError("--url %s: expected a URL such as http://127.0.0.1:8080".formatted(url));
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

@@ -64,7 +64,7 @@ public final class ProfileCommand implements Callable<Integer> {
   public Integer call() {
     var target = gpu.gpu();
     if (blocks != null && blocks < 1) {
-      throw refused("--blocks %d: expected at least 1".formatted(blocks));
+      throw usageError("--blocks %d: expected at least 1".formatted(blocks));
     }
     var problem = op.problem(plugins.catalogue());
     var plan = plan(op.plans(problem, OpProfile.capability(target)));
@@ -105,14 +105,14 @@ public final class ProfileCommand implements Callable<Integer> {
         .filter(plan -> plan.kernel().equals(variant))
         .findFirst()
         .orElseThrow(() ->
-            refused(
+            usageError(
                 "--kernel %s: expected one of %s"
                     .formatted(
                         variant,
                         plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

@@ -98,16 +98,17 @@ public final class RunCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     var catalogue = plugins.catalogue();
-    var op = catalogue.find(name).orElseThrow(() -> refused(OpArguments.unknown(catalogue, name)));
+    var op =
+        catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name)));
     for (var output : outputs.entrySet()) {
       if (op.description().output(output.getKey()).isEmpty()) {
-        throw refused(
+        throw usageError(
             "--out %s: %s has no output \"%s\"".formatted(output.getKey(), name, output.getKey()));
       }
       try {
         TensorFile.writable(output.getValue());
       } catch (IllegalArgumentException e) {
-        throw refused("--out %s: %s".formatted(output.getKey(), e.getMessage()));
+        throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
     var tensors = new LinkedHashMap<String, HostTensor>();
@@ -124,7 +125,7 @@ public final class RunCommand implements Callable<Integer> {
         return run(Machine.of(opened), target, problem, given);
       }
     } catch (OpException e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     } catch (DeviceException e) {
       spec.commandLine().getErr().println("athanor run: " + e.getMessage());
       return CommandLine.ExitCode.SOFTWARE;
@@ -143,7 +144,7 @@ public final class RunCommand implements Callable<Integer> {
           ? TensorFile.read(file, TensorType.parse(raw.group(2) + "[" + raw.group(3) + "]"))
           : TensorFile.read(file);
     } catch (Failure | IllegalArgumentException e) {
-      throw refused("--in %s=%s: %s".formatted(input, text, e.getMessage()));
+      throw usageError("--in %s=%s: %s".formatted(input, text, e.getMessage()));
     }
   }
 
@@ -154,14 +155,14 @@ public final class RunCommand implements Callable<Integer> {
     for (var output : outputs.entrySet()) {
       var type = plan.outputs().get(output.getKey());
       if (type == null) {
-        throw refused(
+        throw usageError(
             "--out %s: %s does not compute this output with these attributes"
                 .formatted(output.getKey(), name));
       }
       try {
         TensorFile.check(output.getValue(), type);
       } catch (IllegalArgumentException e) {
-        throw refused("--out %s: %s".formatted(output.getKey(), e.getMessage()));
+        throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
     var result = HostRun.of(target, new KernelCache(target), plan, given);
@@ -198,7 +199,7 @@ public final class RunCommand implements Callable<Integer> {
     return CommandLine.ExitCode.OK;
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

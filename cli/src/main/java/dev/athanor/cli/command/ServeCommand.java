@@ -92,7 +92,8 @@ public final class ServeCommand implements Callable<Integer> {
       }
       var sentence = known.get().sentence();
       if (known.get().misuse()) {
-        throw misuse(isCausedByDeviceOption(e) ? "--device %s: %s".formatted(device, sentence) : sentence);
+        throw usageError(
+            isCausedByDeviceOption(e) ? "--device %s: %s".formatted(device, sentence) : sentence);
       }
       spec.commandLine().getErr().println("athanor serve: " + sentence);
       return CommandLine.ExitCode.SOFTWARE;
@@ -122,21 +123,20 @@ public final class ServeCommand implements Callable<Integer> {
 
   private void check() {
     if (config != null && !Files.isReadable(config)) {
-      throw misuse("--config: cannot read file " + config);
+      throw usageError("--config: cannot read file " + config);
     }
     plugins.folder();
     checkPort("--port", port);
     checkPort("--grpc-port", grpcPort);
     if (device != null && !device.matches(AthanorProperties.DEVICES)) {
-      throw misuse(
-          "--device %s: expected %s"
-              .formatted(device, AthanorProperties.DEVICES_IN_WORDS));
+      throw usageError(
+          "--device %s: expected %s".formatted(device, AthanorProperties.DEVICES_IN_WORDS));
     }
   }
 
   private void checkPort(String option, @Nullable Integer number) {
     if (number != null && (number < 0 || number > 65_535)) {
-      throw misuse(option + " " + number + ": expected a port from 0 to 65535");
+      throw usageError(option + " " + number + ": expected a port from 0 to 65535");
     }
   }
 
@@ -161,7 +161,7 @@ public final class ServeCommand implements Callable<Integer> {
     }
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

@@ -52,8 +52,7 @@ public final class TuneCommand implements Callable<Integer> {
   @Option(
       names = "--cache",
       paramLabel = "FILE",
-      description =
-          "the tuning cache; default: athanor/tuning.json in the user's cache folder")
+      description = "the tuning cache; default: athanor/tuning.json in the user's cache folder")
   private @Nullable Path cache;
 
   @Option(

@@ -100,7 +100,11 @@ public final class VerifyCommand implements Callable<Integer> {
       description = "writes the device's results to this file, for tests of the emulator")
   private @Nullable Path goldens;
 
-  @Option(names = "--op", arity = "1..*", paramLabel = "NAME", description = "checks only these ops")
+  @Option(
+      names = "--op",
+      arity = "1..*",
+      paramLabel = "NAME",
+      description = "checks only these ops")
   private List<String> names = new ArrayList<>();
 
   @Option(
@@ -137,14 +141,14 @@ public final class VerifyCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     if (suite == Suite.isa && (!names.isEmpty() || number != null)) {
-      throw misuse("--op and --case require --suite ops or all");
+      throw usageError("--op and --case require --suite ops or all");
     }
     if (suite == Suite.ops && (!mnemonics.isEmpty() || goldens != null)) {
-      throw misuse("--instruction and --goldens require --suite isa or all");
+      throw usageError("--instruction and --goldens require --suite isa or all");
     }
     var ops = chosen(plugins.catalogue(catalogue));
     if (number != null && names.size() != 1) {
-      throw misuse("--case %d: requires exactly one --op".formatted(number));
+      throw usageError("--case %d: requires exactly one --op".formatted(number));
     }
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
@@ -230,7 +234,7 @@ public final class VerifyCommand implements Callable<Integer> {
     try {
       return new Conformance(target, mnemonics, quick, seed);
     } catch (IllegalArgumentException e) {
-      throw misuse("--instruction: " + e.getMessage());
+      throw usageError("--instruction: " + e.getMessage());
     }
   }
 
@@ -241,7 +245,8 @@ public final class VerifyCommand implements Callable<Integer> {
     return new LinkedHashSet<>(names)
         .stream()
             .map(name ->
-                all.find(name).orElseThrow(() -> misuse("--op: " + OpArguments.unknown(all, name))))
+                all.find(name)
+                    .orElseThrow(() -> usageError("--op: " + OpArguments.unknown(all, name))))
             .toList();
   }
 
@@ -250,7 +255,7 @@ public final class VerifyCommand implements Callable<Integer> {
       return new Verification(
           target, ops, quick, seed, number == null ? OptionalInt.empty() : OptionalInt.of(number));
     } catch (IllegalArgumentException e) {
-      throw misuse("--case %d: %s".formatted(number, e.getMessage()));
+      throw usageError("--case %d: %s".formatted(number, e.getMessage()));
     }
   }
 
@@ -263,7 +268,7 @@ public final class VerifyCommand implements Callable<Integer> {
     out.flush();
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

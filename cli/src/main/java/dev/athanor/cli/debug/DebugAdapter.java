@@ -1,7 +1,7 @@
 package dev.athanor.cli.debug;
 
-import static dev.athanor.cli.debug.Answers.answer;
-import static dev.athanor.cli.debug.Answers.perform;
+import static dev.athanor.cli.debug.Responses.answer;
+import static dev.athanor.cli.debug.Responses.perform;
 import static java.util.Objects.requireNonNullElse;
 import static java.util.concurrent.CompletableFuture.completedFuture;
 

@@ -28,7 +28,8 @@ final class Disassembly {
     var reference = request.getMemoryReference();
     if (!reference.matches("0x[0-9a-fA-F]{1,8}")) {
       throw new IllegalArgumentException(
-          "\"%s\" is not an instruction reference; use the instruction pointer of a frame".formatted(reference));
+          "\"%s\" is not an instruction reference; use the instruction pointer of a frame"
+              .formatted(reference));
     }
     long first =
         Long.parseLong(reference.substring(2), 16)

@@ -53,7 +53,8 @@ final class JavaArgument {
         throw wrong(name, type, text, "its elements are " + dtype.name().toLowerCase(Locale.ROOT));
       }
       if (bytes % bytes(element) != 0) {
-        throw wrong(name, type, text, "%d bytes are not a whole number of elements".formatted(bytes));
+        throw wrong(
+            name, type, text, "%d bytes are not a whole number of elements".formatted(bytes));
       }
     }
     return tensor;

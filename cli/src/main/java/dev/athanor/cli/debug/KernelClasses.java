@@ -62,8 +62,7 @@ final class KernelClasses implements AutoCloseable {
     }
     if (Arrays.stream(type.getDeclaredMethods()).noneMatch(m -> m.getName().equals(method))) {
       throw new IllegalArgumentException(
-          "`method` %s: no such method; %s"
-              .formatted(method, describe(className, kernels)));
+          "`method` %s: no such method; %s".formatted(method, describe(className, kernels)));
     }
     return Kernels.of(type, method);
   }

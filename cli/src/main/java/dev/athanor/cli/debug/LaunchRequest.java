@@ -1,6 +1,6 @@
 package dev.athanor.cli.debug;
 
-import dev.athanor.cli.argument.BadUse;
+import dev.athanor.cli.argument.UsageErrorHandler;
 import dev.athanor.engine.debug.Debuggee;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The arguments of a launch request. Except for the debugger's own, they match the options of
- * {@code athanor profile} for an op and of {@code athanor emulate} for a PTX file; Java kernels have
- * separate options.
+ * {@code athanor profile} for an op and of {@code athanor emulate} for a PTX file; Java kernels
+ * have separate options.
  */
 final class LaunchRequest {
 
@@ -124,7 +124,8 @@ final class LaunchRequest {
     var sentences = new ArrayList<>(debuggee.warnings());
     given.keySet().stream()
         .filter(name -> !known.contains(name) && !name.equals("type") && !name.equals("name"))
-        .map(name -> "`%s` is not used; %s".formatted(name, BadUse.hint(name, known, "")))
+        .map(
+            name -> "`%s` is not used; %s".formatted(name, UsageErrorHandler.hint(name, known, "")))
         .filter(sentence -> sentence.endsWith("?"))
         .forEach(sentences::add);
     return sentences;
@@ -204,7 +205,8 @@ final class LaunchRequest {
       for (var each : list(name)) {
         var parts = each.split("=", 2);
         if (parts.length < 2) {
-          throw wrong(name, each, "an object such as {\"x\": \"4,64\"}, or strings such as \"x=4,64\"");
+          throw wrong(
+              name, each, "an object such as {\"x\": \"4,64\"}, or strings such as \"x=4,64\"");
         }
         pairs.put(parts[0], parts[1]);
       }

@@ -170,8 +170,7 @@ final class LaunchedSession implements AutoCloseable {
           .filter(each -> each.getValue() == thread)
           .map(Map.Entry::getKey)
           .findFirst()
-          .orElseThrow(
-              () -> new IllegalArgumentException("unknown thread %d".formatted(thread)));
+          .orElseThrow(() -> new IllegalArgumentException("unknown thread %d".formatted(thread)));
     }
   }
 

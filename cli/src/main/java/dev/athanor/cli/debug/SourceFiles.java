@@ -14,8 +14,8 @@ import java.util.Set;
 import org.eclipse.lsp4j.debug.Source;
 
 /**
- * Finds the source files of a kernel. Lines of a PTX file refer to it by path. Lines of Java sources
- * refer to them only by name, which is searched for in the source folders.
+ * Finds the source files of a kernel. Lines of a PTX file refer to it by path. Lines of Java
+ * sources refer to them only by name, which is searched for in the source folders.
  */
 final class SourceFiles {
 

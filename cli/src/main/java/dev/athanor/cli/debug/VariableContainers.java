@@ -38,8 +38,7 @@ final class VariableContainers {
    */
   Variable[] get(int number, @Nullable Integer start, @Nullable Integer count) {
     if (number < 1 || number > containers.size()) {
-      throw new IllegalArgumentException(
-          "this stop has no variables %d".formatted(number));
+      throw new IllegalArgumentException("this stop has no variables %d".formatted(number));
     }
     long most = count == null || count <= 0 ? MAX_CHILDREN : Math.min(count, MAX_CHILDREN);
     return containers.get(number - 1).get(start == null ? 0 : start, most).toArray(Variable[]::new);

@@ -34,7 +34,8 @@ record JsonRequest(HttpClient http, HttpRequest request) {
    * @param check whether the response will be checked; otherwise its body is discarded
    * @param correct accepts correct response bodies
    */
-  Response send(boolean check, Predicate<JsonNode> correct) throws RequestFailure, InterruptedException {
+  Response send(boolean check, Predicate<JsonNode> correct)
+      throws RequestFailure, InterruptedException {
     var response = response(check);
     var phases =
         response.headers().firstValue("Server-Timing").map(JsonRequest::phases).orElse(Map.of());
@@ -95,7 +96,7 @@ record JsonRequest(HttpClient http, HttpRequest request) {
             .filter(seconds -> seconds.matches("\\d{1,9}"))
             .map(seconds -> Duration.ofSeconds(Long.parseLong(seconds)))
             .orElse(Duration.ZERO),
-        "%s %s was answered with %d: %s"
+        "%s %s failed with status %d: %s"
             .formatted(request.method(), request.uri(), response.statusCode(), text.strip()));
   }
 

@@ -71,7 +71,9 @@ public final class Load {
     }
     var all = new Window();
     // like perf_analyzer: windows before the stable ones are not counted
-    var last = windows.subList(Math.max(0, windows.size() - MeasurementPlan.STABLE_WINDOWS), windows.size());
+    var last =
+        windows.subList(
+            Math.max(0, windows.size() - MeasurementPlan.STABLE_WINDOWS), windows.size());
     last.forEach(each -> all.add(each.seen));
     return Measurement.of(
         scenario,

@@ -15,7 +15,8 @@ import java.util.SplittableRandom;
  * @param upload whether tensors are sent to the service
  * @param size bytes per tensor
  */
-record Transfer(String text, boolean upload, boolean grpc, int size, long seed) implements Scenario {
+record Transfer(String text, boolean upload, boolean grpc, int size, long seed)
+    implements Scenario {
 
   @Override
   public long bytes() {
@@ -37,7 +38,8 @@ record Transfer(String text, boolean upload, boolean grpc, int size, long seed) 
       tensors.add(tensor);
       measured.add(grpc ? target.grpc().attach(tensor.handle()) : tensor);
     }
-    return new PreparedTransfer(upload, contents, tensors, measured, ByteBuffer.allocate(upload ? 0 : size));
+    return new PreparedTransfer(
+        upload, contents, tensors, measured, ByteBuffer.allocate(upload ? 0 : size));
   }
 
   /**
@@ -48,7 +50,11 @@ record Transfer(String text, boolean upload, boolean grpc, int size, long seed) 
    * @param unread the destination of unchecked downloads of all slots
    */
   private record PreparedTransfer(
-      boolean upload, HostTensor contents, List<Tensor> tensors, List<Tensor> measured, ByteBuffer unread)
+      boolean upload,
+      HostTensor contents,
+      List<Tensor> tensors,
+      List<Tensor> measured,
+      ByteBuffer unread)
       implements Ready {
 
     @Override

@@ -5,9 +5,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
 
-/**
- * The observations of a time window. Thread-safe: late responses may be added while it is read.
- */
+/** The observations of a time window. Thread-safe: late responses may be added while it is read. */
 final class Window {
 
   private static final int DIGITS = 3;

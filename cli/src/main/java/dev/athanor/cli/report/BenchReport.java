@@ -74,8 +74,8 @@ public record BenchReport(
    *
    * @param error the error of sampled output elements
    * @param teraflops the rate at the median time
-   * @param gigabytesPerSecond the rate at the median time, with each input read once and each output
-   *     written once
+   * @param gigabytesPerSecond the rate at the median time, with each input read once and each
+   *     output written once
    * @param ofCeiling the minimum time by the ceilings over the median time
    */
   public record Row(

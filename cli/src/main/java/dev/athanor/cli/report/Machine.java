@@ -39,9 +39,7 @@ public record Machine(
     return usual ? "emulator" : "emulator --target " + target;
   }
 
-  /**
-   * Returns two lines: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25} and the reason.
-   */
+  /** Returns two lines: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25} and the reason. */
   public List<String> lines() {
     return List.of("%s, %s, %s, %s".formatted(id, name, target, driver), "  (" + reason + ")");
   }

@@ -28,8 +28,8 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
    *
    * @param micros the sum of each launch's longest bound
    * @param limit the longest bound of the longest launch
-   * @param share the time to transfer each input and output once at the data sheet's bandwidth, over
-   *     {@code micros}
+   * @param share the time to transfer each input and output once at the data sheet's bandwidth,
+   *     over {@code micros}
    */
   public record Row(
       String op,
@@ -85,10 +85,10 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
   private static final double COMBINES = 0.1;
 
   /**
-   * Returns the bytes of device memory that a launch transfers. The inputs and outputs of a plan are
-   * attributed to its launches in proportion to their accesses, because first-touch traffic is known
-   * only for the blocks that ran. A small launch that follows a large one reads the partial results
-   * from the L2 cache.
+   * Returns the bytes of device memory that a launch transfers. The inputs and outputs of a plan
+   * are attributed to its launches in proportion to their accesses, because first-touch traffic is
+   * known only for the blocks that ran. A small launch that follows a large one reads the partial
+   * results from the L2 cache.
    *
    * @param accessed bytes accessed by all launches of the plan
    */

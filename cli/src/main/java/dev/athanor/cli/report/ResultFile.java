@@ -43,7 +43,8 @@ public final class ResultFile {
           command, "%s %s: expected a file in an existing folder".formatted(option, file));
     }
     if (!Files.isWritable(Files.exists(file) ? file : folder)) {
-      throw new ParameterException(command, "%s %s: cannot write this file".formatted(option, file));
+      throw new ParameterException(
+          command, "%s %s: cannot write this file".formatted(option, file));
     }
   }
 

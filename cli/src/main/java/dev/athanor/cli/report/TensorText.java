@@ -12,8 +12,8 @@ import java.util.Locale;
 import java.util.stream.LongStream;
 
 /**
- * Prints a tensor like NumPy: in nested brackets and, if it has more than {@value #MAX_ELEMENTS} elements,
- * only the first and last {@value #EDGE} along each dimension.
+ * Prints a tensor like NumPy: in nested brackets and, if it has more than {@value #MAX_ELEMENTS}
+ * elements, only the first and last {@value #EDGE} along each dimension.
  */
 public final class TensorText {
 

@@ -36,8 +36,8 @@ class CommandLineTest {
 
   @TempDir Path folder;
 
-  private static Run athanor(String... arguments) {
-    return Run.of(Athanor.commandLine(), arguments);
+  private static CommandResult athanor(String... arguments) {
+    return CommandResult.of(Athanor.commandLine(), arguments);
   }
 
   private static JsonNode read(Path file) {
@@ -242,7 +242,7 @@ class CommandLineTest {
         .allMatch(line -> line.matches("[0-9a-f]{8}  lab  .* {2}sha256:[0-9a-f]{64}"));
   }
 
-  private static Run ptx(String... options) {
+  private static CommandResult ptx(String... options) {
     var all = new ArrayList<>(List.of("ptx", "matmul", "--device", "emulator"));
     all.addAll(List.of("--shape", "a=64,64", "--shape", "b=64,64"));
     all.addAll(List.of(options));
@@ -294,7 +294,7 @@ class CommandLineTest {
           "ptx matmul --shape a=4096,4096 --shape b=4096,4096 --dtype a=f16 --dtype b=f16 --gpu"
               .split(" "));
 
-  private static Run largePtx(String... options) {
+  private static CommandResult largePtx(String... options) {
     return athanor(Stream.concat(LARGE.stream(), Stream.of(options)).toArray(String[]::new));
   }
 
@@ -564,7 +564,8 @@ class CommandLineTest {
     var refused = athanor("run", "matmul", "--in", "a=" + a, "--in", "b=" + b + ":f32[3,1]");
     assertThat(refused.err())
         .startsWith(
-            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] requires 12 bytes, %s has 8".formatted(b, b));
+            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] requires 12 bytes, %s has 8"
+                .formatted(b, b));
     assertThat(refused.status()).isEqualTo(2);
     var bf16 =
         athanor(

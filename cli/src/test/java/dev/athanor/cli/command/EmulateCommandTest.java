@@ -77,16 +77,17 @@ class EmulateCommandTest {
   }
 
   /** Runs a command line whose file names are relative to the folder. */
-  private Run emulate(String line) {
+  private CommandResult emulate(String line) {
     var words = new ArrayList<String>(List.of("emulate"));
     for (var word : line.split(" ", -1)) {
       words.add(word.replaceFirst("(\\w+\\.(npy|ptx|bin))", folder + "/$1"));
     }
-    return Run.of(Athanor.commandLine(), words.toArray(String[]::new));
+    return CommandResult.of(Athanor.commandLine(), words.toArray(String[]::new));
   }
 
   private static String example() {
-    var help = Run.of(Athanor.commandLine(), "emulate", "--help").out().replaceAll("\\s+", " ");
+    var help =
+        CommandResult.of(Athanor.commandLine(), "emulate", "--help").out().replaceAll("\\s+", " ");
     int start = help.indexOf("Example: athanor emulate ") + "Example: athanor emulate ".length();
     return help.substring(start, help.indexOf("inout:y.npy", start) + "inout:y.npy".length());
   }

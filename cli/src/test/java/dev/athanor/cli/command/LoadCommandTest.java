@@ -33,11 +33,11 @@ class LoadCommandTest {
   private List<String> tensors = List.of();
   @TempDir Path folder;
 
-  private Run load(String... options) {
+  private CommandResult load(String... options) {
     var arguments = new ArrayList<>(List.of("load", "--url", "http://127.0.0.1:" + port));
     arguments.addAll(List.of("--grpc", "127.0.0.1:" + grpc.getPort()));
     arguments.addAll(List.of(options));
-    return Run.of(Athanor.commandLine(), arguments.toArray(String[]::new));
+    return CommandResult.of(Athanor.commandLine(), arguments.toArray(String[]::new));
   }
 
   @Test
@@ -158,15 +158,18 @@ class LoadCommandTest {
   @ParameterizedTest
   @ValueSource(strings = {"a_b:9090", "127.0.0.1", "127.0.0.1:90900", "http://127.0.0.1:9090"})
   void rejectsInvalidGrpcAddresses(String address) {
-    var run = Run.of(Athanor.commandLine(), "load", "--grpc", address, "get 1KiB");
+    var run = CommandResult.of(Athanor.commandLine(), "load", "--grpc", address, "get 1KiB");
     assertThat(run.err())
-        .isEqualTo("athanor load: --grpc %s: expected an address such as 127.0.0.1:9090%n".formatted(address));
+        .isEqualTo(
+            "athanor load: --grpc %s: expected an address such as 127.0.0.1:9090%n"
+                .formatted(address));
     assertThat(run.status()).isEqualTo(2);
   }
 
   @Test
   void reportsWhyItsOwnServiceCannotStart() {
-    var run = Run.of(Athanor.commandLine(), "load", "--self", "--device", "tpu", "put 1KiB");
+    var run =
+        CommandResult.of(Athanor.commandLine(), "load", "--self", "--device", "tpu", "put 1KiB");
     assertThat(run.err())
         .isEqualTo(
             "athanor load: the service exited at startup: athanor serve: --device tpu: expected auto,"

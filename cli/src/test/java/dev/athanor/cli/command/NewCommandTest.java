@@ -44,8 +44,8 @@ class NewCommandTest {
 
   @TempDir private Path folder;
 
-  private static Run athanor(String... arguments) {
-    return Run.of(Athanor.commandLine(), arguments);
+  private static CommandResult athanor(String... arguments) {
+    return CommandResult.of(Athanor.commandLine(), arguments);
   }
 
   @Test

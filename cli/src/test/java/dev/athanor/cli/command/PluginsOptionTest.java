@@ -27,8 +27,8 @@ class PluginsOptionTest {
         .formatted(folder, SERVICE);
   }
 
-  private static Run athanor(String... arguments) {
-    return Run.of(Athanor.commandLine(), arguments);
+  private static CommandResult athanor(String... arguments) {
+    return CommandResult.of(Athanor.commandLine(), arguments);
   }
 
   @Test

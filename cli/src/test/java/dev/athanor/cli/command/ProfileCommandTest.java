@@ -15,10 +15,10 @@ class ProfileCommandTest {
 
   private static final JsonMapper JSON = new JsonMapper();
 
-  private static Run profile(String... options) {
+  private static CommandResult profile(String... options) {
     var all = new ArrayList<>(List.of("profile", "matmul"));
     all.addAll(List.of(options));
-    var run = Run.of(Athanor.commandLine(), all.toArray(String[]::new));
+    var run = CommandResult.of(Athanor.commandLine(), all.toArray(String[]::new));
     assertThat(run.err()).isEmpty();
     assertThat(run.status()).isZero();
     return run;
@@ -37,7 +37,7 @@ class ProfileCommandTest {
     var example =
         "profile matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --gpu A100";
     assertThat(help).contains("Example: athanor " + example);
-    var run = Run.of(Athanor.commandLine(), example.split(" "));
+    var run = CommandResult.of(Athanor.commandLine(), example.split(" "));
     assertThat(run.status()).isZero();
     assertThat(run.out())
         .startsWith("matmul_f16_16x128x64x4_nn_a16_b16_f16_c16: 4x1x1 blocks of 128x1x1 threads")
@@ -45,7 +45,8 @@ class ProfileCommandTest {
         .contains("Bounds ignore stalls; they do not predict the time.")
         .containsPattern("(?m)^tensor +[\\d.]+ µs +1048576 +operations")
         .containsPattern("(?m)^ldmatrix\\S+ +\\w+.java:\\d+ +\\d+ .* none$")
-        .containsPattern("(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers per thread \\(.+\\)$");
+        .containsPattern(
+            "(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers per thread \\(.+\\)$");
   }
 
   @Test
@@ -128,7 +129,7 @@ class ProfileCommandTest {
   @Test
   void reportsProblemsThatDoNotFitIntoMemory() {
     var line = "profile matmul --shape a=1000000,1000000 --shape b=1000000,1";
-    var run = Run.of(Athanor.commandLine(), line.split(" "));
+    var run = CommandResult.of(Athanor.commandLine(), line.split(" "));
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.err()).startsWith("athanor profile: ").contains("4000000000000 bytes");
     assertThat(run.out()).isEmpty();

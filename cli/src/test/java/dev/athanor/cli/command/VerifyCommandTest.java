@@ -26,17 +26,17 @@ class VerifyCommandTest {
 
   @TempDir Path folder;
 
-  private static Run verify(Op op, String... more) {
+  private static CommandResult verify(Op op, String... more) {
     return verify(new Catalogue(List.of(op)), more);
   }
 
-  private static Run verify(Catalogue catalogue, String... more) {
+  private static CommandResult verify(Catalogue catalogue, String... more) {
     var arguments = new String[more.length + 3];
     arguments[0] = "--device";
     arguments[1] = "emulator";
     arguments[2] = "--quick";
     System.arraycopy(more, 0, arguments, 3, more.length);
-    return Run.of(new CommandLine(new VerifyCommand(catalogue)), arguments);
+    return CommandResult.of(new CommandLine(new VerifyCommand(catalogue)), arguments);
   }
 
   @Test
@@ -108,8 +108,8 @@ class VerifyCommandTest {
         .contains("ops without checks: matmul");
   }
 
-  private static Run run(String... arguments) {
-    return Run.of(new CommandLine(new VerifyCommand()), arguments);
+  private static CommandResult run(String... arguments) {
+    return CommandResult.of(new CommandLine(new VerifyCommand()), arguments);
   }
 
   @Test

@@ -358,7 +358,8 @@ class DebugAdapterTest {
     assertThat(failure(() -> client.variables(99, null, null)))
         .isEqualTo("this stop has no variables 99");
     assertThat(failure(() -> client.evaluate("foo", null)))
-        .isEqualTo("\"foo\" is not a variable, register, parameter, buffer or shared array of saxpy");
+        .isEqualTo(
+            "\"foo\" is not a variable, register, parameter, buffer or shared array of saxpy");
     assertThat(failure(() -> client.evaluate("x[99]", null)))
         .isEqualTo("\"x[99]\" has no such element; an index is a number from 0 to 39");
     assertThat(failure(() -> client.memory("here", 0, 4)))

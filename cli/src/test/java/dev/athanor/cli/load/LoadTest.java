@@ -148,7 +148,8 @@ class LoadTest {
     return load("get 64B", plan, level);
   }
 
-  private Measurement load(String text, MeasurementPlan plan, Level level) throws InterruptedException {
+  private Measurement load(String text, MeasurementPlan plan, Level level)
+      throws InterruptedException {
     var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse(text);
     return new Load(target, plan).run(scenario, level, (_, _) -> {});
   }
@@ -291,7 +292,8 @@ class LoadTest {
       }
       send(exchange, 200, stored);
     });
-    var plan = new MeasurementPlan(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
+    var plan =
+        new MeasurementPlan(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
     var seen = load(plan, new Level.Clients(1));
     assertThat(seen.stable()).isTrue();
     assertThat(seen.windows()).isBetween(4, 30);

@@ -69,8 +69,8 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
    * o.allReplicas())}. The tensor is addressed by its name, on every replica, and stays on the
    * service when it or the client is closed. Needs HTTP.
    *
-   * @param name 1 to 128 letters, digits, periods, hyphens and underscores; must start with a letter
-   *     or digit, but not with {@code t_}
+   * @param name 1 to 128 letters, digits, periods, hyphens and underscores; must start with a
+   *     letter or digit, but not with {@code t_}
    */
   public Tensor store(String name, HostTensor values, Consumer<StoreOptions> options) {
     return Futures.await(async().store(name, values, options));

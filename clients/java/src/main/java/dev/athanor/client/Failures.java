@@ -58,7 +58,9 @@ final class Failures {
 
   static AthanorException deadlineExceeded(@Nullable Throwable cause) {
     return new AthanorException(
-        AthanorException.DEADLINE_EXCEEDED, "The deadline passed before the service responded.", cause);
+        AthanorException.DEADLINE_EXCEEDED,
+        "The deadline passed before the service responded.",
+        cause);
   }
 
   /** A response that violates the API. */

@@ -217,7 +217,8 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, CallContext context) {
+  public CompletableFuture<Page> list(
+      @Nullable String after, @Nullable String scope, CallContext context) {
     var request = ListRequest.newBuilder();
     if (after != null) {
       request.setAfter(after);

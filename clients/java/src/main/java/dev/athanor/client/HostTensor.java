@@ -8,9 +8,9 @@ import java.util.List;
  * The values of a tensor in host memory: little-endian, row-major bytes of at most 2 GiB.
  *
  * <p>Arrays are copied once and may be changed afterwards. Buffers are not copied and must not be
- * changed while a call uses them. On Java 22 and later, {@code MemorySegment.asByteBuffer()} returns
- * a buffer of a segment, and {@code MemorySegment.ofBuffer(tensor.buffer())} a segment of a tensor,
- * both without a copy.
+ * changed while a call uses them. On Java 22 and later, {@code MemorySegment.asByteBuffer()}
+ * returns a buffer of a segment, and {@code MemorySegment.ofBuffer(tensor.buffer())} a segment of a
+ * tensor, both without a copy.
  */
 public final class HostTensor implements Operand {
 

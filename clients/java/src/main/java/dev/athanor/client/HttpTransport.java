@@ -201,7 +201,8 @@ final class HttpTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, CallContext context) {
+  public CompletableFuture<Page> list(
+      @Nullable String after, @Nullable String scope, CallContext context) {
     var query = new LinkedHashMap<String, String>();
     put(query, "after", after);
     put(query, "scope", scope);

@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call of an operation by name. The typed methods of {@link Athanor} create such calls. Create one
- * directly to run an operation without a typed method, such as a plugin's.
+ * A call of an operation by name. The typed methods of {@link Athanor} create such calls. Create
+ * one directly to run an operation without a typed method, such as a plugin's.
  *
  * <pre>{@code
  * athanor.run(OpCall.of("clamp").input("x", x).attribute("low", 0.0).output("y")).get("y")
@@ -98,9 +98,7 @@ public final class OpCall {
     return this;
   }
 
-  /**
-   * Sets the receiver of the service's timing, which is called before the result is available.
-   */
+  /** Sets the receiver of the service's timing, which is called before the result is available. */
   public OpCall timing(Consumer<Timing> receiver) {
     timing = receiver;
     return this;

@@ -37,8 +37,7 @@ public record OpDescription(
   /**
    * An attribute.
    *
-   * @param type {@code boolean}, {@code integer}, {@code number}, or {@code choice} (one of {@code
-   *     choices})
+   * @param type boolean, integer, number, or choice, one of {@code choices}
    * @param defaultValue null if the meaning describes the default
    */
   public record Attribute(

@@ -36,9 +36,7 @@ public abstract class OpOptions<O extends OpOptions<O>> {
     return self();
   }
 
-  /**
-   * Sets the receiver of the service's timing, which is called before the result is available.
-   */
+  /** Sets the receiver of the service's timing, which is called before the result is available. */
   public final O timing(Consumer<Timing> receiver) {
     call.timing(receiver);
     return self();

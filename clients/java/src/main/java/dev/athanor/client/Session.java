@@ -64,7 +64,8 @@ final class Session implements AutoCloseable {
     }
     var limit = call.deadline() == null ? settings.deadline : call.deadline();
     var context =
-        new CallContext(System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
+        new CallContext(
+            System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
     var attempts = new Attempts<>(this, name, call.repeatable(), context, attempt);
     inFlight.add(attempts);
     var result = attempts.start(transport);
@@ -144,7 +145,8 @@ final class Session implements AutoCloseable {
     var lease = options.lease == null ? settings.lease : options.lease;
     options.lease = lease;
     var kind = new Call(true, options.deadline, 0, UUID.randomUUID().toString());
-    var created = call("tensors.create", kind, (to, context) -> to.create(values, options, context));
+    var created =
+        call("tensors.create", kind, (to, context) -> to.create(values, options, context));
     return Futures.map(created, info -> own(info, lease));
   }
 
@@ -167,7 +169,8 @@ final class Session implements AutoCloseable {
               .formatted(name));
     }
     var kind = new Call(true, options.deadline, 0, null);
-    var stored = call("tensors.store", kind, (to, context) -> to.store(name, values, options, context));
+    var stored =
+        call("tensors.store", kind, (to, context) -> to.store(name, values, options, context));
     return Futures.map(stored, info -> new Tensor(this, info.withHandle(name), null));
   }
 
@@ -181,7 +184,8 @@ final class Session implements AutoCloseable {
 
   CompletableFuture<TensorInfo> replace(String handle, HostTensor values, @Nullable Long version) {
     var kind = new Call(version == null, null, 0, null);
-    return call("tensors.replace", kind, (to, context) -> to.replace(handle, values, version, context));
+    return call(
+        "tensors.replace", kind, (to, context) -> to.replace(handle, values, version, context));
   }
 
   CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target) {

@@ -53,11 +53,13 @@ interface Transport extends AutoCloseable {
   record Page(List<TensorInfo> tensors, Optional<String> next) {}
 
   /** Runs an operation; without targets, all outputs are returned as values. */
-  CompletableFuture<Map<String, Output>> run(OpCall call, Map<String, Target> targets, CallContext context);
+  CompletableFuture<Map<String, Output>> run(
+      OpCall call, Map<String, Target> targets, CallContext context);
 
   CompletableFuture<Map<String, Output>> run(Program program, CallContext context);
 
-  CompletableFuture<TensorInfo> create(HostTensor values, UploadOptions options, CallContext context);
+  CompletableFuture<TensorInfo> create(
+      HostTensor values, UploadOptions options, CallContext context);
 
   /** Stores a tensor under a name. */
   CompletableFuture<TensorInfo> store(
@@ -68,7 +70,8 @@ interface Transport extends AutoCloseable {
       String handle, HostTensor values, @Nullable Long version, CallContext context);
 
   /** Fills the remaining bytes of a buffer without changing its position, and returns it. */
-  CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target, CallContext context);
+  CompletableFuture<ByteBuffer> read(
+      String handle, long offset, ByteBuffer target, CallContext context);
 
   CompletableFuture<TensorInfo> describe(String handle, CallContext context);
 

@@ -25,11 +25,11 @@ import java.util.function.Supplier;
 /**
  * Multiplies batches of vectors by a resident matrix, for one task.
  *
- * <p>Batches of all sizes run the same kernel: the f32 product with tiles of 64 × 64 × 16, one fused
- * multiply-add per lane. It adds the products of an element in the order of the inner dimension,
- * never splits that dimension, and pads rows beyond the batch with zeros, whose results it does not
- * store. A row's result therefore depends on its vector and the matrix only. The planner's choice
- * would depend on the number of rows.
+ * <p>Batches of all sizes run the same kernel: the f32 product with tiles of 64 × 64 × 16, one
+ * fused multiply-add per lane. It adds the products of an element in the order of the inner
+ * dimension, never splits that dimension, and pads rows beyond the batch with zeros, whose results
+ * it does not store. A row's result therefore depends on its vector and the matrix only. The
+ * planner's choice would depend on the number of rows.
  */
 final class DeviceProduct implements AutoCloseable {
   private static final String KERNEL = "matmul_f32_64x64x16_";

@@ -10,11 +10,11 @@ import org.eclipse.lsp4j.jsonrpc.messages.ResponseError;
 import org.eclipse.lsp4j.jsonrpc.messages.ResponseErrorCode;
 
 /** Responses to requests. Failures are reported as error responses. */
-final class Answers {
+final class Responses {
 
-  private Answers() {}
+  private Responses() {}
 
-  /** Answers a request. */
+  /** Responses a request. */
   static <T> CompletableFuture<T> answer(Supplier<T> work) {
     try {
       return completedFuture(work.get());

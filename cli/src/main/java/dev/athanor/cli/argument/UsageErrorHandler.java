@@ -16,7 +16,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Reports a usage error in one sentence: the given argument and what was expected. */
-public final class BadUse implements IParameterExceptionHandler {
+public final class UsageErrorHandler implements IParameterExceptionHandler {
 
   @Override
   public int handleParseException(ParameterException e, String[] arguments) {
@@ -72,7 +72,7 @@ public final class BadUse implements IParameterExceptionHandler {
   }
 
   private static String missing(MissingParameterException e, String help) {
-    var names = e.getMissing().stream().map(BadUse::name).toList();
+    var names = e.getMissing().stream().map(UsageErrorHandler::name).toList();
     return String.valueOf(e.getMessage()).startsWith("Missing required parameter for option")
         ? "a value is missing: %s".formatted(names.getFirst())
         : "%s %s missing; see %s"

@@ -10,7 +10,7 @@ import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
 
 /** Reports failures of devices and files in one sentence; others print their stack trace. */
-public final class Failed implements IExecutionExceptionHandler {
+public final class FailureHandler implements IExecutionExceptionHandler {
 
   @Override
   public int handleExecutionException(Exception e, CommandLine command, ParseResult parsed)
