@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.catalina.startup.Tomcat;
 
-/** Tomcat with one servlet that only copies: what HTTP itself costs on the JVM. Argument: the port. */
+/** Tomcat with one servlet that only copies, to measure HTTP on the JVM. Argument: the port. */
 public class BareServlet extends HttpServlet {
 
   private static final long serialVersionUID = 1;
@@ -70,7 +70,7 @@ public class BareServlet extends HttpServlet {
     response.setStatus(HttpServletResponse.SC_NO_CONTENT);
   }
 
-  /** Describes the tensor as the service does, which its Java client expects. */
+  /** Describes the tensor like the service, as the Java client expects. */
   private void answer(String handle, HttpServletResponse response) throws IOException {
     var held = tensors.get(handle);
     response.setContentType("application/json");

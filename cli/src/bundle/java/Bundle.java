@@ -6,23 +6,20 @@ import java.util.spi.ToolProvider;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-// Packs the service, a Java runtime cut down to what it needs and JCuda's libraries into one
-// archive
-// that runs where there is no Java. Maven's profile `bundle` starts this file as it is, in the
-// folder `cli`:
+// Packs the service, a reduced Java runtime and JCuda's libraries into one archive, which runs
+// without an installed Java. Maven's profile `bundle` runs this source file in the folder `cli`:
 //
 //     java src/bundle/java/Bundle.java JAR VERSION TIME OUT
 //
-// JAR is Spring Boot's executable jar, TIME the date that all files get. In the folder OUT it
-// leaves
-// athanor-VERSION-linux-x86_64.tar.xz and, for a look, its contents under bundle/.
+// JAR is Spring Boot's executable jar, TIME the modification time of all files. The folder OUT
+// receives athanor-VERSION-linux-x86_64.tar.xz and, for inspection, its contents under bundle/.
 //
-// Nothing inside is compressed, neither jars nor the runtime: xz does that once and better.
+// Jars and runtime are stored uncompressed, because xz compresses the whole archive better.
 
 static final long LARGEST_ARCHIVE = 60L << 20;
 
-/// Modules that no class file names: beans with the memory and the processor's load for the
-/// metrics, and what a running service is examined with.
+/// Modules that no class file references: the management beans for the memory and CPU metrics, and
+/// diagnostic tools.
 static final String MODULES_BESIDES = "jdk.management,jdk.jfr,jdk.jcmd";
 
 void main(String[] args) throws IOException, InterruptedException {
@@ -35,7 +32,7 @@ void main(String[] args) throws IOException, InterruptedException {
   String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
   if (!platform.equals("Linux amd64")) {
     fail(
-        "The bundle is built on Linux on x86_64, since it takes in the JDK of the machine; this is "
+        "The bundle must be built on Linux x86_64, because it includes the machine's JDK; this is "
             + platform
             + ".");
   }
@@ -49,8 +46,8 @@ void main(String[] args) throws IOException, InterruptedException {
   run(java, "-Djarmode=tools", "-jar", jar, "extract", "--destination", jars, "--libraries", ".");
   for (Path packed : list(jars)) {
     if (packed.getFileName().toString().startsWith("jcuda-natives-")) {
-      // On java.library.path JCuda need not unpack them into a shared temporary folder, which may
-      // not even be writable.
+      // On java.library.path, JCuda need not unpack them into a shared temporary folder, which may
+      // not be writable.
       unpackLibraries(packed, Files.createDirectories(home.resolve("native")));
     } else {
       store(packed, lib.resolve(packed.getFileName()));
@@ -82,17 +79,17 @@ void main(String[] args) throws IOException, InterruptedException {
     Files.delete(archive);
     fail(
         sizeInWords
-            + ", and may have at most "
+            + "; the limit is "
             + (LARGEST_ARCHIVE >> 20)
-            + ": see what grew in "
+            + " MiB. Look for the growth in "
             + home
             + ".");
   }
   IO.println(sizeInWords);
 }
 
-/// Adds a Maven repository with the artifacts that projects of `athanor new` need. Jars of the
-/// service are links to them.
+/// Adds a Maven repository with the artifacts that projects of `athanor new` need. Jars that the
+/// service includes are links.
 void addRepository(Path home, String version) throws IOException {
   Path group = Files.createDirectories(home.resolve("repository/dev/athanor"));
   for (String module : List.of("athanor", "kernel-engine", "ops", "athanor-junit")) {
@@ -117,7 +114,7 @@ void addRepository(Path home, String version) throws IOException {
   }
 }
 
-/// The checksum that Maven compares.
+/// Returns the checksum that Maven compares.
 String sha1(Path file) throws IOException {
   try {
     MessageDigest digest = MessageDigest.getInstance("SHA-1");
@@ -127,8 +124,8 @@ String sha1(Path file) throws IOException {
   }
 }
 
-/// The same jar, uncompressed. Entries for folders are kept: without them Spring's component scan
-/// finds nothing.
+/// Copies a jar uncompressed. Keeps folder entries, without which Spring's component scan finds
+/// nothing.
 void store(Path from, Path to) throws IOException {
   try (JarFile in = new JarFile(from.toFile());
       ZipOutputStream out =
@@ -194,14 +191,14 @@ void link(Path lib, Path runtime) throws IOException, InterruptedException {
   }
 }
 
-/// The archive. Names in order, one time and no owner: the same files give the same bytes.
+/// Writes the archive reproducibly: sorted names, one modification time and no owner.
 void pack(Path home, String time, Path archive) throws IOException, InterruptedException {
   for (String program : List.of("tar", "xz")) {
     if (!isOnPath(program)) {
       fail(
           "No "
               + program
-              + " was found, which packs the bundle: install it (Debian, Ubuntu: apt-get install tar xz-utils).");
+              + " was found, which is needed to pack the bundle: install it (Debian, Ubuntu: apt-get install tar xz-utils).");
     }
   }
   List<ProcessBuilder> pipeline =
@@ -223,12 +220,12 @@ void pack(Path home, String time, Path archive) throws IOException, InterruptedE
   pipeline.getLast().redirectOutput(archive.toFile());
   for (Process step : ProcessBuilder.startPipeline(pipeline)) {
     if (step.waitFor() != 0) {
-      fail("The archive could not be written; see above why.");
+      fail("The archive could not be written; see the output above.");
     }
   }
 }
 
-/// Runs a tool of the JDK in this process and answers what it printed.
+/// Runs a tool of the JDK in this process and returns its output.
 String tool(String name, String... arguments) {
   StringWriter printed = new StringWriter();
   PrintWriter out = new PrintWriter(printed);
@@ -249,7 +246,7 @@ String tool(String name, String... arguments) {
 void run(Object... command) throws IOException, InterruptedException {
   List<String> words = Arrays.stream(command).map(Object::toString).toList();
   if (new ProcessBuilder(words).inheritIO().start().waitFor() != 0) {
-    fail(String.join(" ", words) + " failed; see above why.");
+    fail(String.join(" ", words) + " failed; see the output above.");
   }
 }
 

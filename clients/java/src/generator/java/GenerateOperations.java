@@ -351,7 +351,7 @@ final class GenerateOperations {
     };
   }
 
-  /** Choices among dtypes are dtypes; others of one name share an enum. */
+  /** Returns the type of a choice: DType for dtypes, else an enum shared by all of one name. */
   private TypeName choiceType(JsonNode attribute) {
     var values =
         list(attribute, "choices").stream()

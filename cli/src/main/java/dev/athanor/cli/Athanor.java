@@ -1,6 +1,6 @@
 package dev.athanor.cli;
 
-import dev.athanor.cli.argument.BadUse;
+import dev.athanor.cli.argument.UsageErrorHandler;
 import dev.athanor.cli.command.ApiKeyCommand;
 import dev.athanor.cli.command.BenchCommand;
 import dev.athanor.cli.command.DebugCommand;
@@ -23,7 +23,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** The command line, {@code athanor}: exit status 0 = done, 1 = failed, 2 = bad use. */
+/** The command line, {@code athanor}. Exit status 0: success; 1: failure; 2: usage error. */
 @Command(
     name = "athanor",
     description = "GPU operations as a service for the JVM.",
@@ -57,23 +57,23 @@ public final class Athanor implements Runnable {
   private Athanor() {}
 
   public static void main(String[] args) {
-    // numbers are written alike on every machine
+    // format numbers independently of the machine's locale
     Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT);
     int status = commandLine().execute(args);
-    // With status 0 the server's threads may still be at work: the JVM ends when they do.
+    // With status 0, threads of the server may still run; the JVM exits when they end.
     if (status != 0) {
       System.exit(status);
     }
   }
 
-  /** The program with all of its commands. */
+  /** Returns the program with all commands. */
   public static CommandLine commandLine() {
     return new CommandLine(new Athanor())
-        .setParameterExceptionHandler(new BadUse())
-        .setExecutionExceptionHandler(new Failed());
+        .setParameterExceptionHandler(new UsageErrorHandler())
+        .setExecutionExceptionHandler(new FailureHandler());
   }
 
-  /** Prints the help, which is what {@code athanor} without a command does. */
+  /** Prints the help if no command is given. */
   @Override
   public void run() {
     spec.commandLine().usage(spec.commandLine().getOut());

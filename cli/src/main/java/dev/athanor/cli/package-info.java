@@ -1,4 +1,4 @@
-/** The command line. Nothing else prints. */
+/** The command line. */
 @NullMarked
 package dev.athanor.cli;
 

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ArchitectureTest {
 
   /** Maximum number of top-level classes of a package. */
-  private static final int MOST_CLASSES = 25;
+  private static final int MAX_CLASSES = 25;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -30,7 +30,7 @@ class ArchitectureTest {
           .importPackages("dev.athanor.cli");
 
   @Test
-  void packagesPointOneWay() {
+  void packageDependenciesAreLayered() {
     layeredArchitecture()
         .consideringOnlyDependenciesInLayers()
         .layer("program")
@@ -64,9 +64,9 @@ class ArchitectureTest {
         .check(CLASSES);
   }
 
-  /** It measures what a caller sees. */
+  /** The load generator measures the service from outside. */
   @Test
-  void theLoadGeneratorKnowsTheServiceAsItsClientsDo() {
+  void loadGeneratorDoesNotUseTheService() {
     noClasses()
         .that()
         .resideInAPackage("dev.athanor.cli.load")
@@ -94,7 +94,7 @@ class ArchitectureTest {
         types.add(type.getName().split("\\$", 2)[0]);
       }
     }
-    assertThat(types).as("classes of %s", name).hasSizeBetween(1, MOST_CLASSES);
+    assertThat(types).as("classes of %s", name).hasSizeBetween(1, MAX_CLASSES);
   }
 
   @Test

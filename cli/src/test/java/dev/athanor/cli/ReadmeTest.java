@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** The commands of README.md do what it says. */
+/** Runs the commands of README.md. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "spring.grpc.server.port=0"},
@@ -32,7 +32,7 @@ class ReadmeTest {
 
   @TempDir Path folder;
 
-  /** The code blocks with a marking, {@code sh} or none. */
+  /** Returns the code blocks with the given info string. */
   private static List<String> blocks(String marking) throws IOException {
     return Pattern.compile("(?ms)^```(\\w*)\\R(.*?)^```$")
         .matcher(Files.readString(ROOT.resolve("README.md")))
@@ -51,9 +51,9 @@ class ReadmeTest {
     }
   }
 
-  /** All requests in one shell, as a person types them; those that need Python are left out. */
+  /** Runs all requests in one shell, except for those that need Python. */
   @Test
-  void theRequestsRunInAShell() throws Exception {
+  void requestsOfTheReadmeRun() throws Exception {
     var curl = Path.of("/usr/bin/curl");
     assumeTrue(Files.isExecutable(curl), "SKIPPED: there is no curl; apt-get install curl");
     copyExamples();
@@ -90,7 +90,7 @@ class ReadmeTest {
     assertThat(folder.resolve("b.npy")).isNotEmptyFile();
   }
 
-  /** The words of a line of a shell, without its comment. */
+  /** Splits a shell command into words, without its comment. */
   private static List<String> words(String line) {
     return Pattern.compile("\"([^\"]*)\"|(\\S+)")
         .matcher(line.replaceFirst("\\s#.*", ""))
@@ -108,13 +108,13 @@ class ReadmeTest {
   }
 
   @Test
-  void theCommandsAreCommands() throws IOException {
+  void commandsOfTheReadmeExist() throws IOException {
     assertThat(commands()).hasSizeGreaterThan(10);
     commands().forEach(words -> Athanor.commandLine().parseArgs(words.toArray(String[]::new)));
   }
 
   @Test
-  void theCommandsOnExamplesRun() throws IOException {
+  void commandsOnExamplesRun() throws IOException {
     copyExamples();
     var ran =
         commands()

@@ -24,14 +24,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The scripts that people call: {@code mvnw}, {@code athanor} and the bundle's launcher, each
- * copied into a machine made up of a few folders, in which java and Maven only say how they were
- * called.
+ * Tests the scripts {@code mvnw}, {@code athanor} and the bundle's launcher in a fake machine of a
+ * few folders, whose java and Maven only print how they were called.
  */
 class ScriptsTest {
   private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
 
-  /** What the scripts may call; nothing else is on their PATH, no java and no mvn above all. */
+  /** The only programs on the PATH of the scripts; java and mvn are not among them. */
   private static final List<String> TOOLS =
       List.of(
           "awk",
@@ -52,7 +51,7 @@ class ScriptsTest {
           "sleep",
           "touch");
 
-  /** Says its process, its environment and its arguments, one a line, and ends with status 7. */
+  /** Prints its process id, environment and arguments, one per line, and exits with status 7. */
   private static final String ECHO =
       """
       #!/bin/sh
@@ -68,26 +67,26 @@ class ScriptsTest {
   private record Ran(long pid, int status, List<String> output, List<String> errors) {}
 
   @BeforeAll
-  static void scriptsRunHere() {
+  static void requireTools() {
     assumeTrue(
         Files.isExecutable(Path.of("/bin/sh")) && TOOLS.stream().allMatch(t -> find(t) != null),
         "SKIPPED: mvnw, athanor and the bundle's launcher were not tried, for want of " + TOOLS);
   }
 
   @BeforeEach
-  void makeTheMachine() throws IOException {
+  void createMachine() throws IOException {
     machine = machine.toRealPath();
     checkout = Files.createDirectories(machine.resolve("check out")); // scripts must quote
     Path path = machine.resolve("path");
     for (String tool : TOOLS) {
-      // Not a link: JUnit warns of every link that it clears away.
+      // Not a link: JUnit warns about every link that it deletes.
       program(path.resolve(tool), "#!/bin/sh\nexec '" + find(tool) + "' \"$@\"\n");
     }
     for (String script : List.of("mvnw", "athanor")) {
       Files.copy(ROOT.resolve(script), checkout.resolve(script));
       makeExecutable(checkout.resolve(script));
     }
-    // The folders that are searched for JDKs are those of the made-up machine.
+    // The scripts search for JDKs in the folders of the fake machine.
     String search = Files.readString(ROOT.resolve(".mvn/find-jdk.sh"));
     Matcher folders = Pattern.compile("(?<=\\s)(?=/(usr|opt|Library)/)").matcher(search);
     assertThat(folders.results().count()).isEqualTo(4);
@@ -118,7 +117,7 @@ class ScriptsTest {
     makeExecutable(write(file, text.replace("NAME", file.getFileName().toString())));
   }
 
-  /** A JDK of which only its release can be told, and whose java says how it was called. */
+  /** Creates a JDK that has only a release file and a java that prints how it was called. */
   private Path jdk(String folder, String release) throws IOException {
     Path jdk = machine.resolve(folder);
     write(jdk.resolve("release"), "JAVA_VERSION=\"" + release + "\"\n");
@@ -127,7 +126,7 @@ class ScriptsTest {
     return jdk;
   }
 
-  /** A build of the application that is newer than all sources. */
+  /** Creates a jar of the application that is newer than all sources. */
   private Path built() throws IOException {
     write(checkout.resolve("pom.xml"), "");
     write(checkout.resolve("service/pom.xml"), "");
@@ -165,7 +164,7 @@ class ScriptsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"mvnw", "athanor"})
-  void withoutAJdk25OneSentenceSaysWhatToInstall(String script) throws Exception {
+  void reportsAMissingJdk25(String script) throws Exception {
     environment.put("JAVA_HOME", jdk("usr/lib/jvm/java-17", "17.0.15").toString());
 
     Ran ran = run(checkout.resolve(script), "verify");
@@ -180,7 +179,7 @@ class ScriptsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"usr/lib/jvm/java-25", "opt/jdk-25", "home/.sdkman/candidates/java/25"})
-  void aJdk25IsFoundWhereJdksLieThoughJavaHomeNamesAnother(String folder) throws Exception {
+  void findsJdk25InTheUsualFoldersIfJavaHomeIsAnother(String folder) throws Exception {
     Path jdk = jdk(folder, "25.0.3");
     environment.put("JAVA_HOME", jdk("usr/lib/jvm/java-17", "17.0.15").toString());
     built();
@@ -191,7 +190,7 @@ class ScriptsTest {
   }
 
   @Test
-  void aJavaHomeThatNamesAJdk25Wins() throws Exception {
+  void prefersJdk25OfJavaHome() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     Path mine = jdk("mine", "25.0.3");
     environment.put("JAVA_HOME", mine.toString());
@@ -201,7 +200,7 @@ class ScriptsTest {
   }
 
   @Test
-  void athanorBecomesJavaWithTheArgumentsAsTheyAre() throws Exception {
+  void athanorReplacesItselfWithJavaAndPassesArgumentsUnchanged() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     Path jar = built();
     Path link =
@@ -210,7 +209,7 @@ class ScriptsTest {
     Ran ran = run(link, "run", "--name=two words", "", "*");
 
     assertThat(ran.status()).isEqualTo(7);
-    // The same process: signals that are sent to the script reach the service.
+    // It is the same process: signals to the script reach the service.
     assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
@@ -233,7 +232,7 @@ class ScriptsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"service/src/main/A.java", "clients/java/src/main/B.java"})
-  void athanorBuildsFirstWhenASourceIsNewerAndStopsWhereThatFails(String source) throws Exception {
+  void athanorRebuildsIfASourceIsNewerAndStopsIfTheBuildFails(String source) throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     Path jar = built();
     program(checkout.resolve("mvnw"), ECHO);
@@ -250,13 +249,13 @@ class ScriptsTest {
         .isEqualTo(
             "The build failed; all of its output is in %s."
                 .formatted(checkout.resolve("cli/target/build.log")));
-    // What is half built must not be taken for built the next time.
+    // The next run must not use the result of a failed build.
     assertThat(jar).doesNotExist();
   }
 
-  /** What Maven would print, of which a person sees where the build is and what is wrong. */
+  /** The script shows only progress and errors of Maven's output. */
   @Test
-  void theBuildShowsItsProgressAndItsErrors() throws Exception {
+  void buildShowsProgressAndErrors() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     built();
     Files.delete(checkout.resolve("cli/target/athanor/athanor.jar"));
@@ -303,7 +302,7 @@ class ScriptsTest {
   }
 
   @Test
-  void mvnwBecomesMavenWithTheArgumentsAsTheyAre() throws Exception {
+  void mvnwReplacesItselfWithMavenAndPassesArgumentsUnchanged() throws Exception {
     Path jdk = jdk("usr/lib/jvm/java-25", "25");
     Path maven = installMaven();
 
@@ -320,7 +319,7 @@ class ScriptsTest {
   }
 
   @Test
-  void mvnwBuildsTheCheckoutFromAnywhere() throws Exception {
+  void mvnwBuildsTheCheckoutFromAnyFolder() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     installMaven();
 
@@ -331,7 +330,7 @@ class ScriptsTest {
   }
 
   @Test
-  void mvnwWithoutAnyMavenSaysWhatToInstall() throws Exception {
+  void mvnwReportsAMissingMaven() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
 
     Ran ran = run(checkout.resolve("mvnw"), "verify");
@@ -344,7 +343,7 @@ class ScriptsTest {
   }
 
   @Test
-  void mvnwRefusesAMavenOfOtherContentsAndLeavesNothing() throws Exception {
+  void mvnwRejectsAMavenWithTheWrongChecksumAndDeletesIt() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     program(
         machine.resolve("path/mvn"),
@@ -368,7 +367,7 @@ class ScriptsTest {
   }
 
   @Test
-  void mvnwShowsWhyMavenCouldNotBeFetched() throws Exception {
+  void mvnwReportsWhyTheDownloadOfMavenFailed() throws Exception {
     jdk("usr/lib/jvm/java-25", "25");
     program(machine.resolve("path/mvn"), "#!/bin/sh\necho the repository is away\nexit 1\n");
 
@@ -380,7 +379,7 @@ class ScriptsTest {
   }
 
   @Test
-  void theBundlesLauncherBecomesItsOwnJava() throws Exception {
+  void bundleLauncherReplacesItselfWithItsOwnJava() throws Exception {
     Path bundle = machine.resolve("the bundle");
     Path launcher = bundle.resolve("bin/athanor");
     bundle(bundle, ECHO);
@@ -418,7 +417,7 @@ class ScriptsTest {
     program(home.resolve("runtime/bin/java"), java);
   }
 
-  /** A java that writes the cache that it is told to write, and says how it was called. */
+  /** A java that writes the requested cache and prints how it was called. */
   private static final String CACHING =
       """
       #!/bin/sh
@@ -434,7 +433,7 @@ class ScriptsTest {
       """;
 
   @Test
-  void firstServeMakesTheCacheOnceWithoutTheSettingsOfTheCaller() throws Exception {
+  void firstServeCreatesTheCacheOnceWithoutTheCallersSettings() throws Exception {
     Path bundle = machine.resolve("the bundle");
     bundle(bundle, CACHING);
     environment.put("ATHANOR_DEVICE", "cuda");
@@ -459,7 +458,7 @@ class ScriptsTest {
   }
 
   @Test
-  void cacheThatCannotBeMadeIsTriedOnce() throws Exception {
+  void cacheCreationIsNotRetried() throws Exception {
     Path bundle = machine.resolve("the bundle");
     bundle(
         bundle,
@@ -482,7 +481,7 @@ class ScriptsTest {
     }
   }
 
-  /** Maven where mvnw keeps it once fetched. */
+  /** Creates Maven in the folder in which mvnw stores it. */
   private Path installMaven() throws IOException {
     Path maven =
         machine.resolve(
@@ -492,7 +491,7 @@ class ScriptsTest {
     return maven;
   }
 
-  /** What mvnw sets a variable to at its beginning. */
+  /** Returns the value that mvnw assigns to a variable. */
   private static String setting(String variable) throws IOException {
     try (var lines = Files.lines(ROOT.resolve("mvnw"))) {
       return lines

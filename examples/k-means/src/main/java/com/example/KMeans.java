@@ -15,7 +15,7 @@ public final class KMeans {
 
   private KMeans() {}
 
-  /** Records of numbers live in registers. */
+  /** Records of numbers are kept in registers. */
   record Point(float x, float y) {
     float distance(Point other) {
       float dx = x - other.x;
@@ -39,14 +39,14 @@ public final class KMeans {
           nearest = c;
         }
       }
-      // sums of integers do not depend on the order of the threads
+      // integer sums do not depend on the order of the threads
       atomicAdd(sums, 3 * nearest, (long) (point.x() * 1000));
       atomicAdd(sums, 3 * nearest + 1, (long) (point.y() * 1000));
       atomicAdd(sums, 3 * nearest + 2, 1L);
     }
   }
 
-  /** Moves each center to the mean of its points, and clears the sums. */
+  /** Moves each center to the mean of its points and clears the sums. */
   @GpuKernel(blockSize = 32)
   static void move(float[] centers, long[] sums, int clusters) {
     int c = threadIdxX();

@@ -17,9 +17,9 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import javax.imageio.ImageIO;
 
-/** Draws the Mandelbrot set to the file that the first argument names, or mandelbrot.png. */
+/** Draws the Mandelbrot set to the file given as first argument, or to mandelbrot.png. */
 public final class Mandelbrot {
-  private static final int MOST = 100;
+  private static final int MAX_ITERATIONS = 100;
 
   private Mandelbrot() {}
 
@@ -35,7 +35,7 @@ public final class Mandelbrot {
     float zr = 0;
     float zi = 0;
     int count = 0;
-    while (count < MOST && zr * zr + zi * zi < 4) {
+    while (count < MAX_ITERATIONS && zr * zr + zi * zi < 4) {
       float next = zr * zr - zi * zi + cr;
       zi = 2 * zr * zi + ci;
       zr = next;
@@ -67,7 +67,7 @@ public final class Mandelbrot {
   private static BufferedImage image(int[] counts, int width, int height) {
     var image = new BufferedImage(width, height, BufferedImage.TYPE_INT_RGB);
     for (int i = 0; i < counts.length; i++) {
-      int light = counts[i] == MOST ? 0 : 255 * counts[i] / MOST;
+      int light = counts[i] == MAX_ITERATIONS ? 0 : 255 * counts[i] / MAX_ITERATIONS;
       image.setRGB(i % width, i / width, light << 16 | light << 8 | Math.min(255, 60 + light));
     }
     return image;

@@ -9,7 +9,7 @@ import dev.athanor.engine.Devices;
 import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.engine.lift.Kernels;
 
-/** Prices a European call option by simulation, and compares with the formula of Black and Scholes. */
+/** Prices a European call option by simulation and compares it with the Black–Scholes formula. */
 public final class OptionPricing {
   private static final int THREADS = 128;
 
@@ -70,7 +70,7 @@ public final class OptionPricing {
           spot * normal(d + deviation) - strike * Math.exp(-rate * years) * normal(d);
       // the payoff has a standard deviation of about 13
       if (Math.abs(price - exact) > 4 * 13 / Math.sqrt(count)) {
-        throw new AssertionError("the price is %s, and the formula says %s".formatted(price, exact));
+        throw new AssertionError("the price is %s, but the formula yields %s".formatted(price, exact));
       }
       System.out.printf(
           "option-pricing: %.2f by %d paths, %.2f by the formula, on %s%n",

@@ -36,7 +36,7 @@ public final class Saxpy {
           throw new AssertionError("y[%d] is %s".formatted(i, y[i]));
         }
       }
-      System.out.println("saxpy: " + n + " elements are right on " + device.capability().name());
+      System.out.println("saxpy: " + n + " elements are correct on " + device.capability().name());
     }
   }
 }

@@ -13,7 +13,7 @@ import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.engine.lift.Kernels;
 import java.util.SplittableRandom;
 
-/** Multiplies matrices in tiles of 16 by 16, which pass through shared memory. */
+/** Multiplies matrices in tiles of 16 by 16 in shared memory. */
 public final class TiledProduct {
   private static final int TILE = 16;
 

@@ -32,7 +32,7 @@ sealed interface Configuration {
     return Optional.empty();
   }
 
-  /** Returns what reproduces the invocation, by name. */
+  /** Returns the properties that reproduce the invocation, by name. */
   Map<String, Object> properties();
 
   /** The emulator with one set of options. */
@@ -53,7 +53,7 @@ sealed interface Configuration {
       return new EmulatedDevice(
           EmulatorOptions.DEFAULT
               .withTarget(target)
-              .withWorkers(1) // several would make random schedules differ from run to run
+              .withWorkers(1) // with several, random schedules would not be reproducible
               .withSchedule(schedule)
               .withAsyncTiming(timing)
               .withSeed(seed)
@@ -119,7 +119,7 @@ sealed interface Configuration {
   /**
    * Returns the configurations of a test.
    *
-   * @param test name of the test, for messages
+   * @param test name of the test for error messages
    * @throws ExtensionConfigurationException if there are none, or a target is unknown
    */
   static List<Configuration> of(GpuTest annotation, String test) {

@@ -22,7 +22,7 @@ import org.opentest4j.TestAbortedException;
  * A cubin, or a fat binary of cubins and PTX. GPUs run the cubin for their architecture; the
  * emulator runs the PTX of a fat binary, if it is not compressed.
  *
- * @param name of the file, for messages
+ * @param name file name for error messages
  */
 record CubinFile(String name, List<FatBinary.Entry> entries) {
 
@@ -95,7 +95,7 @@ record CubinFile(String name, List<FatBinary.Entry> entries) {
     return new KernelImage(cubin.contents(), signature(cubin.contents(), kernel));
   }
 
-  /** Cubins run on GPUs of the same major version that are not older. */
+  /** Returns whether a GPU runs a cubin: same major version, and the GPU's minor is not lower. */
   private static boolean runsOn(int cubin, int gpu) {
     return cubin / 10 == gpu / 10 && cubin <= gpu;
   }

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
-/** Opens the device of an invocation for its parameters, and skips the invocation without one. */
+/** Provides the device of an invocation, and skips the invocation if the device does not exist. */
 record DeviceExtension(Configuration configuration)
     implements ExecutionCondition, ParameterResolver {
 
@@ -39,7 +39,8 @@ record DeviceExtension(Configuration configuration)
   }
 
   /**
-   * Gives constructors the context of the invocation too, so that its device is closed after it.
+   * Passes the context of the invocation to constructors, too, so that the device is closed with
+   * it.
    */
   @Override
   public ExtensionContextScope getTestInstantiationExtensionContextScope(ExtensionContext root) {

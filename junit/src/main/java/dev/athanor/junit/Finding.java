@@ -7,12 +7,12 @@ import dev.athanor.engine.ptx.Source;
 import java.util.List;
 
 /**
- * A finding as tools see it.
+ * A finding in the terms of SARIF.
  *
  * @param rule the rule's ID: the kind of a report, or {@link #CHECK}
- * @param description what the rule finds
+ * @param description the description of the rule
  * @param text the finding as one sentence, with its source line
- * @param places where it is; both sides of a race
+ * @param places the source lines; both sides of a race
  */
 record Finding(String rule, String description, String text, List<Place> places) {
 
@@ -22,7 +22,7 @@ record Finding(String rule, String description, String text, List<Place> places)
   /**
    * A source line of the finding.
    *
-   * @param text what happens there
+   * @param text the description of the access
    */
   record Place(Source source, String text) {
     private static Place of(Report.Place place) {

@@ -14,13 +14,13 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * Marks a test of kernels. The method may take a {@link dev.athanor.engine.device.Device} and a
- * {@link Launcher}, beside the parameters of other extensions; so may its {@code @BeforeEach} and
- * {@code @AfterEach} methods. Each invocation has a device of its own, which is closed afterwards.
+ * {@link Launcher}, in addition to parameters of other extensions; so may {@code @BeforeEach} and
+ * {@code @AfterEach} methods. Each invocation has its own device, which is closed afterwards.
  *
  * <p>The method is invoked on the emulator once for each combination of target, schedule, timing
- * and seed, and once on the first GPU. Without a GPU that invocation is skipped, with the reason.
+ * and seed, and once on the first GPU. Without a GPU, that invocation is skipped with a reason.
  * Combinations without random choices run with the first seed only. The emulator runs one block at
- * a time, so an invocation does the same each time.
+ * a time, so invocations are reproducible.
  *
  * <p>A launch with findings of the sanitizer throws {@link
  * dev.athanor.engine.device.DeviceException.KernelFault}. If the test does not catch it, the test
@@ -41,13 +41,13 @@ public @interface GpuTest {
   /** Default of {@link #SARIF}. */
   String DEFAULT_SARIF = "target/athanor.sarif";
 
-  /** Targets that are emulated. The default runs code for every GPU up to Hopper. */
+  /** Emulated targets. The default runs code for every GPU up to Hopper. */
   String[] targets() default "sm_90a";
 
-  /** Orders in which threads execute. */
+  /** Thread schedules. */
   Schedule[] schedules() default {Schedule.CONVERGING, Schedule.ONE_BY_ONE, Schedule.RANDOM};
 
-  /** When asynchronous operations complete. */
+  /** Completion times of asynchronous operations. */
   AsyncTiming[] timings() default {AsyncTiming.LAZY, AsyncTiming.EAGER};
 
   /** Seeds of random schedules and timings. */
@@ -56,7 +56,7 @@ public @interface GpuTest {
   /** The level of the sanitizer. */
   Sanitize sanitize() default Sanitize.FULL;
 
-  /** Findings that are not reported. Faults that stop a kernel are reported all the same. */
+  /** Kinds of findings to ignore. Faults that stop a kernel are always reported. */
   Report.Kind[] ignored() default {};
 
   /** Whether the test also runs on the first GPU. */

@@ -19,7 +19,7 @@ final class GpuTestExtension implements TestTemplateInvocationContextProvider {
   @Override
   public Stream<TestTemplateInvocationContext> provideTestTemplateInvocationContexts(
       ExtensionContext context) {
-    SarifLog.of(context); // so that a run without findings writes a file too
+    SarifLog.of(context); // a run without findings writes a file, too
     var annotation =
         AnnotationSupport.findAnnotation(context.getTestMethod(), GpuTest.class).orElseThrow();
     return Configuration.of(annotation, TestNames.of(context)).stream().map(Invocation::new);

@@ -13,14 +13,14 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The arguments of one launch, on the device. Closing frees the copies of arrays. */
+/** The device arguments of a launch. Closing frees the copies of arrays. */
 final class HostArguments implements AutoCloseable {
   private final Device device;
   private final Stream stream;
   private final List<Argument> passed = new ArrayList<>();
   private final IdentityHashMap<Object, Copy> copies = new IdentityHashMap<>();
 
-  /** An array or segment of the host, and its memory on the device. */
+  /** An array or segment on the host and its copy on the device. */
   private record Copy(MemorySegment host, Buffer buffer) {}
 
   HostArguments(Device device, Stream stream) {
@@ -29,9 +29,9 @@ final class HostArguments implements AutoCloseable {
   }
 
   /**
-   * Adds the next argument, and copies it to the device if it is an array.
+   * Adds the next argument and copies it to the device if it is an array.
    *
-   * @throws IllegalArgumentException if its type cannot be passed
+   * @throws IllegalArgumentException if its type is not supported
    */
   void add(Parameter parameter, @Nullable Object given) {
     passed.add(
@@ -99,7 +99,7 @@ final class HostArguments implements AutoCloseable {
     return List.copyOf(passed);
   }
 
-  /** Copies the arrays to the host, and waits for that. */
+  /** Copies the arrays back to the host and waits for completion. */
   void copyBack() {
     for (var copy : copies.values()) {
       if (copy.host.byteSize() > 0 && !copy.host.isReadOnly()) {

@@ -15,9 +15,9 @@ import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
 import org.junit.jupiter.api.extension.ExtensionContext.Store;
 
 /**
- * The kernels in resources beside a test class.
+ * The kernels in resources next to a test class.
  *
- * @param store keeps modules for the other tests of the class
+ * @param store the cache of modules, shared by the tests of the class
  */
 record KernelFiles(Class<?> test, Store store) {
 
@@ -27,7 +27,7 @@ record KernelFiles(Class<?> test, Store store) {
 
   private record Compiled(String file, Target target) {}
 
-  /** Returns the files of the class of a test. */
+  /** Returns the kernel files of a test's class. */
   static KernelFiles of(ExtensionContext context) {
     var ofClass = context.getParent().flatMap(ExtensionContext::getParent).orElse(context);
     return new KernelFiles(context.getRequiredTestClass(), ofClass.getStore(NAMESPACE));
@@ -71,7 +71,7 @@ record KernelFiles(Class<?> test, Store store) {
     }
     if (!"file".equals(uri.getScheme())) {
       throw new IllegalArgumentException(
-          "%s is in an archive, %s; nvcc needs it in a directory".formatted(key.file, uri));
+          "%s is in an archive, %s; nvcc requires a file in a directory".formatted(key.file, uri));
     }
     return Parser.parse(Nvcc.find().compile(Path.of(uri), key.target), key.file + ".ptx");
   }
@@ -80,7 +80,7 @@ record KernelFiles(Class<?> test, Store store) {
     var found = test.getResource(file);
     if (found == null) {
       throw new IllegalArgumentException(
-          "there is no resource \"%s\" beside %s; put it into src/test/resources/%s"
+          "resource \"%s\" not found next to %s; put it into src/test/resources/%s"
               .formatted(file, test.getName(), test.getPackageName().replace('.', '/')));
     }
     return found;

@@ -10,7 +10,7 @@ final class KernelNames {
   private KernelNames() {}
 
   /**
-   * Returns the only kernel of a name.
+   * Returns the only kernel with a name.
    *
    * @param wanted the name in PTX, or in C++ without namespace and parameters
    */
@@ -26,7 +26,7 @@ final class KernelNames {
     return found.size() == 1 ? Optional.of(found.getFirst()) : Optional.empty();
   }
 
-  /** Returns the failure of a search, which names the kernels that the file has. */
+  /** Returns the exception of a failed search, whose message lists the kernels of the file. */
   static IllegalArgumentException notFound(String file, List<String> names, String otherwise) {
     return new IllegalArgumentException(
         "%s has the kernels %s; %s".formatted(file, String.join(", ", names), otherwise));

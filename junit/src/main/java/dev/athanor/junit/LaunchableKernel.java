@@ -79,8 +79,8 @@ public final class LaunchableKernel {
    * @param arguments one for each parameter: an array of numbers or a {@link
    *     java.lang.foreign.MemorySegment}, which is copied to the device and back; a {@link
    *     dev.athanor.engine.device.Buffer} of the device, whose address is passed; a number; or an
-   *     {@link dev.athanor.engine.device.Argument}. One array that is passed twice is one buffer. A
-   *     segment for a parameter that is a structure is passed by value.
+   *     {@link dev.athanor.engine.device.Argument}. An array that is passed twice is copied once. A
+   *     segment for a structure parameter is passed by value.
    * @throws IllegalArgumentException if an argument does not match its parameter, or the grid or
    *     block exceeds a limit
    * @throws DeviceException if the launch failed

@@ -21,7 +21,7 @@ public final class Launcher {
     this.files = files;
   }
 
-  /** Returns a kernel, such as one of {@code KernelBuilder.build}. */
+  /** Returns a kernel that was built by {@code KernelBuilder.build}, for example. */
   public LaunchableKernel kernel(Kernel kernel) {
     return new LaunchableKernel(device, Module.of(kernel), kernel);
   }
@@ -40,7 +40,8 @@ public final class Launcher {
    *
    * @param file resource, relative to the package of the test class; from the root with a leading
    *     slash
-   * @throws IllegalArgumentException if there is no such resource, or it has not exactly one kernel
+   * @throws IllegalArgumentException if the resource does not exist or does not have exactly one
+   *     kernel
    * @throws PtxSyntaxException if it is not PTX
    */
   public LaunchableKernel ptx(String file) {
@@ -48,7 +49,7 @@ public final class Launcher {
   }
 
   /**
-   * Returns a kernel of a PTX file, as {@link #ptx(String)}.
+   * Returns a kernel of a PTX file; see {@link #ptx(String)}.
    *
    * @param name name of the kernel in PTX, or in C++ without namespace and parameters
    */
@@ -61,16 +62,16 @@ public final class Launcher {
    * target of the device, with line numbers.
    *
    * @param file resource, as for {@link #ptx(String)}
-   * @throws TestAbortedException if there is no {@code nvcc} on the {@code PATH}
-   * @throws IllegalArgumentException if there is no such resource, {@code nvcc} rejects it, or it
-   *     has not exactly one kernel
+   * @throws TestAbortedException if {@code nvcc} is not on the {@code PATH}
+   * @throws IllegalArgumentException if the resource does not exist, {@code nvcc} rejects it, or it
+   *     does not have exactly one kernel
    */
   public LaunchableKernel cuda(String file) {
     return only(files.cuda(file, device.capability().target()), file);
   }
 
   /**
-   * Returns a kernel of a CUDA C++ file, as {@link #cuda(String)}.
+   * Returns a kernel of a CUDA C++ file; see {@link #cuda(String)}.
    *
    * @param name name of the kernel in C++ without namespace and parameters, or in PTX
    */
@@ -85,8 +86,8 @@ public final class Launcher {
    * @param file resource, as for {@link #ptx(String)}
    * @param name name of the kernel in C++ without namespace and parameters, or in PTX
    * @throws TestAbortedException on the emulator, if the file has no PTX or it is compressed
-   * @throws IllegalArgumentException if there is no such resource or kernel, it is neither a cubin
-   *     nor a fat binary, or it has no cubin for the GPU
+   * @throws IllegalArgumentException if the resource or kernel does not exist, the file is neither
+   *     a cubin nor a fat binary, or it has no cubin for the GPU
    */
   public LaunchableKernel cubin(String file, String name) {
     var cubin = files.cubin(file);

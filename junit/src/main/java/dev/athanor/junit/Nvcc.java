@@ -34,7 +34,7 @@ record Nvcc(Path program) {
         });
   }
 
-  /** Returns the first in a list of directories written as in {@code PATH}. */
+  /** Returns the first compiler in a list of directories in the syntax of {@code PATH}. */
   static Optional<Nvcc> find(String path) {
     return Arrays.stream(path.split(File.pathSeparator))
         .filter(directory -> !directory.isEmpty())
@@ -47,7 +47,7 @@ record Nvcc(Path program) {
   /**
    * Compiles a file to PTX, with line numbers.
    *
-   * @throws IllegalArgumentException if it is rejected, with the log
+   * @throws IllegalArgumentException if nvcc rejects the file; the message has its log
    */
   String compile(Path source, Target target) {
     try {

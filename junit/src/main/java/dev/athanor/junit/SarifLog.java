@@ -19,8 +19,8 @@ import tools.jackson.databind.node.JsonNodeFactory;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * The findings of a run of tests, written as SARIF 2.1.0 when the run ends. A finding that several
- * invocations share is one result, with the first of them as its reproduction.
+ * The findings of a test run, written as SARIF 2.1.0 when the run ends. A finding of several
+ * invocations is one result, which the first of them reproduces.
  */
 final class SarifLog implements AutoCloseable {
   private static final Namespace NAMESPACE = Namespace.create(SarifLog.class);
@@ -32,14 +32,14 @@ final class SarifLog implements AutoCloseable {
   private final Map<Key, Result> results = new LinkedHashMap<>();
   private @Nullable SourceFiles sources;
 
-  /** A source line, as SARIF names it. Column 0 is unknown. */
+  /** A source line in SARIF. Column 0 means unknown. */
   private record Location(String uri, int line, int column, String text) {
     String position() {
       return uri + ":" + line;
     }
   }
 
-  /** What the occurrences of one finding share. A race may be seen from either side. */
+  /** The identity of a finding. A race may be reported from either side. */
   private record Key(String rule, Set<String> positions) {}
 
   private static final class Result {
@@ -81,8 +81,8 @@ final class SarifLog implements AutoCloseable {
   }
 
   /**
-   * Returns the path for one of several JVMs of Surefire, which would overwrite each other's file:
-   * {@code athanor-2.sarif} for the second.
+   * Returns the path for one of several JVMs of Surefire, such as {@code athanor-2.sarif} for the
+   * second, so that they do not overwrite each other's file.
    */
   static Path ofFork(Path path, @Nullable String number) {
     if (number == null || number.equals("1")) {
@@ -113,7 +113,7 @@ final class SarifLog implements AutoCloseable {
       known = new SourceFiles(project);
       sources = known;
     }
-    // The line is unknown for generated instructions; the test is then the best place.
+    // Generated instructions have no line; the test is then the best location.
     return source.line() > 0
         ? new Location(known.uri(source.file(), test), source.line(), source.column(), place.text())
         : new Location(known.uri(fileOf(test), test), 1, 0, place.text());

@@ -19,8 +19,8 @@ import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
- * The source files of a project, by name. Class files and PTX know no more than the name of a
- * source file, while SARIF needs its path in the repository.
+ * The source files of a project, by name. Class files and PTX have only the name of a source file,
+ * but SARIF needs its path in the repository.
  */
 final class SourceFiles {
   private static final Set<String> OUTPUTS = Set.of("target", "build", "node_modules");
@@ -30,9 +30,9 @@ final class SourceFiles {
   private final Map<String, List<Path>> byName = new HashMap<>();
 
   /**
-   * Lists the files of the repository around a directory, build outputs excluded.
+   * Lists the files of the repository that contains a directory, without build outputs.
    *
-   * @param module the project that the tests belong to; its files are preferred to others
+   * @param module the project of the tests; its files take precedence
    */
   SourceFiles(Path module) {
     this.module = module.toAbsolutePath().normalize();
@@ -76,8 +76,8 @@ final class SourceFiles {
 
   /**
    * Returns the URI of a file, relative to the repository: the file of that name in the package of
-   * the test, else the only one in the project, else the only one in the repository. Without such a
-   * file it is the name alone.
+   * the test, else the only one in the project, else the only one in the repository. If there is no
+   * such file, the URI is the name alone.
    *
    * @param file name or path of a source file, as compilers write it
    */

@@ -2,7 +2,7 @@ package dev.athanor.junit;
 
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Names of tests, for messages. */
+/** Names of tests for messages. */
 final class TestNames {
 
   private TestNames() {}

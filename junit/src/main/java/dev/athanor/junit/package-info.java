@@ -1,4 +1,4 @@
-/** Tests of GPU kernels with JUnit: on the emulator with its sanitizer, and on a GPU. */
+/** Tests GPU kernels with JUnit, on the emulator with its sanitizer and on a GPU. */
 @NullMarked
 package dev.athanor.junit;
 

@@ -12,7 +12,7 @@ import com.tngtech.archunit.lang.ArchRule;
     importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
 
-  /** Neither the operations nor Spring: a project that tests its kernels needs no more. */
+  /** Projects that test their kernels need neither the ops nor Spring. */
   @ArchTest
   static final ArchRule SEES_ENGINE_JUNIT_AND_JACKSON =
       classes()

@@ -30,7 +30,7 @@ import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 
-/** Cubins and fat binaries that nvcc makes of saxpy.cu, beside the test classes. */
+/** Tests cubins and fat binaries that nvcc compiles from saxpy.cu. */
 class CubinFileTest {
 
   @TempDir static Path log;
@@ -39,7 +39,7 @@ class CubinFileTest {
   static void compile() throws Exception {
     var nvcc = Nvcc.find(Objects.requireNonNullElse(System.getenv("PATH"), ""));
     if (nvcc.isEmpty()) {
-      System.err.println("SKIPPED: nvcc is not on the PATH, so no cubin is read");
+      System.err.println("SKIPPED: nvcc is not on the PATH");
     }
     Assumptions.assumeTrue(nvcc.isPresent(), "nvcc on the PATH");
     run(nvcc.get(), "saxpy.cubin", "-cubin", "-arch=sm_90");
@@ -96,7 +96,7 @@ class CubinFileTest {
   }
 
   @Test
-  void skipsWhatCannotBeEmulatedWithTheReason() {
+  void skipsFilesThatCannotBeEmulatedWithAReason() {
     assertThat(run(Fixtures.SkippedCubin.class).testEvents().aborted().list())
         .extracting(Event::getPayload)
         .extracting(Object::toString)
@@ -115,7 +115,7 @@ class CubinFileTest {
     run(Fixtures.InvalidCubin.class);
     assertThat(Fixtures.MESSAGES)
         .containsExactly(
-            "there is no resource \"missing.cubin\" beside dev.athanor.junit.Fixtures$InvalidCubin; put it into src/test/resources/dev/athanor/junit",
+            "resource \"missing.cubin\" not found next to dev.athanor.junit.Fixtures$InvalidCubin; put it into src/test/resources/dev/athanor/junit",
             "saxpy.cu is neither a cubin nor a fat binary: Not a cubin: it is not a 64-bit little-endian ELF file.",
             "saxpy.none.fatbin has the kernels _Z5saxpyPKfPffi; got \"axpy\"",
             "_Z5saxpyPKfPffi has 4 parameters, got 1 arguments");
@@ -136,7 +136,7 @@ class CubinFileTest {
   }
 
   @Test
-  void refusesADamagedFatBinary() throws Exception {
+  void rejectsADamagedFatBinary() throws Exception {
     var whole = Files.readAllBytes(file("saxpy.none.fatbin"));
     assertThatIllegalArgumentException()
         .isThrownBy(() -> CubinFile.read("half.fatbin", Arrays.copyOf(whole, 1000)))
@@ -172,7 +172,7 @@ class CubinFileTest {
     }
   }
 
-  /** A kernel as a GPU has loaded it. */
+  /** A kernel loaded on a GPU. */
   private record Loaded(Kernel kernel) implements LoadedKernel {
     @Override
     public Origin origin() {

@@ -97,7 +97,7 @@ class GpuTestTest {
   }
 
   @Test
-  void skipsTheGpuWithTheReason() {
+  void skipsTheGpuWithAReason() {
     assumeThat(CudaDriver.probe()).isInstanceOf(Absent.class);
     var skipped = run(Fixtures.Right.class).testEvents().skipped().list();
     assertThat(skipped)
@@ -108,7 +108,7 @@ class GpuTestTest {
   }
 
   @Test
-  void aRunWithoutFindingsWritesAnEmptyLog() {
+  void runsWithoutFindingsWriteAnEmptyLog() {
     run(Fixtures.Right.class);
     assertThat(log().get("version").asString()).isEqualTo("2.1.0");
     assertThat(log().at("/runs/0/tool/driver/name").asString()).isEqualTo("Athanor");
@@ -117,7 +117,7 @@ class GpuTestTest {
   }
 
   @Test
-  void seedsAreForRandomSchedules() {
+  void seedsApplyToRandomSchedulesOnly() {
     assertThat(invocations(run(Fixtures.Configured.class)))
         .containsExactly(
             "[1] sm_90a AHEAD_FIRST LAZY",
@@ -132,7 +132,7 @@ class GpuTestTest {
   }
 
   @Test
-  void aRaceFailsWithItsText() {
+  void racesFailWithTheirText() {
     assertThat(
             failures(
                 run(
@@ -149,7 +149,7 @@ class GpuTestTest {
   }
 
   @Test
-  void racesAreSarif() {
+  void writesRacesAsSarif() {
     run(selectMethod(Fixtures.Racy.class, "java", "dev.athanor.engine.device.Device"));
     assertThat(log().get("$schema").asString()).endsWith("sarif-2.1.0.json");
     var rule = log().at("/runs/0/tool/driver/rules/0");
@@ -158,7 +158,7 @@ class GpuTestTest {
       assertThat(rule.get(member).get("text").asString())
           .isEqualTo("A race between warps of a block, without a barrier.");
     }
-    // both schedules have the race, seen from different sides
+    // both schedules report the race, from different sides
     assertThat(results()).hasSize(2);
     var race = results().get(0);
     assertThat(race.get("ruleId").asString()).isEqualTo("RACE_IN_BLOCK");
@@ -187,7 +187,7 @@ class GpuTestTest {
   }
 
   @Test
-  void racesOfPtxHaveItsLinesAndTheSeed() {
+  void reportsRacesOfPtxWithLinesAndSeed() {
     run(selectMethod(Fixtures.Racy.class, "ptx", "dev.athanor.junit.Launcher"));
     var race = results().get(0);
     assertThat(position(race.at("/locations/0"))).endsWith(PTX + ":19");
@@ -198,7 +198,7 @@ class GpuTestTest {
   }
 
   @Test
-  void racesOfCudaHaveLinesOfTheSource() {
+  void reportsRacesOfCudaWithSourceLines() {
     requireNvcc();
     run(Fixtures.RacyCuda.class);
     assertThat(position(results().at("/0/locations/0"))).endsWith(CUDA + ":5");
@@ -206,7 +206,7 @@ class GpuTestTest {
   }
 
   @Test
-  void indicesOutOfBoundsAreFindings() {
+  void reportsIndicesOutOfBounds() {
     assertThat(failures(run(Fixtures.OutOfBounds.class)))
         .containsExactly(
             """
@@ -219,7 +219,7 @@ class GpuTestTest {
   }
 
   @Test
-  void findingsThatATestCatchesDoNotFailIt() {
+  void caughtFindingsDoNotFailTheTest() {
     assertThat(failures(run(Fixtures.Caught.class))).isEmpty();
     assertThat(results()).isEmpty();
   }
@@ -275,7 +275,7 @@ class GpuTestTest {
     run(Fixtures.InvalidLaunches.class);
     assertThat(Fixtures.MESSAGES)
         .containsExactly(
-            "there is no resource \"missing.ptx\" beside dev.athanor.junit.Fixtures$InvalidLaunches; put it into src/test/resources/dev/athanor/junit",
+            "resource \"missing.ptx\" not found next to dev.athanor.junit.Fixtures$InvalidLaunches; put it into src/test/resources/dev/athanor/junit",
             "two.ptx has the kernels first, second; name one of them",
             "two.ptx has the kernels first, second; got \"third\"",
             "first has 2 parameters, got 1 arguments",
@@ -284,12 +284,12 @@ class GpuTestTest {
   }
 
   @Test
-  void theTestsOfOtherExtensionsRunToo() {
+  void testsOfOtherExtensionsRun() {
     run(Fixtures.Mixed.class).testEvents().assertStatistics(s -> s.succeeded(1).failed(1));
   }
 
   @Test
-  void eachJvmOfSurefireHasItsFile() {
+  void eachJvmOfSurefireWritesItsOwnFile() {
     assertThat(SarifLog.ofFork(sarif, null)).isEqualTo(sarif);
     assertThat(SarifLog.ofFork(sarif, "1")).isEqualTo(sarif);
     assertThat(SarifLog.ofFork(sarif, "2")).hasFileName("kernels-2.sarif");

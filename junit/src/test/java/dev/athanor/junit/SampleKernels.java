@@ -7,7 +7,7 @@ import static dev.athanor.engine.lift.Gpu.threadIdxX;
 
 import dev.athanor.engine.lift.GpuKernel;
 
-/** Right and wrong kernels. */
+/** Correct and faulty kernels. */
 final class SampleKernels {
   private SampleKernels() {}
 
@@ -28,7 +28,7 @@ final class SampleKernels {
     data[i] = tile[63 - i];
   }
 
-  /** The last thread is one element too far. */
+  /** The last thread accesses one element past the end. */
   @GpuKernel(blockSize = 64)
   static void shift(int[] data) {
     data[threadIdxX() + 1] = 0;

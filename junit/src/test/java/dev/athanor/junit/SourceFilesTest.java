@@ -15,7 +15,7 @@ class SourceFilesTest {
   @TempDir Path root;
 
   @BeforeEach
-  void makeRepository() throws IOException {
+  void createRepository() throws IOException {
     Files.createDirectory(root.resolve(".git"));
     file(".git/Own.java");
     file(OWN + "Own.java");

@@ -30,21 +30,21 @@ public final class DeviceOption {
   /**
    * Opens the device.
    *
-   * @throws ParameterException when there is no such device, saying why
+   * @throws ParameterException if the device is unknown or unavailable
    */
   public Devices.Opened open() {
     try {
       return Devices.open(wanted);
     } catch (IllegalArgumentException | DeviceException.Unavailable e) {
-      throw refused("--device " + wanted, e);
+      throw usageError("--device " + wanted, e);
     }
   }
 
   /**
-   * Opens the device, which must be an emulator if a target or the sanitizer is chosen.
+   * Opens the device, which must be an emulator if a target or the sanitizer is requested.
    *
-   * @param target {@code sm_89}; null for the target of the device
-   * @throws ParameterException when the device is no emulator, or there is no such target
+   * @param target the target, such as {@code sm_89}; null for the device's own
+   * @throws ParameterException if the device is not an emulator or the target is unknown
    */
   public Devices.Opened open(@Nullable String target, boolean sanitize) {
     if (target == null && !sanitize) {
@@ -56,11 +56,11 @@ public final class DeviceOption {
       options = sanitize ? options.withSanitize(Sanitize.FULL) : options;
       return Devices.openEmulator(wanted, options);
     } catch (IllegalArgumentException e) {
-      throw refused(target == null ? "--sanitize" : "--target " + target, e);
+      throw usageError(target == null ? "--sanitize" : "--target " + target, e);
     }
   }
 
-  private ParameterException refused(String option, RuntimeException e) {
+  private ParameterException usageError(String option, RuntimeException e) {
     return new ParameterException(
         command.commandLine(), "%s: %s".formatted(option, e.getMessage()), e);
   }

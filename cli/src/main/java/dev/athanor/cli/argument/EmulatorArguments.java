@@ -17,7 +17,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** How the emulator runs a kernel and what it checks. */
+/** The options that control scheduling and checks of the emulator. */
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class EmulatorArguments {
 
@@ -28,29 +28,29 @@ public final class EmulatorArguments {
       names = "--schedule",
       paramLabel = "SCHEDULE",
       defaultValue = "converging",
-      description = "the order of threads: converging, ahead-first, one-by-one, random or apart")
+      description = "thread scheduling: converging, ahead-first, one-by-one, random or apart")
   private String schedule;
 
   @Option(
       names = "--timing",
       paramLabel = "TIMING",
       defaultValue = "lazy",
-      description = "when asynchronous work happens: eager, lazy, random or reordered")
+      description = "completion of asynchronous operations: eager, lazy, random or reordered")
   private String timing;
 
   @Option(
       names = "--seed",
       paramLabel = "SEED",
       defaultValue = "0",
-      description = "of random schedules; with one seed runs are alike")
+      description = "seed of random schedules and timing; equal seeds reproduce a run")
   private long seed;
 
   @Option(
       names = "--sanitize",
       description = {
-        "checks for races, uninitialized bytes, copies and products that are not awaited, and"
+        "checks for races, uninitialized reads, missing waits for asynchronous operations, and"
             + " misused",
-        "barriers; prints a line `report: KIND: ...` for each finding and exits with status 1"
+        "barriers; prints a line `report: KIND: ...` per finding and then exits with status 1"
       })
   private boolean sanitize;
 
@@ -59,15 +59,15 @@ public final class EmulatorArguments {
       paramLabel = "KIND",
       split = ",",
       description = {
-        "kinds of findings that --sanitize does not report, PROXY_FENCE,TENSOR_MAP_FENCE; a fault",
-        "that stops the kernel is reported all the same"
+        "kinds of findings that --sanitize ignores, such as PROXY_FENCE,TENSOR_MAP_FENCE; faults",
+        "that stop the kernel are always reported"
       })
   private List<String> ignored = new ArrayList<>();
 
   /**
    * Returns the options of the emulator.
    *
-   * @throws ParameterException when a name is unknown
+   * @throws ParameterException if a name is unknown
    */
   public EmulatorOptions options() {
     return EmulatorOptions.DEFAULT
@@ -80,7 +80,7 @@ public final class EmulatorArguments {
 
   private Set<Report.Kind> ignored() {
     if (!ignored.isEmpty() && !sanitize) {
-      throw refused("--ignore %s: it needs --sanitize".formatted(String.join(",", ignored)));
+      throw usageError("--ignore %s: requires --sanitize".formatted(String.join(",", ignored)));
     }
     return ignored.stream()
         .map(name -> choice("--ignore", name, Report.Kind.values(), Report.Kind::name))
@@ -96,8 +96,8 @@ public final class EmulatorArguments {
         .filter(choice -> names.apply(choice).equals(text))
         .findFirst()
         .orElseThrow(() ->
-            refused(
-                "%s %s: it takes %s"
+            usageError(
+                "%s %s: expected one of %s"
                     .formatted(
                         option,
                         text,
@@ -108,7 +108,7 @@ public final class EmulatorArguments {
     return choice.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

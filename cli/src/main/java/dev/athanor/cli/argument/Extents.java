@@ -8,15 +8,15 @@ public final class Extents {
   private Extents() {}
 
   /**
-   * Reads one to three extents.
+   * Parses one to three extents.
    *
-   * @param option named in the sentence if they cannot be read
-   * @throws IllegalArgumentException if they cannot be read
+   * @param option the option's name for the error message
+   * @throws IllegalArgumentException if the text is invalid
    */
   public static Dim3 parse(String option, String text) {
     if (!text.matches("[1-9]\\d{0,8}(,[1-9]\\d{0,8}){0,2}")) {
       throw new IllegalArgumentException(
-          "%s %s: it takes one to three numbers, 16,16".formatted(option, text));
+          "%s %s: expected one to three numbers, such as 16,16".formatted(option, text));
     }
     var parts = text.split(",", -1);
     return new Dim3(

@@ -19,30 +19,30 @@ public final class GpuOption {
       names = "--gpu",
       defaultValue = "H200",
       description =
-          "the GPU that is planned for: H200, H100, A100, RTX 4090, L4, RTX 5090;"
+          "the GPU to plan for: H200, H100, A100, RTX 4090, L4, RTX 5090;"
               + " default: ${DEFAULT-VALUE}")
   private String name;
 
   /**
-   * The GPU.
+   * Returns the GPU.
    *
-   * @throws ParameterException when none has this name
+   * @throws ParameterException if the name is unknown
    */
   public Gpu gpu() {
     return named(command.commandLine(), name);
   }
 
   /**
-   * The GPU of a name.
+   * Returns the GPU with the given name.
    *
-   * @throws ParameterException when none has this name
+   * @throws ParameterException if the name is unknown
    */
   public static Gpu named(CommandLine command, String name) {
     return Gpu.named(name)
         .orElseThrow(() ->
             new ParameterException(
                 command,
-                "--gpu %s: GPUs are %s"
+                "--gpu %s: expected one of %s"
                     .formatted(
                         name, Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
   }

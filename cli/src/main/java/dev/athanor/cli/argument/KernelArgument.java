@@ -30,25 +30,25 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** What the command line gives to a parameter of a kernel. */
+/** A kernel argument given on the command line. */
 public sealed interface KernelArgument {
 
-  /** How arguments are written. */
+  /** The syntax of arguments. */
   String FORMS =
-      "arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,"
-          + " inout:FILE.npy, zeros:BYTES, bytes:FILE and tensormap:BOX:… of in, out or inout";
+      "expected TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,"
+          + " inout:FILE.npy, zeros:BYTES, bytes:FILE or tensormap:BOX:… of in, out or inout";
 
   /** A number. */
   record Scalar(Type type, long bits) implements KernelArgument {}
 
-  /** The contents of a file, by value. */
+  /** The contents of a file, passed by value. */
   record Bytes(MemorySegment contents) implements KernelArgument {}
 
   /**
    * A buffer.
    *
-   * @param target where its contents go after the launch
-   * @param map what the kernel gets in place of the buffer's address
+   * @param target the file that receives the contents after the launch
+   * @param map the tensor map that is passed instead of the buffer's address
    */
   record Tensor(HostTensor initial, Optional<Path> target, Optional<TensorMap> map)
       implements KernelArgument {
@@ -58,9 +58,9 @@ public sealed interface KernelArgument {
   }
 
   /**
-   * Reads an argument, and the file that it names.
+   * Parses an argument and reads the file that it names.
    *
-   * @throws IllegalArgumentException with a sentence, when it cannot be read
+   * @throws IllegalArgumentException if the argument is invalid or the file cannot be read
    */
   static KernelArgument parse(String text) {
     var parts = text.split(":", 4);
@@ -73,11 +73,11 @@ public sealed interface KernelArgument {
         }
         case "out" -> {
           if (parts.length != 4) {
-            throw new IllegalArgumentException("it is written out:FILE.npy:DTYPE:SHAPE");
+            throw new IllegalArgumentException("expected out:FILE.npy:DTYPE:SHAPE");
           }
           var type = new TensorType(dtype(parts[2]), shape(parts[3]));
           if (Npy.header(type).isEmpty()) {
-            throw new IllegalArgumentException("npy files hold no " + parts[2]);
+            throw new IllegalArgumentException("npy files do not support " + parts[2]);
           }
           yield new Tensor(
               HostTensor.zeros(type), Optional.of(TensorFile.writable(Path.of(parts[1]))));
@@ -87,31 +87,31 @@ public sealed interface KernelArgument {
                 HostTensor.zeros(
                     new TensorType(DType.U8, shape(parts.length == 2 ? parts[1] : ""))),
                 Optional.empty());
-        case "tensormap" -> mapped(text);
+        case "tensormap" -> tensorMap(text);
         case "bytes" -> new Bytes(MemorySegment.ofArray(Files.readAllBytes(file(text, parts))));
         default -> number(parts);
       };
     } catch (IOException e) {
-      throw new Misread("--arg %s: %s".formatted(text, e), e);
-    } catch (Misread e) {
-      throw e; // of the tensor in a tensor map
+      throw new InvalidArgument("--arg %s: %s".formatted(text, e), e);
+    } catch (InvalidArgument e) {
+      throw e; // from the tensor of a tensor map
     } catch (IllegalArgumentException | Failure e) {
-      throw new Misread("--arg %s: %s".formatted(text, e.getMessage()), e);
+      throw new InvalidArgument("--arg %s: %s".formatted(text, e.getMessage()), e);
     }
   }
 
-  /** An argument that cannot be read; the message names it. */
-  final class Misread extends IllegalArgumentException {
-    Misread(String message, Throwable cause) {
+  /** An invalid argument; the message includes it. */
+  final class InvalidArgument extends IllegalArgumentException {
+    InvalidArgument(String message, Throwable cause) {
       super(message, cause);
     }
   }
 
   /**
-   * A tensor map, {@code tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy}; the box has the extents
-   * of a tile, outermost first, as the shape has those of the tensor.
+   * Parses a tensor map such as {@code tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy}. The box
+   * lists the extents of a tile, outermost first.
    */
-  private static Tensor mapped(String text) {
+  private static Tensor tensorMap(String text) {
     var parts = text.split(":", -1);
     int at = 2;
     var words = new HashMap<String, String>();
@@ -123,15 +123,15 @@ public sealed interface KernelArgument {
         String.join(":", Arrays.asList(parts).subList(Math.min(at, parts.length), parts.length));
     if (!(rest.matches("(in|out|inout):.*") && parse(rest) instanceof Tensor tensor)) {
       throw new IllegalArgumentException(
-          "it is written tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy, where swizzle and fill may"
-              + " be left out and out or inout stand for in");
+          "expected tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy, with optional swizzle and fill,"
+              + " and in, out or inout");
     }
     var swizzle = SWIZZLES.get(words.getOrDefault("swizzle", "none"));
     var fill = FILLS.get(words.getOrDefault("fill", "zero"));
     words.keySet().removeAll(Set.of("swizzle", "fill"));
     if (swizzle == null || fill == null || !words.isEmpty()) {
       throw new IllegalArgumentException(
-          "swizzle is none, 32, 64 or 128, fill is zero or nan, and there is nothing else");
+          "swizzle must be none, 32, 64 or 128, fill must be zero or nan; other options are unknown");
     }
     var type = tensor.initial.type();
     var element = element(type.dtype());
@@ -176,19 +176,20 @@ public sealed interface KernelArgument {
 
   private static Path file(String text, String[] parts) {
     if (parts.length < 2 || !Files.isReadable(Path.of(text.substring(parts[0].length() + 1)))) {
-      throw new IllegalArgumentException("there is no readable file of that name");
+      throw new IllegalArgumentException("cannot read the file");
     }
     return Path.of(text.substring(parts[0].length() + 1));
   }
 
   private static DType dtype(String text) {
     return DType.of(text)
-        .orElseThrow(() -> new IllegalArgumentException("dtypes are " + DType.names()));
+        .orElseThrow(
+            () -> new IllegalArgumentException("the dtype must be one of " + DType.names()));
   }
 
   private static Shape shape(String text) {
     if (!text.matches("\\d{1,10}(,\\d{1,10})*")) {
-      throw new IllegalArgumentException("a size is integers with commas between, 64,64");
+      throw new IllegalArgumentException("a size must be comma-separated integers, such as 64,64");
     }
     return new Shape(Arrays.stream(text.split(",", -1)).map(Long::valueOf).toList());
   }
@@ -205,7 +206,7 @@ public sealed interface KernelArgument {
       return new Scalar(type.get(), bits(type.get(), parts[1]));
     } catch (NumberFormatException e) {
       throw new IllegalArgumentException(
-          "\"%s\" is no number of type %s".formatted(parts[1], parts[0]), e);
+          "\"%s\" is not a number of type %s".formatted(parts[1], parts[0]), e);
     }
   }
 
@@ -235,7 +236,10 @@ public sealed interface KernelArgument {
     };
   }
 
-  /** The argument of a launch; what needs a buffer gets one. */
+  /**
+   * Returns the argument for a launch. Allocates a buffer for a tensor and adds it to {@code
+   * buffers}.
+   */
   default Argument on(Device device, Stream stream, List<Buffer> buffers) {
     return switch (this) {
       case Scalar number -> new Argument.Scalar(number.type, number.bits);
@@ -249,13 +253,13 @@ public sealed interface KernelArgument {
     };
   }
 
-  /** A file that holds an output, and the type of the output. */
+  /** An output file and the type of its tensor. */
   record WrittenFile(String file, String type) {}
 
   /**
-   * Writes the outputs of a launch to their files.
+   * Writes the outputs of a launch to files.
    *
-   * @param buffers those that {@link #on} has allocated for the arguments
+   * @param buffers the buffers that {@link #on} allocated for the arguments
    * @throws UncheckedIOException if a file cannot be written
    */
   static List<WrittenFile> write(

@@ -22,9 +22,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/**
- * An op with the types of its inputs and its attributes, as commands that run nothing take them.
- */
+/** The arguments that select an op, the types of its inputs, and its attributes. */
 public final class OpArguments {
 
   private static final Pattern SHAPE = Pattern.compile("\\d{1,18}(,\\d{1,18})*");
@@ -40,54 +38,54 @@ public final class OpArguments {
   @Option(
       names = "--shape",
       paramLabel = "INPUT=SHAPE",
-      description = "the shape of an input, a=4096,4096; give one for every input that is there")
+      description = "the shape of an input, such as a=4096,4096; required for each input in use")
   private Map<String, String> shapes = new LinkedHashMap<>();
 
   @Option(
       names = "--dtype",
       paramLabel = "INPUT=DTYPE",
-      description = "the dtype of an input, a=f16; f32 where none is given")
+      description = "the dtype of an input, such as a=f16; default: f32")
   private Map<String, String> dtypes = new LinkedHashMap<>();
 
   @Option(
       names = "--attr",
       paramLabel = "NAME=VALUE",
-      description = "an attribute, transposeB=true")
+      description = "an attribute, such as transposeB=true")
   private Map<String, String> attributes = new LinkedHashMap<>();
 
   /**
-   * The ways in which a device can compute the op, the first as it would.
+   * Returns the plans of a device for the op, the planner's choice first.
    *
-   * @throws ParameterException when there is no such op or it does not take the arguments
+   * @throws ParameterException if the op is unknown or rejects the arguments
    */
   public List<? extends Plan> plans(Catalogue catalogue, Capability capability) {
     return plans(problem(catalogue), capability);
   }
 
   /**
-   * The ways in which a device can compute a problem.
+   * Returns the plans of a device for a problem, the planner's choice first.
    *
-   * @throws ParameterException when the op does not take it
+   * @throws ParameterException if the op rejects the problem
    */
   public List<? extends Plan> plans(Problem problem, Capability capability) {
     try {
       return problem.plans(capability);
     } catch (OpException e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
   /**
-   * The op with its arguments, their names and dtypes checked.
+   * Returns the op with its arguments, after a check of their names and dtypes.
    *
-   * @throws ParameterException when there is no such op or it does not take the arguments
+   * @throws ParameterException if the op is unknown or rejects the arguments
    */
   public Problem problem(Catalogue catalogue) {
-    Op op = catalogue.find(name).orElseThrow(() -> refused(unknown(catalogue, name)));
+    Op op = catalogue.find(name).orElseThrow(() -> usageError(unknown(catalogue, name)));
     for (var input : dtypes.keySet()) {
       if (!shapes.containsKey(input)) {
-        throw refused(
-            "--dtype %s=%s: there is no --shape %s=…".formatted(input, dtypes.get(input), input));
+        throw usageError(
+            "--dtype %s=%s: --shape %s=… is missing".formatted(input, dtypes.get(input), input));
       }
     }
     try {
@@ -95,14 +93,14 @@ public final class OpArguments {
       Catalogue.checkInputs(op.description(), types);
       return new Problem(op, types, Attributes.of(op.description(), attributes));
     } catch (OpException e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
   /**
-   * The types of the inputs that are given.
+   * Returns the types of the given inputs.
    *
-   * @throws ParameterException when a shape or a dtype is none
+   * @throws ParameterException if a shape or dtype is invalid
    */
   Map<String, TensorType> types() {
     var types = new LinkedHashMap<String, TensorType>();
@@ -112,7 +110,7 @@ public final class OpArguments {
       try {
         types.put(input, new TensorType(dtype, shape));
       } catch (IllegalArgumentException e) {
-        throw refused("--shape %s=%s: %s".formatted(input, text, e.getMessage()));
+        throw usageError("--shape %s=%s: %s".formatted(input, text, e.getMessage()));
       }
     });
     return types;
@@ -121,14 +119,14 @@ public final class OpArguments {
   private DType dtype(String input) {
     var text = dtypes.getOrDefault(input, DType.F32.text());
     return DType.of(text)
-        .orElseThrow(
-            () -> refused("--dtype %s=%s: dtypes are %s".formatted(input, text, DType.names())));
+        .orElseThrow(() ->
+            usageError("--dtype %s=%s: expected one of %s".formatted(input, text, DType.names())));
   }
 
   private Shape shape(String input, String text) {
     if (!SHAPE.matcher(text).matches()) {
-      throw refused(
-          "--shape %s=%s: a shape is integers with commas between, 4096,4096"
+      throw usageError(
+          "--shape %s=%s: expected comma-separated integers, such as 4096,4096"
               .formatted(input, text));
     }
     return Shape.of(
@@ -137,14 +135,14 @@ public final class OpArguments {
             .toArray());
   }
 
-  /** The sentence for a name that no op has. */
+  /** Returns the error message for an unknown op. */
   public static String unknown(Catalogue catalogue, String wanted) {
     var names = catalogue.all().stream().map(op -> op.description().name()).toList();
-    return "there is no op \"%s\"; %s"
-        .formatted(wanted, BadUse.hint(wanted, names, "athanor ops lists them"));
+    return "unknown op \"%s\"; %s"
+        .formatted(wanted, UsageErrorHandler.hint(wanted, names, "athanor ops lists the ops"));
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(command.commandLine(), sentence);
   }
 }

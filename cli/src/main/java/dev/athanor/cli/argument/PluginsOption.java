@@ -19,7 +19,7 @@ public final class PluginsOption {
 
   @Option(
       names = "--plugins",
-      description = "a folder with jars of additional ops",
+      description = "a folder of plugin jars with additional ops",
       paramLabel = "DIR")
   private @Nullable Path folder;
 
@@ -30,7 +30,7 @@ public final class PluginsOption {
    */
   public @Nullable Path folder() {
     if (folder != null && !Files.isDirectory(folder)) {
-      throw refused("there is no folder " + folder);
+      throw usageError("no such folder: " + folder);
     }
     return folder;
   }
@@ -57,11 +57,11 @@ public final class PluginsOption {
     try {
       return Plugins.load(jars).catalogue();
     } catch (Plugins.Unusable e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(command.commandLine(), "--plugins: " + sentence);
   }
 }

@@ -23,8 +23,8 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * A launch of a kernel of a PTX file. Its methods throw a {@link ParameterException} with a
- * sentence when they cannot read what was given.
+ * The arguments that describe a launch of a kernel from a PTX file. Methods throw {@link
+ * ParameterException} if an argument is invalid.
  */
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class ProgramArguments {
@@ -32,66 +32,72 @@ public final class ProgramArguments {
   @Spec(Spec.Target.MIXEE)
   private CommandSpec spec;
 
-  @Parameters(paramLabel = "FILE.ptx", description = "the PTX")
+  @Parameters(paramLabel = "FILE.ptx", description = "the PTX file")
   private Path file;
 
-  @Option(names = "--kernel", paramLabel = "NAME", description = "the kernel; none = the only one")
+  @Option(
+      names = "--kernel",
+      paramLabel = "NAME",
+      description = "the kernel; default: the only one")
   private @Nullable String kernel;
 
   @Option(
       names = "--grid",
       paramLabel = "X[,Y[,Z]]",
       defaultValue = "1",
-      description = "blocks; ${DEFAULT-VALUE} where not given")
+      description = "blocks per grid; default: ${DEFAULT-VALUE}")
   private String grid;
 
-  @Option(names = "--block", paramLabel = "X[,Y[,Z]]", required = true, description = "threads")
+  @Option(
+      names = "--block",
+      paramLabel = "X[,Y[,Z]]",
+      required = true,
+      description = "threads per block")
   private String block;
 
   @Option(
       names = "--cluster",
       paramLabel = "X[,Y[,Z]]",
-      description = "blocks that are resident together; as the kernel says where not given")
+      description = "blocks per cluster; default: as the kernel declares")
   private @Nullable String cluster;
 
   @Option(
       names = "--cooperative",
-      description =
-          "keeps all blocks resident, so that they may wait for one another (grid.sync())")
+      description = "cooperative launch: all blocks are resident and may synchronize (grid.sync())")
   private boolean cooperative;
 
   @Option(
       names = "--shared",
       paramLabel = "BYTES",
       defaultValue = "0",
-      description = "dynamic shared memory; ${DEFAULT-VALUE} where not given")
+      description = "dynamic shared memory; default: ${DEFAULT-VALUE}")
   private int shared;
 
   @Option(
       names = "--target",
       paramLabel = "TARGET",
-      description = "whose tensor cores are followed, sm_90a; that of the file where not given")
+      description = "the target to emulate, such as sm_90a; default: the target of the file")
   private @Nullable String target;
 
   @Option(
       names = "--arg",
       paramLabel = "ARGUMENT",
       description = {
-        "a parameter's value, in their order: TYPE:VALUE, in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,",
+        "a parameter's value, in order: TYPE:VALUE, in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,",
         "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value), or a tensor map"
             + " of",
         "tiles, tensormap:BOX:swizzle=128:in:FILE.npy (or out:, inout:)"
       })
   private List<String> arguments = new ArrayList<>();
 
-  /** Reads the file. */
+  /** Parses the file. */
   public Module module() {
     try {
       return Parser.parse(Files.readString(file), file.toString());
     } catch (IOException e) {
-      throw refused("there is no readable file " + file, e);
+      throw usageError("cannot read file " + file, e);
     } catch (PtxSyntaxException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
   }
 
@@ -100,25 +106,26 @@ public final class ProgramArguments {
     var names = module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", "));
     if (kernel == null) {
       if (module.kernels().size() != 1) {
-        throw refused("--kernel is needed; the file has " + names, null);
+        throw usageError("--kernel is required; the file has " + names, null);
       }
       return module.kernels().getFirst();
     }
     return module
         .kernel(kernel)
-        .orElseThrow(() -> refused("--kernel %s: the file has %s".formatted(kernel, names), null));
+        .orElseThrow(
+            () -> usageError("--kernel %s: the file has %s".formatted(kernel, names), null));
   }
 
-  /** Reads the arguments and the files that they name. */
+  /** Parses the arguments and reads the files that they name. */
   public List<KernelArgument> values() {
     try {
       return arguments.stream().map(KernelArgument::parse).toList();
     } catch (IllegalArgumentException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
   }
 
-  /** Returns the chosen target, or that of the file. */
+  /** Returns the given target, or the target of the file. */
   public Target target(Module module) {
     if (target == null) {
       return module.target();
@@ -126,7 +133,7 @@ public final class ProgramArguments {
     try {
       return Target.of(target);
     } catch (IllegalArgumentException e) {
-      throw refused("--target: " + e.getMessage(), e);
+      throw usageError("--target: " + e.getMessage(), e);
     }
   }
 
@@ -145,11 +152,11 @@ public final class ProgramArguments {
     try {
       return Extents.parse(option, text);
     } catch (IllegalArgumentException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
   }
 
-  private ParameterException refused(String sentence, @Nullable Throwable cause) {
+  private ParameterException usageError(String sentence, @Nullable Throwable cause) {
     return new ParameterException(spec.commandLine(), sentence, cause);
   }
 }

@@ -13,7 +13,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Tensors in files: {@code .npy}, or the bare bytes of the elements. */
+/** Tensor files: {@code .npy} or raw bytes. */
 public final class TensorFile {
 
   private static final String NPY = ".npy";
@@ -23,7 +23,7 @@ public final class TensorFile {
   /**
    * Reads an npy file.
    *
-   * @throws dev.athanor.service.failure.Failure when it is none
+   * @throws dev.athanor.service.failure.Failure if it is not an npy file
    */
   public static HostTensor read(Path file) throws IOException {
     try (var in = new BufferedInputStream(Files.newInputStream(file))) {
@@ -33,20 +33,20 @@ public final class TensorFile {
   }
 
   /**
-   * Reads bare bytes.
+   * Reads raw bytes.
    *
-   * @throws IllegalArgumentException when there are more or fewer than the type takes
+   * @throws IllegalArgumentException if the file's size does not match the type
    */
   public static HostTensor read(Path file, TensorType type) throws IOException {
     long size = Files.size(file);
     if (size != type.bytes()) {
       throw new IllegalArgumentException(
-          "%s takes %d bytes, %s has %d".formatted(type, type.bytes(), file, size));
+          "%s requires %d bytes, %s has %d".formatted(type, type.bytes(), file, size));
     }
     return new HostTensor(type, MemorySegment.ofArray(Files.readAllBytes(file)));
   }
 
-  /** Writes an npy file where the name ends so, else bare bytes. */
+  /** Writes an npy file if the name ends in {@code .npy}, else raw bytes. */
   public static void write(Path file, HostTensor tensor) throws IOException {
     try (var out = new BufferedOutputStream(Files.newOutputStream(file))) {
       if (isNpy(file)) {
@@ -57,27 +57,27 @@ public final class TensorFile {
   }
 
   /**
-   * Checks, before there is anything to write, that it can be.
+   * Checks that a file can hold a tensor of the given type.
    *
-   * @throws IllegalArgumentException when npy has no such dtype
+   * @throws IllegalArgumentException if the file is npy, which does not support the dtype
    */
   public static void check(Path file, TensorType type) {
     if (isNpy(file) && Npy.header(type).isEmpty()) {
       throw new IllegalArgumentException(
-          "npy files hold no %s; under another name than %s its bytes are written"
+          "npy files do not support %s; without the extension .npy, %s is written as raw bytes"
               .formatted(type.dtype().text(), file));
     }
   }
 
   /**
-   * A file that can be written.
+   * Returns the file if it can be written.
    *
-   * @throws IllegalArgumentException when it cannot
+   * @throws IllegalArgumentException if it cannot be written
    */
   public static Path writable(Path file) {
     var folder = file.toAbsolutePath().getParent();
     if (folder == null || !Files.isWritable(Files.exists(file) ? file : folder)) {
-      throw new IllegalArgumentException("%s cannot be written".formatted(file));
+      throw new IllegalArgumentException("cannot write %s".formatted(file));
     }
     return file;
   }

@@ -1,4 +1,4 @@
-/** What commands take: devices, ops, kernels and tensor files, and what is said of bad use. */
+/** Command line arguments: devices, ops, kernels and tensor files, and usage errors. */
 @NullMarked
 package dev.athanor.cli.argument;
 

@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
 /** {@code athanor api-key}. */
 @Command(
     name = "api-key",
-    description = "Makes keys for callers of the service.",
+    description = "Creates API keys for clients of the service.",
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class,
     synopsisSubcommandLabel = "COMMAND")
@@ -33,22 +33,22 @@ public final class ApiKeyCommand {
 
   @Command(
       name = "create",
-      description = "Makes a key and prints it, this one time, with the line for the file of keys.",
+      description = "Creates a key and prints it, only this once, with the line for the key file.",
       mixinStandardHelpOptions = true)
   int create(
-      @Option(names = "--tenant", required = true, description = "whose tensors it is for")
+      @Option(names = "--tenant", required = true, description = "the tenant of the key")
           String tenant,
       @Option(
               names = "--scopes",
               required = true,
               description =
-                  "what it allows, with commas between: ops:run, tensors:read, tensors:write,"
+                  "comma-separated permissions: ops:run, tensors:read, tensors:write,"
                       + " metrics, priority, admin")
           String scopes,
       @Option(
               names = "--file",
               paramLabel = "FILE",
-              description = "adds the line to this file instead of printing it")
+              description = "appends the line to this file instead of printing it")
           @Nullable Path file) {
     var made =
         ApiKey.create(
@@ -67,7 +67,7 @@ public final class ApiKeyCommand {
             StandardOpenOption.CREATE,
             StandardOpenOption.APPEND);
       } catch (IOException e) {
-        throw misuse("--file %s: no line can be added to it".formatted(file));
+        throw usageError("--file %s: cannot append to this file".formatted(file));
       }
       out.println(made.key());
     }
@@ -79,11 +79,11 @@ public final class ApiKeyCommand {
     try {
       return value.get();
     } catch (IllegalArgumentException e) {
-      throw misuse(option + ": " + e.getMessage());
+      throw usageError(option + ": " + e.getMessage());
     }
   }
 
-  private CommandLine.ParameterException misuse(String message) {
+  private CommandLine.ParameterException usageError(String message) {
     return new CommandLine.ParameterException(command(), message);
   }
 

@@ -46,15 +46,15 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "bench",
     description = {
-      "Measures how fast ops are; results are sampled, and a wrong one is a failure.",
-      "Exit status 0: measured and right; 1: something is wrong."
+      "Measures the performance of ops and checks samples of their results.",
+      "Exit status 0: all measured, no wrong result; 1: otherwise."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class BenchCommand implements Callable<Integer> {
 
-  /** Enough that blocks at both edges of a grid are not all there is. */
+  /** Enough blocks to include some that are not at the edges of the grid. */
   private static final long PREDICTED_BLOCKS = 4;
 
   private final Catalogue catalogue;
@@ -66,7 +66,7 @@ public final class BenchCommand implements Callable<Integer> {
   @Parameters(
       arity = "0..*",
       paramLabel = "OP",
-      description = "what is measured; all ops that have a suite when left out")
+      description = "the ops to measure; default: all ops that have a suite")
   private List<String> names = new ArrayList<>();
 
   @Option(
@@ -74,31 +74,31 @@ public final class BenchCommand implements Callable<Integer> {
       paramLabel = "PROBLEM",
       description =
           "a problem of the one OP instead of its suite, such as"
-              + " \"a=f16[64,32] b=f16[32,16] alpha=2\"; may be given again")
+              + " \"a=f16[64,32] b=f16[32,16] alpha=2\"; repeatable")
   private List<String> problems = new ArrayList<>();
 
   @Option(
       names = "--all-variants",
-      description = "every kernel variant, not only the one that the planner takes")
+      description = "measures every kernel variant, not only the planner's choice")
   private boolean allVariants;
 
   @Option(
       names = "--warmup",
       paramLabel = "N",
-      description = "launches before the clock runs; default: 10, on the emulator 3")
+      description = "launches before timing starts; default: 10, on the emulator 3")
   private @Nullable Integer warmup;
 
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      description = "the fewest samples; default: 20, on the emulator 5")
+      description = "minimum number of samples; default: 20, on the emulator 5")
   private @Nullable Integer repeat;
 
   @Option(
       names = "--min-time",
       paramLabel = "MS",
       description =
-          "samples go on until they add up to so many milliseconds; default: 200, on the emulator 0")
+          "minimum total time of the samples in milliseconds; default: 200, on the emulator 0")
   private @Nullable Double minMillis;
 
   @Option(
@@ -106,9 +106,9 @@ public final class BenchCommand implements Callable<Integer> {
       split = ",",
       paramLabel = "LIBRARY",
       description = {
-        "cublas, torch, or both with a comma between: measured in turn with ours.",
-        "cublas runs on the same buffers; torch in a process of python3, or what ATHANOR_PYTHON names,"
-            + " where PyTorch is installed"
+        "cublas, torch, or both, separated by a comma: measured alternately with ours.",
+        "cublas uses the same buffers; torch runs in a process of python3, or of the interpreter that"
+            + " ATHANOR_PYTHON names, with PyTorch installed"
       })
   private List<String> baselines = new ArrayList<>();
 
@@ -116,13 +116,13 @@ public final class BenchCommand implements Callable<Integer> {
       names = "--predict",
       paramLabel = "GPU",
       description =
-          "measures nothing: bounds from below the times on this GPU by what the emulator counts")
+          "predicts lower bounds of the times on this GPU from the emulator's counts; measures nothing")
   private @Nullable String predict;
 
   @Option(
       names = "--seed",
       defaultValue = "1",
-      description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
+      description = "seed of random inputs; default: ${DEFAULT-VALUE}")
   private long seed;
 
   @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
@@ -143,8 +143,8 @@ public final class BenchCommand implements Callable<Integer> {
   public Integer call() throws IOException {
     for (var baseline : baselines) {
       if (!baseline.equals("cublas") && !baseline.equals("torch")) {
-        throw misuse(
-            "--baseline %s: it takes cublas, torch, or both with a comma between"
+        throw usageError(
+            "--baseline %s: expected cublas, torch, or both, separated by a comma"
                 .formatted(baseline));
       }
     }
@@ -189,8 +189,8 @@ public final class BenchCommand implements Callable<Integer> {
     var gpu =
         Gpu.named(name)
             .orElseThrow(() ->
-                misuse(
-                    "--predict %s: GPUs are %s"
+                usageError(
+                    "--predict %s: expected one of %s"
                         .formatted(
                             name,
                             Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
@@ -222,7 +222,8 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
-      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpArguments.unknown(catalogue, name))));
+      ops.add(
+          catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name))));
     }
     return ops;
   }
@@ -231,26 +232,25 @@ public final class BenchCommand implements Callable<Integer> {
     if (problems.isEmpty()) {
       var all = ops.stream().flatMap(op -> Suites.of(op, large).stream()).toList();
       if (all.isEmpty()) {
-        throw misuse(
-            "%s has no suite; say what to measure with --problem"
-                .formatted(String.join(", ", names)));
+        throw usageError(
+            "%s has no suite; give problems with --problem".formatted(String.join(", ", names)));
       }
       return all;
     }
     if (ops.size() != 1) {
-      throw misuse("--problem is of one op, got %d".formatted(ops.size()));
+      throw usageError("--problem requires one op, got %d".formatted(ops.size()));
     }
     try {
       return problems.stream().map(text -> Problem.parse(ops.getFirst(), text)).toList();
     } catch (IllegalArgumentException | OpException e) {
-      throw misuse("--problem: " + e.getMessage());
+      throw usageError("--problem: " + e.getMessage());
     }
   }
 
-  /** The outcome of a measurement; {@code lost} says why it ended early. */
+  /** The outcome of a measurement; {@code lost} is the reason if it ended early. */
   private record Measured(Optional<String> lost, List<KernelCache.Spill> spills) {}
 
-  /** Adds the measurements to {@code rows}, up to a loss of the device. */
+  /** Adds the measurements to {@code rows} until done or the device is lost. */
   private Measured measure(
       Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
     var lost = Optional.<String>empty();
@@ -276,7 +276,8 @@ public final class BenchCommand implements Callable<Integer> {
       try {
         opened.add(baseline.equals("torch") ? Torch.beside(target) : Baseline.cuBlas(target));
       } catch (DeviceException.Unavailable e) {
-        throw misuse("--baseline cublas: " + e.getMessage()); // torch has not started anything yet
+        throw usageError(
+            "--baseline cublas: " + e.getMessage()); // torch has not started anything yet
       }
     }
     return opened;
@@ -289,11 +290,11 @@ public final class BenchCommand implements Callable<Integer> {
           repeat != null ? repeat : emulated ? 5 : 20,
           minMillis != null ? minMillis : emulated ? 0 : 200);
     } catch (IllegalArgumentException e) {
-      throw misuse("--warmup, --repeat, --min-time: " + e.getMessage());
+      throw usageError("--warmup, --repeat, --min-time: " + e.getMessage());
     }
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

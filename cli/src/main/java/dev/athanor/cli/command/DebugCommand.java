@@ -34,7 +34,7 @@ public final class DebugCommand implements Callable<Integer> {
       names = "--port",
       paramLabel = "PORT",
       description =
-          "serves sessions on a port of this machine until it is stopped; 0 = any free one")
+          "serves sessions on a port of the loopback interface until stopped; 0 = any free port")
   private @Nullable Integer port;
 
   @Override
@@ -47,8 +47,7 @@ public final class DebugCommand implements Callable<Integer> {
     }
     if (port < 0 || port > LAST_PORT) {
       throw new ParameterException(
-          spec.commandLine(),
-          "--port: %d is no port; ports are 0 to %d".formatted(port, LAST_PORT));
+          spec.commandLine(), "--port %d: expected a port from 0 to %d".formatted(port, LAST_PORT));
     }
     try (var server = new DebugServer(port)) {
       var out = spec.commandLine().getOut();

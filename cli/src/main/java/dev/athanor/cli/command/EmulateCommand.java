@@ -34,7 +34,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "emulate",
     description = {
-      "Runs a kernel of any PTX file on the emulator, and writes its outputs as npy files.",
+      "Runs a kernel of a PTX file on the emulator and writes its outputs as npy files.",
       "Example: athanor emulate saxpy.ptx --kernel saxpy --grid 2 --block 64",
       "  --arg u32:100 --arg f32:2.5 --arg in:x.npy --arg inout:y.npy"
     },
@@ -43,7 +43,7 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class EmulateCommand implements Callable<Integer> {
 
-  /** In seconds; whatever takes longer needs no timeout. */
+  /** In seconds. */
   private static final BigDecimal LONGEST_TIMEOUT = BigDecimal.valueOf(1_000_000);
 
   @Spec private CommandSpec spec;
@@ -55,17 +55,17 @@ public final class EmulateCommand implements Callable<Integer> {
   @Option(
       names = "--timeout",
       paramLabel = "SECONDS",
-      description = "after which the kernel is stopped, a failure; none where not given")
+      description = "stops the kernel after this time and fails; default: no timeout")
   private @Nullable String timeout;
 
   @Option(
       names = "--profile",
-      description = "counts what the kernel does, and bounds the time that a GPU needs for it")
+      description = "profiles the kernel and prints lower bounds of its time on a GPU")
   private boolean profile;
 
   @Mixin private GpuOption gpu;
 
-  @Option(names = "--json", description = "the result as JSON")
+  @Option(names = "--json", description = "prints the result as JSON")
   private boolean json;
 
   private record Result(
@@ -81,7 +81,7 @@ public final class EmulateCommand implements Callable<Integer> {
       String printed,
       ProfileReport.@Nullable Launch profile) {
 
-    /** The same, with what the kernel printed. */
+    /** Returns a copy with the kernel's output. */
     Result withPrinted(String text) {
       return new Result(
           kernel,
@@ -151,9 +151,9 @@ public final class EmulateCommand implements Callable<Integer> {
                       AssembledKernel.of(module, code, profiledFor))
                   : null);
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
-      throw refused(String.valueOf(e.getMessage()), e);
+      throw usageError(String.valueOf(e.getMessage()), e);
     }
-    // a device that closes notes what its kernels have not freed
+    // closing the device prints memory that its kernels have not freed
     print(result.withPrinted(printed.toString()), profiledFor);
     return result.faults().isEmpty() ? 0 : 1;
   }
@@ -180,7 +180,7 @@ public final class EmulateCommand implements Callable<Integer> {
     }
   }
 
-  /** One line, {@code report: KIND: SENTENCE}, even where a kernel's assertion has several. */
+  /** Returns one line, {@code report: KIND: SENTENCE}, also for multi-line assertion messages. */
   private static String line(Report found) {
     return "report: %s: %s".formatted(found.kind(), found).replaceAll("\\R", " ");
   }
@@ -194,18 +194,18 @@ public final class EmulateCommand implements Callable<Integer> {
       if (seconds.signum() > 0 && seconds.compareTo(LONGEST_TIMEOUT) <= 0) {
         return Duration.ofNanos(Math.max(1, seconds.movePointRight(9).longValue()));
       }
-      throw refused(timeoutSentence(timeout), null);
+      throw usageError(timeoutSentence(timeout), null);
     } catch (NumberFormatException e) {
-      throw refused(timeoutSentence(timeout), e);
+      throw usageError(timeoutSentence(timeout), e);
     }
   }
 
   private static String timeoutSentence(String given) {
-    return "--timeout %s: it takes a number of seconds above 0 and at most %s"
+    return "--timeout %s: expected a number of seconds above 0 and at most %s"
         .formatted(given, LONGEST_TIMEOUT);
   }
 
-  private ParameterException refused(String sentence, @Nullable Throwable cause) {
+  private ParameterException usageError(String sentence, @Nullable Throwable cause) {
     return new ParameterException(spec.commandLine(), sentence, cause);
   }
 }

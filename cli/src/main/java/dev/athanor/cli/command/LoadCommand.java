@@ -1,10 +1,10 @@
 package dev.athanor.cli.command;
 
-import dev.athanor.cli.load.Course;
 import dev.athanor.cli.load.Level;
 import dev.athanor.cli.load.Load;
 import dev.athanor.cli.load.LoadException;
 import dev.athanor.cli.load.Measurement;
+import dev.athanor.cli.load.MeasurementPlan;
 import dev.athanor.cli.load.Scenario;
 import dev.athanor.cli.load.Scenarios;
 import dev.athanor.cli.load.ServiceProcess;
@@ -39,12 +39,12 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "load",
     description = {
-      "Puts a running service under load and measures it; a sample of answers is checked.",
+      "Measures a running service under load and checks a sample of its responses.",
       "Scenarios, each quoted as one argument: put SIZE, get SIZE (raw bytes; 64KiB, 16MiB),"
           + " put-json N, get-json N (a list of N f32), op OP PROBLEM, pipeline FILE; over gRPC"
           + " put-grpc SIZE, get-grpc SIZE, op-grpc OP PROBLEM.",
       "Example: athanor load --self --resident \"op matmul a=f16[64,64] b=f16[64,64]\" \"put 16MiB\"",
-      "Exit status 0: measured and right; 1: no result, or a wrong one."
+      "Exit status 0: all scenarios measured, no wrong result; 1: otherwise."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
@@ -53,82 +53,82 @@ public final class LoadCommand implements Callable<Integer> {
 
   private static final Pattern CLIENTS =
       Pattern.compile("([1-9]\\d{0,3})(?::([1-9]\\d{0,3})(?::([1-9]\\d{0,3}))?)?");
-  private static final double MOST_PER_SECOND = 1e6;
+  private static final double MAX_RATE = 1e6;
 
   @Spec private CommandSpec spec;
 
-  @Parameters(arity = "1..*", paramLabel = "SCENARIO", description = "what is asked, in quotes")
+  @Parameters(arity = "1..*", paramLabel = "SCENARIO", description = "a kind of request, in quotes")
   private List<String> texts;
 
   @Option(
       names = "--url",
       paramLabel = "URL",
       defaultValue = "http://127.0.0.1:8080",
-      description = "where the service is; default: ${DEFAULT-VALUE}")
+      description = "the URL of the service; default: ${DEFAULT-VALUE}")
   private String url;
 
   @Option(
       names = "--grpc",
       paramLabel = "HOST:PORT",
       defaultValue = "127.0.0.1:9090",
-      description = "where it speaks gRPC, in plain text; default: ${DEFAULT-VALUE}")
+      description = "the plaintext gRPC address of the service; default: ${DEFAULT-VALUE}")
   private String grpc;
 
   @Option(
       names = "--self",
-      description = "starts a service of its own on a free port of loopback instead")
+      description = "starts and measures a local service on free ports instead of --url")
   private boolean self;
 
   @Option(
       names = "--device",
       paramLabel = "DEVICE",
-      description = "the device of --self; default: auto")
+      description = "the device of the service that --self starts; default: auto")
   private @Nullable String device;
 
   @Option(
       names = "--header",
       paramLabel = "NAME=VALUE",
-      description = "a header of every request, such as a key; may be given again")
+      description = "a header of every request, such as an API key; repeatable")
   private Map<String, String> headers = new HashMap<>();
 
   @Option(
       names = "--concurrency",
       paramLabel = "N[:LAST[:STEP]]",
-      description = "closed loop with so many clients, or one run for each of a range; default: 1")
+      description = "closed loop with N clients, or one run per step of a range; default: 1")
   private @Nullable String concurrency;
 
   @Option(
       names = "--rate",
       split = ",",
       paramLabel = "R",
-      description = "open loop with so many requests a second, or one run for each of a list")
+      description = "open loop with R requests per second, or one run per rate of a list")
   private List<Double> rates = new ArrayList<>();
 
   @Option(
       names = "--arrivals",
       paramLabel = "WHEN",
       defaultValue = "poisson",
-      description = "constant or poisson times between requests; default: ${DEFAULT-VALUE}")
+      description = "intervals between requests, constant or poisson; default: ${DEFAULT-VALUE}")
   private String arrivals;
 
   @Option(
       names = "--resident",
       description =
-          "ops read and write tensors that stay on the service; otherwise values travel with calls")
+          "ops read and write resident tensors; otherwise inputs and outputs are sent inline")
   private boolean resident;
 
   @Option(
       names = "--warmup",
       paramLabel = "S",
       defaultValue = "2",
-      description = "seconds before anything counts; default: ${DEFAULT-VALUE}")
+      description = "seconds before the measurement starts; default: ${DEFAULT-VALUE}")
   private double warmup;
 
   @Option(
       names = "--window",
       paramLabel = "S",
       defaultValue = "5",
-      description = "seconds of a window; default: ${DEFAULT-VALUE}")
+      description = "seconds per window; default: ${DEFAULT-VALUE}")
   private double window;
 
   @Option(
@@ -136,38 +136,38 @@ public final class LoadCommand implements Callable<Integer> {
       paramLabel = "PERCENT",
       defaultValue = "10",
       description =
-          "measures until throughput and mean latency of the last three windows agree so far;"
-              + " default: ${DEFAULT-VALUE}")
+          "measures until throughput and mean latency of the last three windows deviate by at most"
+              + " this from their mean; default: ${DEFAULT-VALUE}")
   private double stability;
 
   @Option(
       names = "--trials",
       paramLabel = "N",
       defaultValue = "10",
-      description = "the most windows; default: ${DEFAULT-VALUE}")
+      description = "maximum number of windows; default: ${DEFAULT-VALUE}")
   private int trials;
 
   @Option(
       names = "--duration",
       paramLabel = "S",
-      description = "measures for so many seconds instead of until windows agree")
+      description = "measures for this many seconds instead of until windows are stable")
   private @Nullable Double duration;
 
   @Option(
       names = "--retry-after",
-      description = "clients that are refused wait as long as the service says (closed loop)")
-  private boolean patient;
+      description = "rejected clients wait for Retry-After (closed loop)")
+  private boolean honorsRetryAfter;
 
   @Option(
       names = "--seed",
       defaultValue = "1",
-      description = "what contents and arrivals are drawn from; default: ${DEFAULT-VALUE}")
+      description = "seed of random contents and arrivals; default: ${DEFAULT-VALUE}")
   private long seed;
 
   @Option(
       names = "--csv",
       paramLabel = "FILE",
-      description = "writes the rows to this file, with perf_analyzer's columns")
+      description = "writes the rows to this file, with the columns of perf_analyzer")
   private @Nullable Path csv;
 
   @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
@@ -177,17 +177,17 @@ public final class LoadCommand implements Callable<Integer> {
   public Integer call() throws IOException, InterruptedException {
     var scenarios = scenarios();
     var levels = levels();
-    var course = course();
+    var plan = plan();
     var target = target();
     checkGrpc();
     ResultFile.check(spec.commandLine(), "--csv", csv);
     ResultFile.check(spec.commandLine(), "--json", json);
     try {
       if (!self) {
-        return measure(target, grpc, scenarios, levels, course);
+        return measure(target, grpc, scenarios, levels, plan);
       }
       try (var service = ServiceProcess.start(device == null ? "auto" : device)) {
-        return measure(service.url(), service.grpc(), scenarios, levels, course);
+        return measure(service.url(), service.grpc(), scenarios, levels, plan);
       }
     } catch (LoadException e) {
       spec.commandLine().getErr().println("athanor load: " + e.getMessage());
@@ -196,7 +196,11 @@ public final class LoadCommand implements Callable<Integer> {
   }
 
   private int measure(
-      URI target, String grpcTarget, List<Scenario> scenarios, List<Level> levels, Course course)
+      URI target,
+      String grpcTarget,
+      List<Scenario> scenarios,
+      List<Level> levels,
+      MeasurementPlan plan)
       throws IOException, InterruptedException {
     var date = Instant.now();
     double before = LoadReport.systemLoad();
@@ -210,7 +214,7 @@ public final class LoadCommand implements Callable<Integer> {
           progress.at(number, total, name);
           try (var service = new Target(target, grpcTarget, headers)) {
             rows.add(
-                new Load(service, course)
+                new Load(service, plan)
                     .run(
                         scenario,
                         level,
@@ -247,30 +251,31 @@ public final class LoadCommand implements Callable<Integer> {
     try {
       return texts.stream().map(parser::parse).toList();
     } catch (IllegalArgumentException e) {
-      throw misuse(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     }
   }
 
   private List<Level> levels() {
     if (!rates.isEmpty()) {
       if (concurrency != null) {
-        throw misuse(
-            "--concurrency is of closed loops and --rate of open ones; give one of the two");
+        throw usageError(
+            "--concurrency (closed loop) and --rate (open loop) exclude each other; give one");
       }
       return rates.stream().<Level>map(rate -> new Level.Rate(rate(rate), poisson())).toList();
     }
     var text = concurrency == null ? "1" : concurrency;
     var parts = CLIENTS.matcher(text);
     if (!parts.matches()) {
-      throw misuse(
-          "--concurrency %s: it is written 4, 1:8 or 1:8:2, with 1 to 9999 clients"
+      throw usageError(
+          "--concurrency %s: expected clients such as 4, 1:8 or 1:8:2, from 1 to 9999"
               .formatted(text));
     }
     int first = Integer.parseInt(parts.group(1));
     int last = parts.group(2) == null ? first : Integer.parseInt(parts.group(2));
     int step = parts.group(3) == null ? 1 : Integer.parseInt(parts.group(3));
     if (last < first) {
-      throw misuse("--concurrency %s: it ends at %d, below %d".formatted(text, last, first));
+      throw usageError(
+          "--concurrency %s: the last, %d, is below the first, %d".formatted(text, last, first));
     }
     var levels = new ArrayList<Level>();
     for (int clients = first; clients <= last; clients += step) {
@@ -280,8 +285,9 @@ public final class LoadCommand implements Callable<Integer> {
   }
 
   private double rate(double rate) {
-    if (!(rate > 0 && rate <= MOST_PER_SECOND)) {
-      throw misuse("--rate %s: a rate is above 0 and at most 1000000 a second".formatted(rate));
+    if (!(rate > 0 && rate <= MAX_RATE)) {
+      throw usageError(
+          "--rate %s: expected a rate above 0 and at most 1000000 per second".formatted(rate));
     }
     return rate;
   }
@@ -290,31 +296,33 @@ public final class LoadCommand implements Callable<Integer> {
     return switch (arrivals) {
       case "poisson" -> true;
       case "constant" -> false;
-      default -> throw misuse("--arrivals %s: it is constant or poisson".formatted(arrivals));
+      default ->
+          throw usageError("--arrivals %s: expected constant or poisson".formatted(arrivals));
     };
   }
 
-  private Course course() {
+  private MeasurementPlan plan() {
     if (!(stability > 0 && stability <= 100)) {
-      throw misuse("--stability %s: it is above 0 and at most 100 percent".formatted(stability));
+      throw usageError(
+          "--stability %s: expected a percentage above 0 and at most 100".formatted(stability));
     }
     if (trials < 3) {
-      throw misuse("--trials %d: stability is seen in three windows or more".formatted(trials));
+      throw usageError("--trials %d: expected at least 3 windows".formatted(trials));
     }
-    return new Course(
+    return new MeasurementPlan(
         seconds("--warmup", warmup, true),
         seconds("--window", window, false),
         duration == null ? Optional.empty() : Optional.of(seconds("--duration", duration, false)),
         trials,
         stability / 100,
-        patient,
+        honorsRetryAfter,
         seed);
   }
 
   private Duration seconds(String option, double value, boolean zero) {
     if (!((value > 0 || (zero && value == 0)) && value <= 86_400)) {
-      throw misuse(
-          "%s %s: it takes seconds, %s and at most 86400"
+      throw usageError(
+          "%s %s: expected seconds, %s and at most 86400"
               .formatted(option, value, zero ? "at least 0" : "above 0"));
     }
     return Duration.ofNanos(Math.round(value * 1e9));
@@ -322,7 +330,7 @@ public final class LoadCommand implements Callable<Integer> {
 
   private URI target() {
     if (device != null && !self) {
-      throw misuse("--device is the device of --self; a service that runs has its own");
+      throw usageError("--device requires --self; a running service has its own device");
     }
     try {
       var uri = URI.create(url);
@@ -338,7 +346,7 @@ public final class LoadCommand implements Callable<Integer> {
 
   private void checkGrpc() {
     if (!isGrpcAddress()) {
-      throw misuse("--grpc %s: it is written 127.0.0.1:9090".formatted(grpc));
+      throw usageError("--grpc %s: expected an address such as 127.0.0.1:9090".formatted(grpc));
     }
   }
 
@@ -352,10 +360,10 @@ public final class LoadCommand implements Callable<Integer> {
   }
 
   private ParameterException notUrl() {
-    return misuse("--url %s: it is written http://127.0.0.1:8080".formatted(url));
+    return usageError("--url %s: expected a URL such as http://127.0.0.1:8080".formatted(url));
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

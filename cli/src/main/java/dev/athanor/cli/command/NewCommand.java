@@ -24,7 +24,7 @@ import picocli.CommandLine.Spec;
 /** {@code athanor new NAME}. */
 @Command(
     name = "new",
-    description = "Writes a Maven project of a plugin with one op, whose kernel is a Java method.",
+    description = "Creates a Maven project of a plugin with one op, whose kernel is a Java method.",
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
 public final class NewCommand implements Callable<Integer> {
@@ -65,7 +65,7 @@ public final class NewCommand implements Callable<Integer> {
       prepare(target);
       project.write(target).forEach(file -> out.println(target.resolve(file)));
     } catch (IOException e) {
-      throw refused(
+      throw usageError(
           "--dir %s: the folder cannot be created or written; name another one".formatted(target));
     }
     out.println();
@@ -77,21 +77,21 @@ public final class NewCommand implements Callable<Integer> {
 
   private void check() {
     if (!NAME.matcher(name).matches() || name.length() > LONGEST_NAME) {
-      throw refused(
-          "\"%s\" is no name of an op; use up to %d lower-case letters, digits and single hyphens, such as my-op"
+      throw usageError(
+          "\"%s\" is not an op name; use up to %d lower-case letters, digits and single hyphens, such as my-op"
               .formatted(name, LONGEST_NAME));
     }
     if (Catalogue.load().find(name).isPresent()) {
-      throw refused("Athanor has an op \"%s\"; choose another name".formatted(name));
+      throw usageError("Athanor has an op \"%s\"; choose another name".formatted(name));
     }
     if (!PACKAGE.matcher(packageName).matches() || !SourceVersion.isName(packageName)) {
-      throw refused(
-          "--package %s: this is no package; use lower-case words with dots between, such as com.example"
+      throw usageError(
+          "--package %s: not a package name; use lower-case words separated by dots, such as com.example"
               .formatted(packageName));
     }
     if ((packageName + ".").startsWith("java.")) {
-      throw refused(
-          "--package %s: packages of the JDK are closed; use one of yours, such as com.example"
+      throw usageError(
+          "--package %s: packages of the JDK are reserved; use your own, such as com.example"
               .formatted(packageName));
     }
   }
@@ -101,11 +101,11 @@ public final class NewCommand implements Callable<Integer> {
     try {
       Files.createDirectories(target);
     } catch (FileAlreadyExistsException e) {
-      throw refused("--dir %s: this is a file; name a new or an empty folder".formatted(target));
+      throw usageError("--dir %s: this is a file; name a new or an empty folder".formatted(target));
     }
     try (var files = Files.list(target)) {
       if (files.findAny().isPresent()) {
-        throw refused(
+        throw usageError(
             "--dir %s: the folder is not empty; name a new or an empty one".formatted(target));
       }
     }
@@ -124,7 +124,7 @@ public final class NewCommand implements Callable<Integer> {
     }
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

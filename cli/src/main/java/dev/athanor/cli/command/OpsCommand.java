@@ -40,7 +40,7 @@ public final class OpsCommand implements Callable<Integer> {
   @Parameters(arity = "0..1", paramLabel = "OP", description = "the op to describe")
   private @Nullable String name;
 
-  @Option(names = "--json", description = "as JSON, as the service answers it")
+  @Option(names = "--json", description = "prints the service's JSON response")
   private boolean json;
 
   @Mixin

@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "profile",
     description = {
-      "Counts what an op does, on the emulator, and bounds from below the time that a GPU needs for it.",
+      "Profiles an op on the emulator and prints lower bounds of its time on a GPU.",
       "Example: athanor profile matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --gpu A100"
     },
     mixinStandardHelpOptions = true,
@@ -47,24 +47,24 @@ public final class ProfileCommand implements Callable<Integer> {
   @Option(
       names = "--kernel",
       paramLabel = "NAME",
-      description = "the kernel variant; by default what the planner takes")
+      description = "the kernel variant; default: the planner's choice")
   private @Nullable String variant;
 
   @Option(
       names = "--blocks",
       paramLabel = "N",
       description =
-          "runs only N blocks of each launch, spread evenly over its grid; bounds count the others like these, DRAM aside")
+          "runs only N blocks of each launch, spread evenly over its grid; bounds are extrapolated from them, except for DRAM")
   private @Nullable Long blocks;
 
-  @Option(names = "--json", description = "all of this as JSON")
+  @Option(names = "--json", description = "prints JSON")
   private boolean json;
 
   @Override
   public Integer call() {
     var target = gpu.gpu();
     if (blocks != null && blocks < 1) {
-      throw refused("--blocks %d: at least 1 block is run".formatted(blocks));
+      throw usageError("--blocks %d: expected at least 1".formatted(blocks));
     }
     var problem = op.problem(plugins.catalogue());
     var plan = plan(op.plans(problem, OpProfile.capability(target)));
@@ -105,14 +105,14 @@ public final class ProfileCommand implements Callable<Integer> {
         .filter(plan -> plan.kernel().equals(variant))
         .findFirst()
         .orElseThrow(() ->
-            refused(
-                "--kernel %s: kernels for this are %s"
+            usageError(
+                "--kernel %s: expected one of %s"
                     .formatted(
                         variant,
                         plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

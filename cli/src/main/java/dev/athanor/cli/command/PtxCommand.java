@@ -49,7 +49,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "ptx",
     description = {
-      "Prints the PTX that an op would run.",
+      "Prints the PTX of an op.",
       "Example: athanor ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats"
     },
     mixinStandardHelpOptions = true,
@@ -57,7 +57,7 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class PtxCommand implements Callable<Integer> {
 
-  /** Where annotations stand; longer lines are followed by theirs at once. */
+  /** The column of annotations; those of longer lines follow after one space. */
   private static final int ANNOTATION_COLUMN = 64;
 
   @Spec private CommandSpec spec;
@@ -73,7 +73,7 @@ public final class PtxCommand implements Callable<Integer> {
 
   @Option(
       names = "--annotate",
-      description = "adds to each line the line of Java that wrote it and the live registers")
+      description = "adds to each line its Java source line and the number of live registers")
   private boolean annotate;
 
   @Option(names = "--stats", description = "prints counts instead of PTX")
@@ -83,7 +83,7 @@ public final class PtxCommand implements Callable<Integer> {
       names = "--assemble",
       paramLabel = "TARGET",
       description =
-          "assembles for a target, sm_80, and prints registers, spills and occupancy instead of"
+          "assembles for a target such as sm_80 and prints registers, spills and occupancy instead of"
               + " PTX; with --sass, the target of the machine code")
   private @Nullable String assemble;
 
@@ -91,7 +91,7 @@ public final class PtxCommand implements Callable<Integer> {
       names = "--gpu",
       paramLabel = "GPU",
       description =
-          "plans for a GPU that need not be present, instead of the device: H200, H100, A100, RTX"
+          "plans for a GPU, present or not, instead of the device: H200, H100, A100, RTX"
               + " 4090, L4, RTX 5090")
   private @Nullable String gpu;
 
@@ -102,12 +102,12 @@ public final class PtxCommand implements Callable<Integer> {
               + " occupancy, and the instructions of the innermost loops")
   private boolean sass;
 
-  @Option(names = "--json", description = "all of this as JSON")
+  @Option(names = "--json", description = "prints JSON")
   private boolean json;
 
   private record Result(String kernel, List<Stats> kernels, String explanation) {}
 
-  /** What stands in a kernel. */
+  /** The statistics of a kernel. */
   private record Stats(
       String name,
       String version,
@@ -123,7 +123,7 @@ public final class PtxCommand implements Callable<Integer> {
       List<Assembled> assembled,
       @Nullable MachineCodeReport machineCode) {}
 
-  /** What an assembler made of it. */
+  /** The result of an assembler. */
   private record Assembled(
       String assembler,
       String target,
@@ -293,7 +293,7 @@ public final class PtxCommand implements Callable<Integer> {
   private static List<String> report(Stats kernel) {
     var lines = new ArrayList<String>();
     lines.add(
-        "%s: .version %s, .target %s, %d instructions, at most %d registers live and %d predicates, %d bytes of static shared memory, %d threads"
+        "%s: .version %s, .target %s, %d instructions, at most %d live registers and %d live predicates, %d bytes of static shared memory, %d threads"
             .formatted(
                 kernel.name(),
                 kernel.version(),
@@ -324,7 +324,7 @@ public final class PtxCommand implements Callable<Integer> {
               "registers",
               "spilled bytes",
               "stack bytes",
-              "blocks a multiprocessor, dynamic shared memory aside");
+              "blocks per multiprocessor without dynamic shared memory");
       for (var made : kernel.assembled()) {
         table.add(
             made.assembler(),

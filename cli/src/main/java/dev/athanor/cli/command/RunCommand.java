@@ -46,7 +46,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "run",
     description = {
-      "Runs an op on tensors in files.",
+      "Runs an op on tensor files.",
       "Example: athanor run matmul --in a=x.npy --in b=y.npy --attr transposeB=true --out c=z.npy"
     },
     mixinStandardHelpOptions = true,
@@ -55,7 +55,7 @@ import picocli.CommandLine.Spec;
 public final class RunCommand implements Callable<Integer> {
 
   /** A file with its dtype and shape. */
-  private static final Pattern BARE = Pattern.compile("(.+):(\\w+)\\[(.*)]");
+  private static final Pattern RAW = Pattern.compile("(.+):(\\w+)\\[(.*)]");
 
   @Spec private CommandSpec spec;
 
@@ -66,28 +66,28 @@ public final class RunCommand implements Callable<Integer> {
       names = "--in",
       paramLabel = "INPUT=FILE",
       description =
-          "an input: an npy file, or the bare bytes of its elements with their type, w=w.bin:q4_k[64,256]")
+          "an input: an npy file, or a file of raw bytes with its type, such as w=w.bin:q4_k[64,256]")
   private Map<String, String> inputs = new LinkedHashMap<>();
 
   @Option(
       names = "--out",
       paramLabel = "OUTPUT=FILE",
       description =
-          "the file of an output: npy if its name ends in .npy, else bare bytes; without one its"
-              + " numbers are printed")
+          "the file of an output: npy if its name ends in .npy, else raw bytes; outputs without a file"
+              + " are printed")
   private Map<String, Path> outputs = new LinkedHashMap<>();
 
   @Option(
       names = "--attr",
       paramLabel = "NAME=VALUE",
-      description = "an attribute, transposeB=true")
+      description = "an attribute, such as transposeB=true")
   private Map<String, String> attributes = new LinkedHashMap<>();
 
   @Mixin private DeviceOption device;
 
   @Mixin private PluginsOption plugins;
 
-  @Option(names = "--json", description = "what was done as JSON")
+  @Option(names = "--json", description = "prints the result as JSON")
   private boolean json;
 
   private record Report(
@@ -98,16 +98,17 @@ public final class RunCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     var catalogue = plugins.catalogue();
-    var op = catalogue.find(name).orElseThrow(() -> refused(OpArguments.unknown(catalogue, name)));
+    var op =
+        catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name)));
     for (var output : outputs.entrySet()) {
       if (op.description().output(output.getKey()).isEmpty()) {
-        throw refused(
+        throw usageError(
             "--out %s: %s has no output \"%s\"".formatted(output.getKey(), name, output.getKey()));
       }
       try {
         TensorFile.writable(output.getValue());
       } catch (IllegalArgumentException e) {
-        throw refused("--out %s: %s".formatted(output.getKey(), e.getMessage()));
+        throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
     var tensors = new LinkedHashMap<String, HostTensor>();
@@ -124,7 +125,7 @@ public final class RunCommand implements Callable<Integer> {
         return run(Machine.of(opened), target, problem, given);
       }
     } catch (OpException e) {
-      throw refused(String.valueOf(e.getMessage()));
+      throw usageError(String.valueOf(e.getMessage()));
     } catch (DeviceException e) {
       spec.commandLine().getErr().println("athanor run: " + e.getMessage());
       return CommandLine.ExitCode.SOFTWARE;
@@ -132,18 +133,18 @@ public final class RunCommand implements Callable<Integer> {
   }
 
   private HostTensor read(String input, String text) throws IOException {
-    var bare = BARE.matcher(text);
+    var raw = RAW.matcher(text);
     try {
-      boolean typed = bare.matches();
-      var file = Path.of(typed ? bare.group(1) : text);
+      boolean typed = raw.matches();
+      var file = Path.of(typed ? raw.group(1) : text);
       if (!Files.isReadable(file)) {
-        throw new IllegalArgumentException("there is no readable file " + file);
+        throw new IllegalArgumentException("cannot read file " + file);
       }
       return typed
-          ? TensorFile.read(file, TensorType.parse(bare.group(2) + "[" + bare.group(3) + "]"))
+          ? TensorFile.read(file, TensorType.parse(raw.group(2) + "[" + raw.group(3) + "]"))
           : TensorFile.read(file);
     } catch (Failure | IllegalArgumentException e) {
-      throw refused("--in %s=%s: %s".formatted(input, text, e.getMessage()));
+      throw usageError("--in %s=%s: %s".formatted(input, text, e.getMessage()));
     }
   }
 
@@ -154,14 +155,14 @@ public final class RunCommand implements Callable<Integer> {
     for (var output : outputs.entrySet()) {
       var type = plan.outputs().get(output.getKey());
       if (type == null) {
-        throw refused(
-            "--out %s: with these attributes %s does not compute it"
+        throw usageError(
+            "--out %s: %s does not compute this output with these attributes"
                 .formatted(output.getKey(), name));
       }
       try {
         TensorFile.check(output.getValue(), type);
       } catch (IllegalArgumentException e) {
-        throw refused("--out %s: %s".formatted(output.getKey(), e.getMessage()));
+        throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
     var result = HostRun.of(target, new KernelCache(target), plan, given);
@@ -198,7 +199,7 @@ public final class RunCommand implements Callable<Integer> {
     return CommandLine.ExitCode.OK;
   }
 
-  private ParameterException refused(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

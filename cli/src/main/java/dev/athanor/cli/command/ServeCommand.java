@@ -35,25 +35,25 @@ public final class ServeCommand implements Callable<Integer> {
   @Option(
       names = "--port",
       paramLabel = "PORT",
-      description = "the port of REST (8080); 0 takes a free port")
+      description = "the REST port; default: 8080; 0 = any free port")
   private @Nullable Integer port;
 
   @Option(
       names = "--grpc-port",
       paramLabel = "PORT",
-      description = "the port of gRPC (9090); 0 takes a free port")
+      description = "the gRPC port; default: 9090; 0 = any free port")
   private @Nullable Integer grpcPort;
 
   @Option(
       names = "--bind",
       paramLabel = "ADDRESS",
-      description = "the address to listen on (127.0.0.1)")
+      description = "the address to listen on; default: 127.0.0.1")
   private @Nullable String address;
 
   @Option(
       names = "--device",
       paramLabel = "DEVICES",
-      description = AthanorProperties.DEVICES_IN_WORDS + " (auto)")
+      description = AthanorProperties.DEVICES_IN_WORDS + "; default: auto")
   private @Nullable String device;
 
   @Option(
@@ -67,7 +67,7 @@ public final class ServeCommand implements Callable<Integer> {
   @Option(
       names = "--check",
       description =
-          "start with these settings, run the self-test and stop; status 0 if the service was ready")
+          "starts with these settings, runs the self-test and stops; exit status 0 if ready")
   private boolean checkOnly;
 
   private boolean ready;
@@ -92,7 +92,8 @@ public final class ServeCommand implements Callable<Integer> {
       }
       var sentence = known.get().sentence();
       if (known.get().misuse()) {
-        throw misuse(isOfDevice(e) ? "--device %s: %s".formatted(device, sentence) : sentence);
+        throw usageError(
+            isCausedByDeviceOption(e) ? "--device %s: %s".formatted(device, sentence) : sentence);
       }
       spec.commandLine().getErr().println("athanor serve: " + sentence);
       return CommandLine.ExitCode.SOFTWARE;
@@ -105,13 +106,13 @@ public final class ServeCommand implements Callable<Integer> {
     out.println();
     report.lines().forEach(out::println);
     out.println();
-    var result = ready ? "Ready." : "Not ready: the self-test failed, and the log says why.";
+    var result = ready ? "Ready." : "Not ready: the self-test failed; see the log.";
     out.println(checkOnly ? result : result + " Press Ctrl-C to stop.");
     out.flush();
   }
 
-  /** Whether an option asked for the device that is not there, and not a setting. */
-  private boolean isOfDevice(Throwable failure) {
+  /** Returns whether the unavailable device was requested with {@code --device}. */
+  private boolean isCausedByDeviceOption(Throwable failure) {
     for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
       if (cause instanceof DeviceException.Unavailable) {
         return device != null;
@@ -122,25 +123,24 @@ public final class ServeCommand implements Callable<Integer> {
 
   private void check() {
     if (config != null && !Files.isReadable(config)) {
-      throw misuse("--config: there is no readable file " + config);
+      throw usageError("--config: cannot read file " + config);
     }
     plugins.folder();
     checkPort("--port", port);
     checkPort("--grpc-port", grpcPort);
     if (device != null && !device.matches(AthanorProperties.DEVICES)) {
-      throw misuse(
-          "--device: %s is no device; it may be %s"
-              .formatted(device, AthanorProperties.DEVICES_IN_WORDS));
+      throw usageError(
+          "--device %s: expected %s".formatted(device, AthanorProperties.DEVICES_IN_WORDS));
     }
   }
 
   private void checkPort(String option, @Nullable Integer number) {
     if (number != null && (number < 0 || number > 65_535)) {
-      throw misuse(option + ": " + number + " is no port; ports are 0 to 65535");
+      throw usageError(option + " " + number + ": expected a port from 0 to 65535");
     }
   }
 
-  /** Returns the settings that options stand for, as Spring Boot's arguments. */
+  /** Returns the settings of the options as Spring Boot arguments. */
   private String[] settings() {
     var settings = new ArrayList<String>();
     add(settings, "server.port", port);
@@ -161,7 +161,7 @@ public final class ServeCommand implements Callable<Integer> {
     }
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

@@ -28,8 +28,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "showcase",
     description = {
-      "Builds, runs, checks and times the operations of transformers, on one screen.",
-      "Exit status 0: all results are right; 1: one is wrong."
+      "Runs, checks and times the operations of transformers, on one screen.",
+      "Exit status 0: all results are correct; 1: otherwise."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
@@ -96,7 +96,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
 
   @Mixin private DeviceOption device;
 
-  @Option(names = "--json", description = "all of this as JSON")
+  @Option(names = "--json", description = "prints JSON")
   private boolean json;
 
   private record Report(Machine device, List<Row> exhibits) {}
@@ -158,7 +158,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
       } else {
         table(rows).text().forEach(out::println);
         out.println();
-        out.println("time: median of the launches; error: share of the tolerance");
+        out.println("time: median of the launches; error: relative to the tolerance");
         rows.forEach(
             row -> row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
       }

@@ -32,9 +32,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "tune",
     description = {
-      "Times every variant of an op that the device has, checks each result, and keeps the fastest for problems that are alike.",
+      "Checks and times every kernel variant of an op on the device, and caches the fastest for similar problems.",
       "Example: athanor tune matmul --shape a=256,256 --shape b=256,256 --dtype a=f16 --dtype b=f16",
-      "Exit status 0: all variants are right; 1: one is wrong, or none could be timed."
+      "Exit status 0: all variants are correct; 1: one is wrong, or none could be timed."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
@@ -52,23 +52,22 @@ public final class TuneCommand implements Callable<Integer> {
   @Option(
       names = "--cache",
       paramLabel = "FILE",
-      description =
-          "where winners are kept; default: athanor/tuning.json in the user's cache folder")
+      description = "the tuning cache; default: athanor/tuning.json in the user's cache folder")
   private @Nullable Path cache;
 
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      description = "the fewest samples; default: 20, on the emulator 3")
+      description = "minimum number of samples; default: 20, on the emulator 3")
   private @Nullable Integer repeat;
 
   @Option(
       names = "--seed",
       defaultValue = "1",
-      description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
+      description = "seed of random inputs; default: ${DEFAULT-VALUE}")
   private long seed;
 
-  @Option(names = "--json", description = "all of this as JSON")
+  @Option(names = "--json", description = "prints JSON")
   private boolean json;
 
   private record Report(

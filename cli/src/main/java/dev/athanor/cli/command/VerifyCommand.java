@@ -42,8 +42,8 @@ import picocli.CommandLine.Spec;
     name = "verify",
     description = {
       "Checks every kernel variant of every op against a float64 reference.",
-      "With --suite isa it compares every instruction on registers with the emulator instead.",
-      "Exit status 0: all are right; 1: something is wrong."
+      "With --suite isa, compares every instruction on registers with the emulator instead.",
+      "Exit status 0: all results are correct; 1: otherwise."
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
@@ -61,7 +61,7 @@ public final class VerifyCommand implements Callable<Integer> {
   @Option(
       names = "--target",
       paramLabel = "TARGET",
-      description = "with --device emulator: the GPU that it emulates, such as sm_80 or sm_89")
+      description = "with --device emulator: the target to emulate, such as sm_80 or sm_89")
   private @Nullable String target;
 
   @Option(
@@ -69,7 +69,7 @@ public final class VerifyCommand implements Callable<Integer> {
       description = "with --device emulator: reports races, uninitialized reads and missing waits")
   private boolean sanitize;
 
-  /** What there is to check. */
+  /** A test suite. */
   enum Suite {
     ops,
     isa,
@@ -79,45 +79,49 @@ public final class VerifyCommand implements Callable<Integer> {
   @Option(
       names = "--suite",
       defaultValue = "ops",
-      description = "what is checked: ${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}")
+      description = "the suite: ${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}")
   private Suite suite;
 
   @Option(
       names = "--quick",
-      description = "a handful of cases of each op, and one spelling in sixteen, instead of all")
+      description = "checks a few cases of each op, and one in sixteen instruction forms")
   private boolean quick;
 
   @Option(
       names = "--instruction",
       arity = "1..*",
       paramLabel = "NAME",
-      description = "only instructions of these names: mma, cvt")
+      description = "checks only these instructions, such as mma, cvt")
   private List<String> mnemonics = new ArrayList<>();
 
   @Option(
       names = "--goldens",
       paramLabel = "FILE",
-      description = "writes what the device answered to this file, to hold the emulator to it")
+      description = "writes the device's results to this file, for tests of the emulator")
   private @Nullable Path goldens;
 
-  @Option(names = "--op", arity = "1..*", paramLabel = "NAME", description = "only these ops")
+  @Option(
+      names = "--op",
+      arity = "1..*",
+      paramLabel = "NAME",
+      description = "checks only these ops")
   private List<String> names = new ArrayList<>();
 
   @Option(
       names = "--case",
       paramLabel = "N",
-      description = "only this case of the op that --op names")
+      description = "checks only this case of the op given with --op")
   private @Nullable Integer number;
 
   @Option(
       names = "--details",
-      description = "prints a row for each kernel variant instead of one for each op")
+      description = "prints a row per kernel variant instead of one per op")
   private boolean details;
 
   @Option(
       names = "--seed",
       defaultValue = "1",
-      description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
+      description = "seed of random inputs; default: ${DEFAULT-VALUE}")
   private long seed;
 
   @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
@@ -137,14 +141,14 @@ public final class VerifyCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     if (suite == Suite.isa && (!names.isEmpty() || number != null)) {
-      throw misuse("--op and --case are for the suite ops");
+      throw usageError("--op and --case require --suite ops or all");
     }
     if (suite == Suite.ops && (!mnemonics.isEmpty() || goldens != null)) {
-      throw misuse("--instruction and --goldens are for the suite isa");
+      throw usageError("--instruction and --goldens require --suite isa or all");
     }
     var ops = chosen(plugins.catalogue(catalogue));
     if (number != null && names.size() != 1) {
-      throw misuse("--case %d: it needs one --op, whose case it is".formatted(number));
+      throw usageError("--case %d: requires exactly one --op".formatted(number));
     }
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
@@ -230,7 +234,7 @@ public final class VerifyCommand implements Callable<Integer> {
     try {
       return new Conformance(target, mnemonics, quick, seed);
     } catch (IllegalArgumentException e) {
-      throw misuse("--instruction: " + e.getMessage());
+      throw usageError("--instruction: " + e.getMessage());
     }
   }
 
@@ -241,7 +245,8 @@ public final class VerifyCommand implements Callable<Integer> {
     return new LinkedHashSet<>(names)
         .stream()
             .map(name ->
-                all.find(name).orElseThrow(() -> misuse("--op: " + OpArguments.unknown(all, name))))
+                all.find(name)
+                    .orElseThrow(() -> usageError("--op: " + OpArguments.unknown(all, name))))
             .toList();
   }
 
@@ -250,7 +255,7 @@ public final class VerifyCommand implements Callable<Integer> {
       return new Verification(
           target, ops, quick, seed, number == null ? OptionalInt.empty() : OptionalInt.of(number));
     } catch (IllegalArgumentException e) {
-      throw misuse("--case %d: %s".formatted(number, e.getMessage()));
+      throw usageError("--case %d: %s".formatted(number, e.getMessage()));
     }
   }
 
@@ -263,7 +268,7 @@ public final class VerifyCommand implements Callable<Integer> {
     out.flush();
   }
 
-  private ParameterException misuse(String sentence) {
+  private ParameterException usageError(String sentence) {
     return new ParameterException(spec.commandLine(), sentence);
   }
 }

@@ -21,7 +21,7 @@ public final class VersionCommand implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it
   private CommandSpec spec;
 
-  @Option(names = "--json", description = "as JSON")
+  @Option(names = "--json", description = "prints JSON")
   private boolean json;
 
   @Override

@@ -1,7 +1,7 @@
 package dev.athanor.cli.debug;
 
-import static dev.athanor.cli.debug.Answers.answer;
-import static dev.athanor.cli.debug.Answers.perform;
+import static dev.athanor.cli.debug.Responses.answer;
+import static dev.athanor.cli.debug.Responses.perform;
 import static java.util.Objects.requireNonNullElse;
 import static java.util.concurrent.CompletableFuture.completedFuture;
 
@@ -53,18 +53,18 @@ import org.eclipse.lsp4j.jsonrpc.services.JsonRequest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection to a client of the Debug Adapter Protocol. Its threads are the warps that have begun
- * and not exited. Requests are answered one after the other; the launches run in other threads.
+ * A connection to a client of the Debug Adapter Protocol. The protocol's threads are the warps that
+ * have started and not exited. Requests are handled sequentially; launches run in other threads.
  */
 public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
 
-  /** Goes to the other access of the finding at which the launches have stopped last. */
+  /** Goes to the other access of the last finding. */
   static final String OTHER_ACCESS = "athanor/otherAccess";
 
-  /** Goes back to that finding. */
+  /** Goes back to the last finding. */
   static final String FINDING = "athanor/finding";
 
-  /** Goes to the other access, in the debug console. */
+  /** The command of the debug console that goes to the other access. */
   static final String OTHER_COMMAND = ":other";
 
   private static final String FINDING_COMMAND = ":finding";
@@ -80,7 +80,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
     client = to;
   }
 
-  /** Begins commands after the responses to their requests, as clients expect. */
+  /** Starts commands after the responses to their requests, as clients expect. */
   MessageConsumer inOrder(MessageConsumer next) {
     return control.inOrder(next);
   }
@@ -121,7 +121,7 @@ public final class DebugAdapter implements IDebugProtocolServer, AutoCloseable {
   public CompletableFuture<Void> attach(Map<String, Object> arguments) {
     return perform(() -> {
       throw new IllegalArgumentException(
-          "there is nothing to attach to; set `request` to launch, and `debugServer` to the port of athanor debug");
+          "attach is not supported; set `request` to launch, and `debugServer` to the port of athanor debug");
     });
   }
 

@@ -23,7 +23,7 @@ public final class DebugServer implements AutoCloseable {
   /**
    * Listens on a port of the loopback interface.
    *
-   * @param port 0 = any free one
+   * @param port 0 = any free port
    * @throws IOException if the port is in use
    */
   public DebugServer(int port) throws IOException {
@@ -53,7 +53,7 @@ public final class DebugServer implements AutoCloseable {
       client.setTcpNoDelay(true);
       serve(client.getInputStream(), client.getOutputStream());
     } catch (IOException e) {
-      // the client is gone, and its session with it
+      // the client has disconnected, which ends the session
       return;
     }
   }

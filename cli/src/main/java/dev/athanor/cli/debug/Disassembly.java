@@ -6,7 +6,7 @@ import org.eclipse.lsp4j.debug.DisassembleArguments;
 import org.eclipse.lsp4j.debug.DisassembledInstruction;
 import org.eclipse.lsp4j.debug.DisassembledInstructionPresentationHint;
 
-/** The instructions of a kernel, at addresses that count from {@link #FIRST}. */
+/** The instructions of a kernel, with consecutive addresses from {@link #FIRST}. */
 final class Disassembly {
 
   /** Above 0, since clients ask for instructions before the first. */
@@ -19,7 +19,7 @@ final class Disassembly {
   }
 
   /**
-   * Returns as many instructions as are requested; those outside of the kernel are marked invalid.
+   * Returns the requested instructions; those outside the kernel are marked invalid.
    *
    * @throws IllegalArgumentException if the reference is not one of {@link #address}
    */
@@ -28,7 +28,8 @@ final class Disassembly {
     var reference = request.getMemoryReference();
     if (!reference.matches("0x[0-9a-fA-F]{1,8}")) {
       throw new IllegalArgumentException(
-          "\"%s\" is no instruction; take the instruction pointer of a frame".formatted(reference));
+          "\"%s\" is not an instruction reference; use the instruction pointer of a frame"
+              .formatted(reference));
     }
     long first =
         Long.parseLong(reference.substring(2), 16)

@@ -20,9 +20,9 @@ import org.eclipse.lsp4j.debug.VariablesArguments;
 import org.eclipse.lsp4j.debug.VariablesResponse;
 
 /**
- * Answers the requests about stopped launches. The methods throw an {@link IllegalStateException}
- * if they are not stopped, and an {@link IllegalArgumentException} with a sentence if the request
- * cannot be answered.
+ * Handles the requests that inspect stopped launches. The methods throw {@link
+ * IllegalStateException} if the launches are not stopped, and {@link IllegalArgumentException} if
+ * the request is invalid.
  */
 final class Inspection {
   private final LaunchedSession launched;

@@ -8,13 +8,13 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
-/** Reads the arguments of a kernel in Java, by the types of its parameters. */
+/** Parses the arguments of a Java kernel by the types of its parameters. */
 final class JavaArgument {
 
   private static final String ARRAYS =
       "in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:SHAPE or zeros:BYTES";
 
-  /** The dtypes that an array's elements may have in a file; bare bytes may be any array. */
+  /** The dtypes that a file may have for each element type; raw bytes fit every array. */
   private static final Map<String, Set<DType>> DTYPES =
       Map.of(
           "boolean", Set.of(DType.BOOL),
@@ -29,10 +29,10 @@ final class JavaArgument {
   private JavaArgument() {}
 
   /**
-   * Reads an argument.
+   * Parses an argument.
    *
-   * @return a {@link Tensor} for an array or memory segment, else the box of a number
-   * @throws IllegalArgumentException with a sentence if it does not fit the parameter
+   * @return a {@link Tensor} for an array or memory segment, else a boxed primitive
+   * @throws IllegalArgumentException if it does not match the parameter
    */
   static Object parse(String name, Class<?> type, String text) {
     return type.isArray() || type == MemorySegment.class
@@ -53,7 +53,8 @@ final class JavaArgument {
         throw wrong(name, type, text, "its elements are " + dtype.name().toLowerCase(Locale.ROOT));
       }
       if (bytes % bytes(element) != 0) {
-        throw wrong(name, type, text, "%d bytes are no whole number of elements".formatted(bytes));
+        throw wrong(
+            name, type, text, "%d bytes are not a whole number of elements".formatted(bytes));
       }
     }
     return tensor;

@@ -30,7 +30,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 
-/** A launch of a kernel in Java, which is lifted without optimization. */
+/** A launch of a Java kernel, which is lifted without optimization. */
 final class JavaDebuggee implements Debuggee {
 
   /** The class, the launch, and the options of the emulator. */
@@ -74,7 +74,7 @@ final class JavaDebuggee implements Debuggee {
   private final Dim3 block;
   private final int shared;
 
-  /** For each parameter a {@link Tensor} or the box of a number. */
+  /** For each parameter, a {@link Tensor} or a boxed primitive. */
   private final List<Object> values;
 
   private final EmulatorOptions options;
@@ -92,8 +92,8 @@ final class JavaDebuggee implements Debuggee {
   }
 
   /**
-   * @throws IllegalArgumentException with a sentence if the words cannot be read, there is no such
-   *     kernel, or it cannot be lifted
+   * @throws IllegalArgumentException if the arguments are invalid, the kernel does not exist, or it
+   *     cannot be lifted
    */
   static JavaDebuggee of(List<String> words) {
     var arguments = RequestWords.read(new Arguments(), words);

@@ -3,7 +3,7 @@ package dev.athanor.cli.debug;
 import dev.athanor.engine.debug.Elements;
 import dev.athanor.engine.ptx.Type;
 
-/** The text of values of Java types. */
+/** Formats values of Java types. */
 final class JavaText {
 
   private JavaText() {}
@@ -11,7 +11,7 @@ final class JavaText {
   /**
    * Returns the text of a number.
    *
-   * @param type a primitive type of Java; elements of others are bytes
+   * @param type a primitive type of Java; others are formatted as bytes
    */
   static String of(String type, long bits) {
     return switch (type) {

@@ -20,7 +20,7 @@ import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.eclipse.lsp4j.debug.Variable;
 
-/** The Java variables of a frame, with their values in the lanes of the frame. */
+/** The Java variables of a frame and their values per lane. */
 final class JavaVariables {
 
   /** Elements in the summary of an array. */
@@ -32,7 +32,7 @@ final class JavaVariables {
   private final int lanes;
 
   /**
-   * @param lanes those of the frame
+   * @param lanes the lanes of the frame as a mask
    */
   JavaVariables(StoppedState state, VariableContainers containers, WarpId warp, int lanes) {
     this.state = state;
@@ -125,7 +125,7 @@ final class JavaVariables {
         : "%s of %d bytes".formatted(type, length);
   }
 
-  /** An array that is the same one in all lanes of a frame. */
+  /** An array that all lanes of a frame share. */
   private record Common(SourceVariable variable, MemoryArray memory) {}
 
   private Optional<Common> common(SourceVariable variable, InMemory place) {

@@ -29,7 +29,7 @@ final class KernelClasses implements AutoCloseable {
     for (var entry : path) {
       if (!Files.isReadable(entry)) {
         throw new IllegalArgumentException(
-            "`classPath` %s: there is no such folder or jar".formatted(entry));
+            "`classPath` %s: no such folder or jar".formatted(entry));
       }
       try {
         urls.add(entry.toUri().toURL());
@@ -43,8 +43,8 @@ final class KernelClasses implements AutoCloseable {
   /**
    * Returns a kernel.
    *
-   * @param method null = the only kernel of the class
-   * @throws IllegalArgumentException with a sentence if there is none
+   * @param method null for the only kernel of the class
+   * @throws IllegalArgumentException if the class or kernel does not exist
    */
   JavaKernel kernel(String className, @Nullable String method) {
     var type = load(className);
@@ -62,8 +62,7 @@ final class KernelClasses implements AutoCloseable {
     }
     if (Arrays.stream(type.getDeclaredMethods()).noneMatch(m -> m.getName().equals(method))) {
       throw new IllegalArgumentException(
-          "`method` %s: there is no such method; %s"
-              .formatted(method, describe(className, kernels)));
+          "`method` %s: no such method; %s".formatted(method, describe(className, kernels)));
     }
     return Kernels.of(type, method);
   }
@@ -79,7 +78,7 @@ final class KernelClasses implements AutoCloseable {
       return Class.forName(name, false, loader);
     } catch (ClassNotFoundException e) {
       throw new IllegalArgumentException(
-          "`class` %s: the class path has no such class: %s; give its package, and write nested classes Outer$Inner"
+          "`class` %s: not found on the class path %s; include the package, and write nested classes as Outer$Inner"
               .formatted(name, path.stream().map(Path::toString).collect(Collectors.joining(", "))),
           e);
     } catch (LinkageError e) {

@@ -5,14 +5,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
 
-/** The text of lanes and of their values. */
+/** Formats lanes and their values. */
 final class LaneText {
 
   private static final int ALL = -1;
 
   private LaneText() {}
 
-  /** Returns ranges of lanes, {@code lanes 0–3, 7}. */
+  /** Returns ranges of lanes, such as {@code lanes 0–3, 7}. */
   static String lanes(int mask) {
     if (mask == ALL) {
       return "all lanes";
@@ -33,7 +33,7 @@ final class LaneText {
   /**
    * Returns the values of some lanes: one if they are equal, else a list.
    *
-   * @param register returns the text of a lane
+   * @param register returns the text of a lane's value
    */
   static String values(IntFunction<String> register, int mask) {
     var texts = each(register, mask);

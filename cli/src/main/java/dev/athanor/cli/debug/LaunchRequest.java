@@ -1,6 +1,6 @@
 package dev.athanor.cli.debug;
 
-import dev.athanor.cli.argument.BadUse;
+import dev.athanor.cli.argument.UsageErrorHandler;
 import dev.athanor.engine.debug.Debuggee;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,25 +14,26 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The arguments of a launch request. Apart from those of the debugger, they have the names and
- * forms of the options of {@code athanor profile} for an op, and of {@code athanor emulate} for a
- * PTX file; a kernel in Java has options of its own.
+ * The arguments of a launch request. Except for the debugger's own, they match the options of
+ * {@code athanor profile} for an op and of {@code athanor emulate} for a PTX file; Java kernels
+ * have separate options.
  */
 final class LaunchRequest {
 
   private static final String STOP_ON_ENTRY = "stopOnEntry";
   private static final String SOURCE_PATH = "sourcePath";
 
-  /** Options of all origins. */
+  /** The options that all origins support. */
   private static final Set<String> COMMON =
       Set.of("target", "schedule", "timing", "seed", "sanitize", "ignore");
 
   /**
-   * Where a debuggee comes from.
+   * The origin of a debuggee.
    *
-   * @param argument that names it in the request
-   * @param options its other arguments
-   * @param reader makes it from the request as a command line
+   * @param argument the argument of the request that names the debuggee
+   * @param text the description for error messages
+   * @param options the other arguments
+   * @param reader creates the debuggee from the request as a command line
    */
   private record DebuggeeOrigin(
       String argument, String text, Set<String> options, Function<List<String>, Debuggee> reader) {
@@ -61,7 +62,7 @@ final class LaunchRequest {
   private final Debuggee debuggee;
 
   /**
-   * @throws IllegalArgumentException with a sentence if an argument is missing or wrong
+   * @throws IllegalArgumentException if an argument is missing or invalid
    */
   LaunchRequest(Map<String, Object> given) {
     this.given = given;
@@ -97,7 +98,7 @@ final class LaunchRequest {
     return flag(STOP_ON_ENTRY);
   }
 
-  /** Returns the folders under which Java sources are looked for. */
+  /** Returns the folders to search for Java sources. */
   List<Path> sourcePath() {
     return sourcePath;
   }
@@ -106,13 +107,13 @@ final class LaunchRequest {
     var folders = list(SOURCE_PATH).stream().map(Path::of).toList();
     for (var folder : folders) {
       if (!Files.isDirectory(folder)) {
-        throw wrong(SOURCE_PATH, folder.toString(), "folders that exist");
+        throw wrong(SOURCE_PATH, folder.toString(), "existing folders");
       }
     }
     return folders.isEmpty() ? List.of(Path.of("")) : folders;
   }
 
-  /** Returns sentences on what the debuggee lacks and on arguments that are probably misspelled. */
+  /** Returns the warnings of the debuggee and warnings about probably misspelled arguments. */
   List<String> warnings() {
     var known = new ArrayList<>(List.of(STOP_ON_ENTRY, SOURCE_PATH));
     known.addAll(COMMON);
@@ -123,7 +124,8 @@ final class LaunchRequest {
     var sentences = new ArrayList<>(debuggee.warnings());
     given.keySet().stream()
         .filter(name -> !known.contains(name) && !name.equals("type") && !name.equals("name"))
-        .map(name -> "`%s` is not used; %s".formatted(name, BadUse.hint(name, known, "")))
+        .map(
+            name -> "`%s` is not used; %s".formatted(name, UsageErrorHandler.hint(name, known, "")))
         .filter(sentence -> sentence.endsWith("?"))
         .forEach(sentences::add);
     return sentences;
@@ -181,7 +183,7 @@ final class LaunchRequest {
       case Number number -> number.toString();
       case List<?> list when !list.isEmpty() ->
           String.join(",", list.stream().map(each -> text(name, each)).toList());
-      case null, default -> throw wrong(name, value, "a text or a number");
+      case null, default -> throw wrong(name, value, "a string or a number");
     };
   }
 
@@ -194,7 +196,7 @@ final class LaunchRequest {
     };
   }
 
-  /** Returns the members of an object, or the texts NAME=VALUE of a list. */
+  /** Returns the members of an object, or the {@code NAME=VALUE} strings of a list. */
   private Map<String, String> pairs(String name) {
     var pairs = new LinkedHashMap<String, String>();
     if (given.get(name) instanceof Map<?, ?> map) {
@@ -203,7 +205,8 @@ final class LaunchRequest {
       for (var each : list(name)) {
         var parts = each.split("=", 2);
         if (parts.length < 2) {
-          throw wrong(name, each, "an object, {\"x\": \"4,64\"}, or texts such as \"x=4,64\"");
+          throw wrong(
+              name, each, "an object such as {\"x\": \"4,64\"}, or strings such as \"x=4,64\"");
         }
         pairs.put(parts[0], parts[1]);
       }
@@ -212,6 +215,6 @@ final class LaunchRequest {
   }
 
   private static IllegalArgumentException wrong(String name, @Nullable Object value, String right) {
-    return new IllegalArgumentException("`%s` is %s; it takes %s".formatted(name, value, right));
+    return new IllegalArgumentException("`%s` is %s; expected %s".formatted(name, value, right));
   }
 }

@@ -30,8 +30,8 @@ import org.eclipse.lsp4j.debug.services.IDebugProtocolClient;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The launches of a session, under the numbers that its client knows: warps are threads, and
- * breakpoints are numbered. Sends events when the launches stop or end.
+ * The launches of a session. Maps warps to the protocol's thread ids and numbers breakpoints, and
+ * sends events when the launches stop or end.
  */
 final class LaunchedSession implements AutoCloseable {
 
@@ -52,7 +52,7 @@ final class LaunchedSession implements AutoCloseable {
   private volatile @Nullable StateView view;
   private volatile @Nullable Stop finding;
 
-  /** The threads of the last stop that the client has asked about. */
+  /** The threads of the last stop that the client queried. */
   private Thread[] lastThreads = new Thread[0];
 
   /**
@@ -152,7 +152,7 @@ final class LaunchedSession implements AutoCloseable {
     return lastThreads;
   }
 
-  /** Returns the number of a warp, always the same one. */
+  /** Returns the thread id of a warp, which never changes. */
   private int thread(WarpId warp) {
     synchronized (threads) {
       return threads.computeIfAbsent(warp, _ -> threads.size() + 1);
@@ -160,9 +160,9 @@ final class LaunchedSession implements AutoCloseable {
   }
 
   /**
-   * Returns the warp of a number.
+   * Returns the warp of a thread id.
    *
-   * @throws IllegalArgumentException if there is none
+   * @throws IllegalArgumentException if the id is unknown
    */
   WarpId warp(int thread) {
     synchronized (threads) {
@@ -170,8 +170,7 @@ final class LaunchedSession implements AutoCloseable {
           .filter(each -> each.getValue() == thread)
           .map(Map.Entry::getKey)
           .findFirst()
-          .orElseThrow(
-              () -> new IllegalArgumentException("there is no thread %d".formatted(thread)));
+          .orElseThrow(() -> new IllegalArgumentException("unknown thread %d".formatted(thread)));
     }
   }
 
@@ -206,7 +205,7 @@ final class LaunchedSession implements AutoCloseable {
     return known;
   }
 
-  /** Begins a command, and sends its outcome. */
+  /** Starts a command and sends its outcome. */
   void begin(Supplier<CompletableFuture<Outcome>> work) {
     var before = view;
     view = null;

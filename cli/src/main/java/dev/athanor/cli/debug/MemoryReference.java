@@ -6,8 +6,8 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import java.util.regex.Pattern;
 
 /**
- * A place in memory as requests name it: {@code 0x1000000000} in global memory, {@code
- * shared:BLOCK:0x40} in the shared memory of a block.
+ * A memory reference of a request: {@code 0x1000000000} in global memory, {@code shared:BLOCK:0x40}
+ * in the shared memory of a block.
  */
 record MemoryReference(Space space, long block, long address) {
 
@@ -19,13 +19,13 @@ record MemoryReference(Space space, long block, long address) {
   }
 
   /**
-   * @throws IllegalArgumentException if the text has another form
+   * @throws IllegalArgumentException if the text is not a memory reference
    */
   static MemoryReference parse(String text, long offset) {
     var match = TEXT.matcher(text);
     if (!match.matches()) {
       throw new IllegalArgumentException(
-          "\"%s\" is no memory reference; write 0x1000000000 for global memory or shared:BLOCK:0x40"
+          "\"%s\" is not a memory reference; write 0x1000000000 for global memory or shared:BLOCK:0x40"
               .formatted(text));
     }
     long address =

@@ -25,10 +25,10 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** The launches of an op, with the inputs that {@code athanor profile} draws. */
+/** The launches of an op, with the same random inputs as {@code athanor profile}. */
 final class OpDebuggee implements Debuggee {
 
-  /** The options of {@code athanor profile} that choose the op, and those of the emulator. */
+  /** The options of {@code athanor profile} that select the op, and those of the emulator. */
   @Command(name = "debug")
   @SuppressWarnings("NullAway.Init") // picocli sets the fields
   static final class Arguments {
@@ -54,7 +54,7 @@ final class OpDebuggee implements Debuggee {
   }
 
   /**
-   * @throws IllegalArgumentException with a sentence if the words cannot be read
+   * @throws IllegalArgumentException if an argument is invalid
    */
   static OpDebuggee of(List<String> words) {
     var arguments = RequestWords.read(new Arguments(), words);
@@ -87,13 +87,13 @@ final class OpDebuggee implements Debuggee {
         .findFirst()
         .orElseThrow(() ->
             new IllegalArgumentException(
-                "`kernel` %s: kernels for this are %s"
+                "`kernel` %s: expected one of %s"
                     .formatted(
                         variant,
                         plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
   }
 
-  /** Returns the type of the elements of a tensor; packed blocks are bytes. */
+  /** Returns the type of a tensor's elements; packed blocks are bytes. */
   static Type element(DType type) {
     return switch (type) {
       case F64 -> Type.F64;

@@ -47,11 +47,11 @@ final class ProgramDebuggee implements Debuggee {
     this.values = program.values();
     this.options = arguments.emulator.options().withTarget(program.target(module));
     this.instructions = new Inliner(module).kernel(kernel.name()).instructions().toList();
-    run(options.withBlocks(1), _ -> {}, false); // so that errors show now
+    run(options.withBlocks(1), _ -> {}, false); // reports errors now
   }
 
   /**
-   * @throws IllegalArgumentException with a sentence if the words cannot be read
+   * @throws IllegalArgumentException if an argument is invalid
    */
   static ProgramDebuggee of(List<String> words) {
     var arguments = RequestWords.read(new Arguments(), words);
@@ -79,7 +79,7 @@ final class ProgramDebuggee implements Debuggee {
     run(with, named, true);
   }
 
-  /** Makes the launch, or only checks that it can be made. */
+  /** Runs the launch, or only checks that it is valid. */
   private void run(EmulatorOptions with, Consumer<NamedBuffer> named, boolean launches) {
     try (var device = new EmulatedDevice(with);
         var stream = device.openStream()) {

@@ -5,15 +5,15 @@ import picocli.CommandLine;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.ParameterException;
 
-/** Reads a launch request with the options of the command line. */
+/** Parses a launch request as command line options. */
 final class RequestWords {
 
   private RequestWords() {}
 
   /**
-   * Fills the options of a command.
+   * Sets the options of a command.
    *
-   * @throws IllegalArgumentException with a sentence if they cannot be read
+   * @throws IllegalArgumentException if an option is missing or invalid
    */
   static <T> T read(T command, List<String> words) {
     try {
@@ -35,12 +35,12 @@ final class RequestWords {
     }
   }
 
-  /** Returns the failure of a command with the names of the request. */
+  /** Translates a failure of a command to the names of the request. */
   static IllegalArgumentException sentence(ParameterException e) {
     var argument = e.getArgSpec();
     var text =
         argument instanceof CommandLine.Model.OptionSpec option && e.getValue() != null
-            ? "%s %s: it takes a whole number".formatted(option.longestName(), e.getValue())
+            ? "%s %s: expected a whole number".formatted(option.longestName(), e.getValue())
             : String.valueOf(e.getMessage());
     return new IllegalArgumentException(
         text.replaceAll("--arg\\b", "`args`").replaceAll("--([a-zA-Z]+)", "`$1`"), e);

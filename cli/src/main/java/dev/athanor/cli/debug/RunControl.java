@@ -11,13 +11,13 @@ import org.eclipse.lsp4j.jsonrpc.MessageConsumer;
 import org.eclipse.lsp4j.jsonrpc.messages.ResponseMessage;
 
 /**
- * Commands that continue launches. They begin after the responses to their requests, as clients
+ * Commands that continue launches. They start after the responses to their requests, as clients
  * expect.
  */
 final class RunControl {
   private final ConcurrentLinkedQueue<Runnable> commands = new ConcurrentLinkedQueue<>();
 
-  /** Begins commands after responses. */
+  /** Starts pending commands after each response. */
   MessageConsumer inOrder(MessageConsumer next) {
     return message -> {
       next.consume(message);
@@ -29,20 +29,20 @@ final class RunControl {
     };
   }
 
-  /** Does something after the current response. */
+  /** Runs a task after the current response. */
   void afterResponse(Runnable work) {
     commands.add(work);
   }
 
-  /** Begins a command after the current response. */
+  /** Starts a command after the current response. */
   void begin(LaunchedSession session, Supplier<CompletableFuture<Outcome>> command) {
     afterResponse(() -> session.begin(command));
   }
 
   /**
-   * Moves the warp of a thread after the current response.
+   * Steps the warp of a thread after the current response.
    *
-   * @throws IllegalArgumentException if there is no such thread
+   * @throws IllegalArgumentException if the thread is unknown
    * @throws IllegalStateException if the launches are not stopped
    */
   void move(

@@ -14,8 +14,8 @@ import java.util.Set;
 import org.eclipse.lsp4j.debug.Source;
 
 /**
- * Finds the files of a kernel's lines. The lines of a PTX file name the file by its path; the lines
- * of Java that authored a kernel only by its name, which is looked for under the source folders.
+ * Finds the source files of a kernel. Lines of a PTX file refer to it by path. Lines of Java
+ * sources refer to them only by name, which is searched for in the source folders.
  */
 final class SourceFiles {
 
@@ -35,7 +35,7 @@ final class SourceFiles {
     }
   }
 
-  /** Returns the name that the kernel's lines have for a file; empty if they are not in it. */
+  /** Returns the name by which the kernel's lines refer to a file; empty if none do. */
   Optional<String> nameOf(Path path) {
     var wanted = path.toAbsolutePath().normalize();
     return names.stream()
@@ -50,7 +50,7 @@ final class SourceFiles {
     return name.contains("/") || Files.exists(Path.of(name));
   }
 
-  /** Returns the file of a line; without a path if it is not found. */
+  /** Returns the source of a name; without a path if the file is not found. */
   Source source(String name) {
     var source = new Source();
     source.setName(String.valueOf(Path.of(name).getFileName()));

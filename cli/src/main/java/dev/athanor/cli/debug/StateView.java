@@ -28,8 +28,8 @@ import org.eclipse.lsp4j.debug.Variable;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One stop as a debugger's client sees it. A frame is a fragment of a warp: the lanes that stand at
- * one instruction. Frames and variables have numbers that are valid until the next command.
+ * A stop as seen by the debugger's client. A frame is a fragment of a warp: the lanes at one
+ * instruction. The ids of frames and variables are valid until the next command.
  */
 final class StateView {
 
@@ -39,8 +39,8 @@ final class StateView {
   /**
    * A frame.
    *
-   * @param fragment null = the other access of a finding
-   * @param source null = the kernel has no source-level frames
+   * @param fragment null for the other access of a finding
+   * @param source null if the kernel has no source-level frames
    */
   private record Frame(WarpId warp, @Nullable Fragment fragment, @Nullable SourceFrame source) {}
 
@@ -114,14 +114,14 @@ final class StateView {
     return shown;
   }
 
-  /** Returns the warp of a frame; without one, that of the stop. */
+  /** Returns the warp of a frame; for null, the warp of the stop. */
   WarpId warp(@Nullable Integer frame) {
     return frame == null ? state.stop().warp() : find(frame).warp;
   }
 
   private Frame find(int id) {
     if (id < 1 || id > frames.size()) {
-      throw new IllegalArgumentException("there is no frame %d at this stop".formatted(id));
+      throw new IllegalArgumentException("this stop has no frame %d".formatted(id));
     }
     return frames.get(id - 1);
   }
@@ -256,9 +256,9 @@ final class StateView {
 
   /**
    * Evaluates the name of a variable, register, parameter, buffer or shared array, optionally with
-   * an index: a lane or an element.
+   * the index of a lane or element.
    *
-   * @throws IllegalArgumentException if there is none
+   * @throws IllegalArgumentException if the name or index is unknown
    */
   EvaluateResponse evaluate(String expression, @Nullable Integer id) {
     var warp = warp(id);
@@ -285,7 +285,7 @@ final class StateView {
     return response;
   }
 
-  /** Returns the register or memory of a name. */
+  /** Returns the register or memory with a name. */
   private Variable find(String name, WarpId warp, int lanes) {
     return state
         .register(warp, name)
@@ -299,7 +299,7 @@ final class StateView {
                 .map(each -> array(each, warp))
                 .orElseThrow(() ->
                     new IllegalArgumentException(
-                        "\"%s\" is no variable, register, parameter, buffer or shared array of %s"
+                        "\"%s\" is not a variable, register, parameter, buffer or shared array of %s"
                             .formatted(name, state.kernel(warp).name()))));
   }
 

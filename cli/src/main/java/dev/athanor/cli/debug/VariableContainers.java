@@ -6,11 +6,11 @@ import java.util.function.Supplier;
 import org.eclipse.lsp4j.debug.Variable;
 import org.jspecify.annotations.Nullable;
 
-/** The variables of a stop that have children, by the numbers that a client knows them by. */
+/** The variables of a stop that have children, by the client's variable references. */
 final class VariableContainers {
 
-  /** Maximum number of children that are returned at once. */
-  private static final long MOST_CHILDREN = 10_000;
+  /** Maximum number of children per response. */
+  private static final long MAX_CHILDREN = 10_000;
 
   /** Returns the variables {@code start} to {@code start + count - 1} of a container. */
   @FunctionalInterface
@@ -26,7 +26,7 @@ final class VariableContainers {
     return containers.size();
   }
 
-  /** Returns the number of a new container of few variables. */
+  /** Returns the number of a new container with few variables. */
   int add(Supplier<List<Variable>> variables) {
     return add((start, count) -> variables.get().stream().skip(start).limit(count).toList());
   }
@@ -34,14 +34,13 @@ final class VariableContainers {
   /**
    * Returns the variables of a container.
    *
-   * @throws IllegalArgumentException if there is none of this number
+   * @throws IllegalArgumentException if the number is unknown
    */
   Variable[] get(int number, @Nullable Integer start, @Nullable Integer count) {
     if (number < 1 || number > containers.size()) {
-      throw new IllegalArgumentException(
-          "there are no variables %d at this stop".formatted(number));
+      throw new IllegalArgumentException("this stop has no variables %d".formatted(number));
     }
-    long most = count == null || count <= 0 ? MOST_CHILDREN : Math.min(count, MOST_CHILDREN);
+    long most = count == null || count <= 0 ? MAX_CHILDREN : Math.min(count, MAX_CHILDREN);
     return containers.get(number - 1).get(start == null ? 0 : start, most).toArray(Variable[]::new);
   }
 

@@ -1,6 +1,6 @@
 package dev.athanor.cli.load;
 
-/** Sends one JSON document, as it is, to one path, and expects the same outputs each time. */
+/** Posts a fixed JSON document to a path and expects the same outputs each time. */
 @SuppressWarnings("ArrayRecordComponent") // read only, never compared
 record JsonPost(String text, String path, byte[] body) implements Scenario {
 

@@ -16,8 +16,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * A request with a JSON document, or for one, that can be sent many times. The Java client moves
- * values as bytes, so it cannot measure JSON.
+ * A repeatable request that sends or receives a JSON document. The Java client transfers tensors as
+ * bytes, so it cannot measure JSON.
  */
 record JsonRequest(HttpClient http, HttpRequest request) {
 
@@ -29,40 +29,41 @@ record JsonRequest(HttpClient http, HttpRequest request) {
   private static final Pattern PHASE = Pattern.compile("([a-z]+);dur=([0-9.]+)");
 
   /**
-   * Sends it.
+   * Sends the request.
    *
-   * @param check whether the answer will be checked, so that its body is kept
-   * @param right what the answer has to be
+   * @param check whether the response will be checked; otherwise its body is discarded
+   * @param correct accepts correct response bodies
    */
-  Answer send(boolean check, Predicate<JsonNode> right) throws Refused, InterruptedException {
+  Response send(boolean check, Predicate<JsonNode> correct)
+      throws RequestFailure, InterruptedException {
     var response = response(check);
     var phases =
         response.headers().firstValue("Server-Timing").map(JsonRequest::phases).orElse(Map.of());
-    return new Answer(phases, () -> isRight(response.body(), right));
+    return new Response(phases, () -> isCorrect(response.body(), correct));
   }
 
-  private static boolean isRight(byte[] body, Predicate<JsonNode> right) {
+  private static boolean isCorrect(byte[] body, Predicate<JsonNode> correct) {
     try {
-      return right.test(JSON.readTree(body));
+      return correct.test(JSON.readTree(body));
     } catch (JacksonException e) {
       return false;
     }
   }
 
   /**
-   * Sends it for an answer that a scenario cannot do without.
+   * Sends the request and returns the body of the response.
    *
-   * @throws LoadException if there is none
+   * @throws LoadException if the request fails
    */
   JsonNode expect() throws InterruptedException {
     try {
       return JSON.readTree(response(true).body());
-    } catch (Refused e) {
+    } catch (RequestFailure e) {
       throw new LoadException(String.valueOf(e.getMessage()));
     }
   }
 
-  private HttpResponse<byte[]> response(boolean keep) throws Refused, InterruptedException {
+  private HttpResponse<byte[]> response(boolean keep) throws RequestFailure, InterruptedException {
     HttpResponse<byte[]> response;
     try {
       response =
@@ -73,21 +74,21 @@ record JsonRequest(HttpClient http, HttpRequest request) {
                       ? BodySubscribers.ofByteArray()
                       : BodySubscribers.replacing(NOTHING));
     } catch (IOException e) {
-      throw new Refused(
-          Refused.NO_ANSWER,
+      throw new RequestFailure(
+          RequestFailure.NO_ANSWER,
           Duration.ZERO,
           "%s does not answer: %s".formatted(request.uri().resolve("/"), e));
     }
     if (response.statusCode() >= 300) {
-      throw refused(response);
+      throw failure(response);
     }
     return response;
   }
 
-  private Refused refused(HttpResponse<byte[]> response) {
+  private RequestFailure failure(HttpResponse<byte[]> response) {
     var text = new String(response.body(), StandardCharsets.UTF_8);
     var code = PROBLEM.matcher(text);
-    return new Refused(
+    return new RequestFailure(
         code.find() ? code.group(1) : "http-" + response.statusCode(),
         response
             .headers()
@@ -95,11 +96,11 @@ record JsonRequest(HttpClient http, HttpRequest request) {
             .filter(seconds -> seconds.matches("\\d{1,9}"))
             .map(seconds -> Duration.ofSeconds(Long.parseLong(seconds)))
             .orElse(Duration.ZERO),
-        "%s %s was answered with %d: %s"
+        "%s %s failed with status %d: %s"
             .formatted(request.method(), request.uri(), response.statusCode(), text.strip()));
   }
 
-  /** {@code Server-Timing} is in milliseconds. */
+  /** Parses {@code Server-Timing}, which is in milliseconds. */
   private static Map<String, Long> phases(String text) {
     return PHASE
         .matcher(text)

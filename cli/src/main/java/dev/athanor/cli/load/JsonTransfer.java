@@ -10,12 +10,12 @@ import java.util.SplittableRandom;
 import tools.jackson.databind.JsonNode;
 
 /**
- * Moves the contents of resident f32 tensors as lists of numbers.
+ * Transfers resident f32 tensors as JSON arrays.
  *
- * @param in whether they go to the service
- * @param count of the numbers of a tensor
+ * @param upload whether tensors are sent to the service
+ * @param count elements per tensor
  */
-record JsonTransfer(String text, boolean in, int count, long seed) implements Scenario {
+record JsonTransfer(String text, boolean upload, int count, long seed) implements Scenario {
 
   @Override
   public long bytes() {
@@ -30,45 +30,45 @@ record JsonTransfer(String text, boolean in, int count, long seed) implements Sc
       numbers[i] = (float) random.nextGaussian();
     }
     var contents = HostTensor.of(numbers);
-    // what is put must not be there already
-    var first = in ? HostTensor.of(new float[count]) : contents;
+    // an upload must change the tensor
+    var first = upload ? HostTensor.of(new float[count]) : contents;
     var body =
-        in
+        upload
             ? "{\"dtype\":\"f32\",\"shape\":[%d],\"data\":%s}"
                 .formatted(count, Arrays.toString(numbers).replace(" ", ""))
                 .getBytes(StandardCharsets.UTF_8)
             : null;
-    var held = new ArrayList<Tensor>();
+    var tensors = new ArrayList<Tensor>();
     var requests = new ArrayList<JsonRequest>();
     for (int slot = 0; slot < slots; slot++) {
       var tensor = target.http().upload(first);
-      held.add(tensor);
+      tensors.add(tensor);
       var path = "/tensors/%s/data".formatted(tensor.handle());
-      requests.add(target.json(in ? "PUT" : "GET", path, body));
+      requests.add(target.json(upload ? "PUT" : "GET", path, body));
     }
-    return new Moving(in, numbers, contents, held, requests);
+    return new PreparedTransfer(upload, numbers, contents, tensors, requests);
   }
 
   /**
-   * Requests of transfers.
+   * The prepared requests.
    *
-   * @param requests by slot
+   * @param requests one per slot
    */
   @SuppressWarnings("ArrayRecordComponent") // read only, never compared
-  private record Moving(
-      boolean in,
+  private record PreparedTransfer(
+      boolean upload,
       float[] numbers,
       HostTensor contents,
-      List<Tensor> held,
+      List<Tensor> tensors,
       List<JsonRequest> requests)
       implements Ready {
 
     @Override
-    public Answer send(int slot, boolean check) throws Refused, InterruptedException {
-      return requests.get(slot).send(check, answer -> in || isRight(answer.path("data")));
+    public Response send(int slot, boolean check) throws RequestFailure, InterruptedException {
+      return requests.get(slot).send(check, answer -> upload || isCorrect(answer.path("data")));
     }
 
-    private boolean isRight(JsonNode data) {
+    private boolean isCorrect(JsonNode data) {
       boolean same = data.size() == numbers.length;
       for (int i = 0; same && i < numbers.length; i++) {
         same = data.get(i).floatValue() == numbers[i];
@@ -77,8 +77,8 @@ record JsonTransfer(String text, boolean in, int count, long seed) implements Sc
     }
 
     @Override
-    public boolean left() {
-      return Transfer.holdAll(held, contents);
+    public boolean residentTensorsAreCorrect() {
+      return Transfer.allHold(tensors, contents);
     }
   }
 }

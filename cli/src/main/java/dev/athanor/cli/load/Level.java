@@ -1,21 +1,20 @@
 package dev.athanor.cli.load;
 
-/** How hard the service is pressed. */
+/** A load level. */
 public sealed interface Level {
 
-  /** How many requests have tensors of their own. */
+  /** Number of slots. Each has its own tensors. */
   int slots();
 
-  /** Closed loop: each client sends its next request when it has the answer to the last. */
+  /** A closed loop: each client sends its next request after the response to the last. */
   record Clients(int slots) implements Level {}
 
   /**
-   * Open loop: requests are due at times that do not depend on answers, and are counted from when
-   * they were due, so that a service that stalls cannot hide the requests that it kept from being
-   * sent (no coordinated omission).
+   * An open loop: requests are scheduled independently of responses. Latency is measured from the
+   * scheduled time, which avoids coordinated omission.
    *
    * @param perSecond the mean rate
-   * @param poisson whether the times between are exponentially distributed instead of equal
+   * @param poisson whether intervals are exponentially distributed instead of constant
    */
   record Rate(double perSecond, boolean poisson) implements Level {
     @Override

@@ -15,32 +15,30 @@ import java.util.function.BiConsumer;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
-/** Sends a scenario's requests and measures what comes of them. */
+/** Sends the requests of a scenario and measures throughput and latency. */
 public final class Load {
 
-  /** One answer of so many is compared with what is right; the others are only read. */
-  private static final int SAMPLE = 16;
+  /** Every sixteenth response is checked; the others are only read. */
+  private static final int CHECK_INTERVAL = 16;
 
-  /**
-   * So many requests of an open loop are under way at once; further ones wait, and count as late.
-   */
-  private static final int MOST_OPEN = 512;
+  /** Maximum requests in flight of an open loop; later ones wait, which adds to their latency. */
+  private static final int MAX_IN_FLIGHT = 512;
 
-  private static final Duration LONGEST_RETRY = Duration.ofSeconds(60);
+  private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(60);
 
   private final Target target;
-  private final Course course;
+  private final MeasurementPlan plan;
 
-  public Load(Target target, Course course) {
+  public Load(Target target, MeasurementPlan plan) {
     this.target = target;
-    this.course = course;
+    this.plan = plan;
   }
 
   /**
-   * Measures.
+   * Runs a measurement.
    *
-   * @param progress is told the number of each window that was done, and its requests a second
-   * @throws LoadException when the service refuses what the scenario needs
+   * @param progress receives the number of each completed window and its requests per second
+   * @throws LoadException if the scenario cannot be prepared
    */
   public Measurement run(Scenario scenario, Level level, BiConsumer<Integer, Double> progress)
       throws InterruptedException {
@@ -48,7 +46,7 @@ public final class Load {
       return run(scenario, scenario.prepare(target, level.slots()), level, progress);
     } catch (AthanorException e) {
       throw new LoadException(
-          Refused.of(e).code().equals(Refused.NO_ANSWER)
+          RequestFailure.of(e).code().equals(RequestFailure.NO_ANSWER)
               ? "%s does not answer: %s".formatted(target.url(), e.getMessage())
               : "\"%s\" cannot be measured: %s".formatted(scenario.text(), e.getMessage()));
     }
@@ -57,71 +55,73 @@ public final class Load {
   private Measurement run(
       Scenario scenario, Scenario.Ready ready, Level level, BiConsumer<Integer, Double> progress)
       throws InterruptedException {
-    var counted = new ArrayList<Timed>();
-    try (var running = new Running(ready, level)) {
-      if (course.warmup().isPositive()) {
-        running.window(course.warmup());
+    var windows = new ArrayList<TimedWindow>();
+    try (var clients = new RunningClients(ready, level)) {
+      if (plan.warmup().isPositive()) {
+        clients.window(plan.warmup());
       }
-      if (course.fixed().isPresent()) {
-        counted.add(running.window(course.fixed().get()));
+      if (plan.fixed().isPresent()) {
+        windows.add(clients.window(plan.fixed().get()));
       } else {
-        while (counted.size() < course.trials() && !stable(counted)) {
-          counted.add(running.window(course.window()));
-          progress.accept(counted.size(), counted.getLast().perSecond());
+        while (windows.size() < plan.trials() && !isStable(windows)) {
+          windows.add(clients.window(plan.window()));
+          progress.accept(windows.size(), windows.getLast().perSecond());
         }
       }
     }
     var all = new Window();
-    // as perf_analyzer: what came before the windows that agree is not counted
-    var last = counted.subList(Math.max(0, counted.size() - Course.AGREEING), counted.size());
+    // like perf_analyzer: windows before the stable ones are not counted
+    var last =
+        windows.subList(
+            Math.max(0, windows.size() - MeasurementPlan.STABLE_WINDOWS), windows.size());
     last.forEach(each -> all.add(each.seen));
     return Measurement.of(
         scenario,
         level,
-        course.fixed().isPresent() || stable(counted),
-        counted.size(),
-        last.stream().mapToDouble(Timed::seconds).sum(),
+        plan.fixed().isPresent() || isStable(windows),
+        windows.size(),
+        last.stream().mapToDouble(TimedWindow::seconds).sum(),
         all,
-        ready.left());
+        ready.residentTensorsAreCorrect());
   }
 
-  private boolean stable(List<Timed> windows) {
+  private boolean isStable(List<TimedWindow> windows) {
     int count = windows.size();
-    if (count < Course.AGREEING) {
+    if (count < MeasurementPlan.STABLE_WINDOWS) {
       return false;
     }
-    var last = windows.subList(count - Course.AGREEING, count);
-    return agree(last, Timed::perSecond)
-        && agree(last, window -> window.seen.nanos("latency").getMean());
+    var last = windows.subList(count - MeasurementPlan.STABLE_WINDOWS, count);
+    return isStable(last, TimedWindow::perSecond)
+        && isStable(last, window -> window.seen.nanos("latency").getMean());
   }
 
-  private boolean agree(List<Timed> windows, ToDoubleFunction<Timed> figure) {
+  private boolean isStable(List<TimedWindow> windows, ToDoubleFunction<TimedWindow> figure) {
     double mean = windows.stream().mapToDouble(figure).average().orElseThrow();
     return windows.stream()
         .mapToDouble(figure)
-        .allMatch(value -> value > 0 && Math.abs(value - mean) <= course.stability() * mean);
+        .allMatch(value -> value > 0 && Math.abs(value - mean) <= plan.stability() * mean);
   }
 
-  private record Timed(Window seen, double seconds) {
+  private record TimedWindow(Window seen, double seconds) {
     double perSecond() {
       return seen.requests() / seconds;
     }
   }
 
   /**
-   * The clients. They start with the first window, so that no request precedes it, and send at
-   * least one request each, however short the windows are.
+   * The clients. They start with the first window, so that no request precedes it. Each sends at
+   * least one request, however short the windows are.
    */
-  private final class Running implements AutoCloseable {
+  private final class RunningClients implements AutoCloseable {
     private final Scenario.Ready ready;
     private final Level level;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
-    private final Semaphore free = new Semaphore(MOST_OPEN);
+    private final Semaphore permits = new Semaphore(MAX_IN_FLIGHT);
     private final AtomicLong sent = new AtomicLong();
     private volatile @Nullable Window current;
-    private volatile boolean over;
+    private volatile boolean stopped;
 
-    Running(Scenario.Ready ready, Level level) {
+    RunningClients(Scenario.Ready ready, Level level) {
       this.ready = ready;
       this.level = level;
     }
@@ -130,17 +130,17 @@ public final class Load {
       switch (level) {
         case Level.Clients(int count) -> {
           for (int slot = 0; slot < count; slot++) {
-            int own = slot;
-            var _ = threads.submit(() -> closed(own));
+            int clientSlot = slot;
+            var _ = threads.submit(() -> runClosedLoop(clientSlot));
           }
         }
         case Level.Rate rate -> {
-          var _ = threads.submit(() -> open(rate));
+          var _ = threads.submit(() -> runOpenLoop(rate));
         }
       }
     }
 
-    Timed window(Duration length) throws InterruptedException {
+    TimedWindow window(Duration length) throws InterruptedException {
       var window = new Window();
       boolean isFirst = current == null;
       current = window;
@@ -149,85 +149,89 @@ public final class Load {
         start();
       }
       Thread.sleep(length);
-      return new Timed(window, (System.nanoTime() - start) / 1e9);
+      return new TimedWindow(window, (System.nanoTime() - start) / 1e9);
     }
 
     private Window currentWindow() {
       return Objects.requireNonNull(current);
     }
 
-    private void closed(int slot) {
+    private void runClosedLoop(int slot) {
       do {
-        long pause = one(slot, System.nanoTime());
-        if (course.patient() && pause > 0) {
+        long pause = sendRequest(slot, System.nanoTime());
+        if (plan.honorsRetryAfter() && pause > 0) {
           long end = System.nanoTime() + pause;
-          while (!over && System.nanoTime() < end) {
+          while (!stopped && System.nanoTime() < end) {
             LockSupport.parkNanos(Math.min(end - System.nanoTime(), 100_000_000));
           }
         }
-      } while (!over);
+      } while (!stopped);
     }
 
-    private void open(Level.Rate rate) {
-      var random = new SplittableRandom(course.seed());
+    private void runOpenLoop(Level.Rate rate) {
+      var random = new SplittableRandom(plan.seed());
       long due = System.nanoTime();
-      for (long number = 0; !over; number++) {
+      for (long number = 0; !stopped; number++) {
         double gap = 1e9 / rate.perSecond();
         due += Math.round(rate.poisson() ? -Math.log1p(-random.nextDouble()) * gap : gap);
-        while (!over && System.nanoTime() < due) {
+        while (!stopped && System.nanoTime() < due) {
           LockSupport.parkNanos(due - System.nanoTime());
         }
-        if (over) {
+        if (stopped) {
           return;
         }
-        free.acquireUninterruptibly();
+        permits.acquireUninterruptibly();
         long intended = due;
         int slot = (int) (number % level.slots());
         Thread.ofVirtual()
             .start(() -> {
               try {
-                var _ = one(slot, intended);
+                var _ = sendRequest(slot, intended);
               } finally {
-                free.release();
+                permits.release();
               }
             });
       }
     }
 
-    /** Sends a request; answers for how many nanoseconds the service asks to be left alone. */
-    private long one(int slot, long intended) {
-      boolean sample = sent.getAndIncrement() % SAMPLE == 0;
+    /**
+     * Sends a request and records the result.
+     *
+     * @return the requested retry delay in nanoseconds; 0 for none
+     */
+    private long sendRequest(int slot, long intended) {
+      boolean check = sent.getAndIncrement() % CHECK_INTERVAL == 0;
       try {
-        var answer = ready.send(slot, sample);
+        var answer = ready.send(slot, check);
         long latency = System.nanoTime() - intended;
         var window = currentWindow();
         window.add(latency, answer.phases());
-        if (sample) {
-          window.checked(answer.right().getAsBoolean());
+        if (check) {
+          window.checked(answer.correct().getAsBoolean());
         }
         return 0;
-      } catch (Refused e) {
-        return refused(e);
+      } catch (RequestFailure e) {
+        return recordFailure(e);
       } catch (AthanorException e) {
-        return refused(Refused.of(e));
+        return recordFailure(RequestFailure.of(e));
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        over = true;
+        stopped = true;
         return 0;
       }
     }
 
-    private long refused(Refused e) {
-      currentWindow().refused(e.code());
+    private long recordFailure(RequestFailure e) {
+      currentWindow().failed(e.code());
       var pause = e.retryAfter();
-      return (pause.compareTo(LONGEST_RETRY) < 0 ? pause : LONGEST_RETRY).toNanos();
+      return (pause.compareTo(MAX_RETRY_DELAY) < 0 ? pause : MAX_RETRY_DELAY).toNanos();
     }
 
     @Override
     public void close() {
-      over = true;
+      stopped = true;
       threads.close();
-      free.acquireUninterruptibly(MOST_OPEN); // what is under way still uses the tensors
+      permits.acquireUninterruptibly(MAX_IN_FLIGHT); // requests in flight still use the tensors
     }
   }
 }

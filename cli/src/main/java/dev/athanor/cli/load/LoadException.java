@@ -1,6 +1,6 @@
 package dev.athanor.cli.load;
 
-/** The service cannot be measured: it does not answer, or answers what a scenario cannot use. */
+/** A failure that prevents a measurement. */
 public final class LoadException extends RuntimeException {
 
   private static final long serialVersionUID = 1;

@@ -7,20 +7,20 @@ import java.util.Optional;
 import org.HdrHistogram.Histogram;
 
 /**
- * What one scenario gave at one level.
+ * The result of one scenario at one level.
  *
  * @param loop {@code closed} or {@code open}
- * @param level clients, or requests a second
- * @param stable whether the last windows agreed; true where the length was fixed
- * @param seconds how long the windows that are counted took together
- * @param requests those that were answered with a result
- * @param megabytesPerSecond 10⁶ bytes of tensors; absent where the scenario has no size
- * @param latency as the client saw it; in an open loop from when the request was due
- * @param phases by {@code Server-Timing}; {@code outside} is latency without the service's total,
- *     {@code above} latency without the kernel
- * @param errors refused requests by their code
- * @param checked how many answers were compared with what was right
- * @param wrong how many of those were not, tensors left behind included
+ * @param level clients, or requests per second
+ * @param stable whether the last windows were stable; true for a fixed length
+ * @param seconds the total length of the counted windows
+ * @param requests successful requests
+ * @param megabytesPerSecond 10⁶ bytes of tensors per second; absent if the scenario has no size
+ * @param latency the latency measured by the client; in an open loop, from the scheduled time
+ * @param phases times by {@code Server-Timing}; {@code outside} is latency minus the service's
+ *     total, {@code above} is latency minus the kernel
+ * @param errors failed requests by error code
+ * @param checked number of results that were checked, counting the resident tensors as one
+ * @param wrong number of wrong results among them
  */
 public record Measurement(
     String scenario,
@@ -72,7 +72,7 @@ public record Measurement(
       int windows,
       double seconds,
       Window seen,
-      boolean leftRight) {
+      boolean residentCorrect) {
     var phases = new LinkedHashMap<String, Micros>();
     for (var phase : PHASES) {
       var nanos = seen.nanos(phase);
@@ -96,12 +96,12 @@ public record Measurement(
         Micros.of(seen.nanos("latency")),
         phases,
         seen.errors(),
-        seen.right() + seen.wrong() + 1,
-        seen.wrong() + (leftRight ? 0 : 1));
+        seen.correct() + seen.wrong() + 1,
+        seen.wrong() + (residentCorrect ? 0 : 1));
   }
 
-  /** Whether there were results, and none that was looked at was wrong. */
-  public boolean right() {
+  /** Returns whether there were results and all checked ones are correct. */
+  public boolean correct() {
     return wrong == 0 && requests > 0;
   }
 }

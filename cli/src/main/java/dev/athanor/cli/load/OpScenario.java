@@ -27,8 +27,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /**
  * Runs an op.
  *
- * @param resident whether inputs and outputs are tensors that stay on the service, instead of
- *     values that travel with the calls
+ * @param resident whether inputs and outputs are resident tensors instead of inline values
  */
 record OpScenario(String text, Problem problem, boolean resident, boolean grpc, long seed)
     implements Scenario {
@@ -60,7 +59,7 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     });
     var call = new Call(op().name(), attributes());
     var expected = new HashMap<String, HostTensor>();
-    kept(target, call, handles)
+    runResident(target, call, handles)
         .forEach((name, result) -> {
           var contents = result.download();
           check(drawn, name, contents);
@@ -72,16 +71,16 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     }
     var targets = new ArrayList<Map<String, Tensor>>();
     for (int slot = 0; slot < slots; slot++) {
-      targets.add(kept(target, call, handles));
+      targets.add(runResident(target, call, handles));
     }
     return new OnDevice(client, call, handles, targets, expected);
   }
 
-  /** Runs the op for outputs that stay on the service. */
-  private Map<String, Tensor> kept(Target target, Call call, Map<String, Tensor> inputs) {
-    var keeping = call.on(inputs);
-    outputs().forEach(keeping::output);
-    return target.http().run(keeping);
+  /** Runs the op and returns its outputs as resident tensors. */
+  private Map<String, Tensor> runResident(Target target, Call call, Map<String, Tensor> inputs) {
+    var run = call.on(inputs);
+    outputs().forEach(run::output);
+    return target.http().run(run);
   }
 
   private static HostTensor values(dev.athanor.ops.HostTensor tensor) {
@@ -92,7 +91,7 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     return extents.length == 1 ? values : values.reshape(extents);
   }
 
-  /** Those that are not what they would be anyway. */
+  /** Returns the attributes that differ from their defaults. */
   private Map<String, Object> attributes() {
     var defaults = Attributes.of(op(), Map.of()).values();
     var changed = new TreeMap<>(problem.attributes().values());
@@ -100,7 +99,7 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     return changed;
   }
 
-  /** Compares a first result with the op's reference. */
+  /** Compares the first result with the op's reference. */
   private void check(
       Map<String, dev.athanor.ops.HostTensor> inputs, String output, HostTensor contents) {
     var extents = contents.shape().stream().mapToLong(Long::longValue).toArray();
@@ -114,12 +113,12 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     double error = tolerance.error(result, reference);
     if (!(error <= tolerance.limit())) {
       throw new LoadException(
-          "the first result of \"%s\" is wrong: the error of %s is %.3g, and %.3g is the most"
+          "the first result of \"%s\" is wrong: the error of %s is %.3g, the limit is %.3g"
               .formatted(text, output, error, tolerance.limit()));
     }
   }
 
-  /** The op, of which calls are made; each request has one of its own, for its timing. */
+  /** A factory of calls. Each request needs its own call for its timing. */
   private record Call(String op, Map<String, Object> attributes) {
     OpCall on(Map<String, ? extends Operand> inputs) {
       var call = OpCall.of(op);
@@ -136,19 +135,19 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     }
   }
 
-  /** Values travel with the calls and their answers. */
+  /** Calls with inline inputs and outputs. */
   private record Inline(
       Athanor client, Call call, Map<String, HostTensor> values, Map<String, HostTensor> expected)
       implements Ready {
 
     @Override
-    public Answer send(int slot, boolean check) {
+    public Response send(int slot, boolean check) {
       var timing = new AtomicReference<Timing>();
       var outputs = client.inline().run(call.on(values).timing(timing::set));
-      return Answer.of(timing.get(), () -> areRight(outputs));
+      return Response.of(timing.get(), () -> areCorrect(outputs));
     }
 
-    private boolean areRight(Map<String, HostTensor> outputs) {
+    private boolean areCorrect(Map<String, HostTensor> outputs) {
       return expected.entrySet().stream()
           .allMatch(output -> {
             var values = outputs.get(output.getKey());
@@ -158,9 +157,9 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
   }
 
   /**
-   * Inputs and outputs are on the device.
+   * Calls with resident inputs and outputs.
    *
-   * @param targets that outputs are written into, by slot and name
+   * @param targets the tensors that receive the outputs, by slot and name
    */
   private record OnDevice(
       Athanor client,
@@ -171,20 +170,20 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
       implements Ready {
 
     @Override
-    public Answer send(int slot, boolean check) {
+    public Response send(int slot, boolean check) {
       var timing = new AtomicReference<Timing>();
       var run = call.on(handles).timing(timing::set);
       targets.get(slot).forEach(run::into);
       client.run(run);
-      return Answer.of(timing.get(), () -> true);
+      return Response.of(timing.get(), () -> true);
     }
 
     @Override
-    public boolean left() {
+    public boolean residentTensorsAreCorrect() {
       return targets.stream()
           .flatMap(target -> target.entrySet().stream())
           .allMatch(target ->
-              Transfer.holdAll(
+              Transfer.allHold(
                   List.of(target.getValue()),
                   Objects.requireNonNull(expected.get(target.getKey()))));
     }

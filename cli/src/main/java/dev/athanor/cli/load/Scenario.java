@@ -1,37 +1,39 @@
 package dev.athanor.cli.load;
 
-/** What is asked of the service, again and again. */
+/** A kind of request that is sent repeatedly. */
 public interface Scenario {
 
-  /** As it was written. */
+  /** The scenario as the user typed it. */
   String text();
 
-  /** The bytes of tensors that one request moves, for bandwidths; 0 if it is not about bytes. */
+  /** Tensor bytes that one request transfers; 0 if bandwidth is not reported. */
   long bytes();
 
   /**
-   * Uploads what the requests need.
+   * Uploads the tensors of the requests.
    *
-   * @param slots how many requests are under way at once, each with tensors of its own
-   * @throws LoadException if the service refuses it, or a first result is wrong
-   * @throws dev.athanor.client.AthanorException if the service refuses it
+   * @param slots number of slots, each with its own tensors
+   * @throws LoadException if a request fails or the first result is wrong
+   * @throws dev.athanor.client.AthanorException if a request of the Java client fails
    */
   Ready prepare(Target target, int slots) throws InterruptedException;
 
-  /** Requests that can be sent now. */
+  /** A prepared scenario. */
   @FunctionalInterface
   interface Ready {
 
     /**
-     * Sends a request of one slot and waits for the answer, any number of times.
+     * Sends a request and waits for the response.
      *
-     * @param check whether the answer will be checked
-     * @throws dev.athanor.client.AthanorException or Refused if there is no result
+     * @param slot the slot whose tensors the request uses
+     * @param check whether the response will be checked
+     * @throws RequestFailure if the request fails
+     * @throws dev.athanor.client.AthanorException if a request of the Java client fails
      */
-    Answer send(int slot, boolean check) throws Refused, InterruptedException;
+    Response send(int slot, boolean check) throws RequestFailure, InterruptedException;
 
-    /** Whether what the requests have left on the service is as it has to be. */
-    default boolean left() {
+    /** Returns whether the resident tensors have the expected contents after the measurement. */
+    default boolean residentTensorsAreCorrect() {
       return true;
     }
   }

@@ -8,11 +8,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Pattern;
 
-/** Reads scenarios such as {@code put 16MiB} and {@code op matmul a=f16[64,64] b=f16[64,64]}. */
+/** Parses scenarios such as {@code put 16MiB} and {@code op matmul a=f16[64,64] b=f16[64,64]}. */
 public final class Scenarios {
 
   private static final Pattern SIZE = Pattern.compile("([1-9]\\d{0,9})(B|KiB|MiB)?");
-  private static final long MOST_BYTES = 1L << 30;
+  private static final long MAX_BYTES = 1L << 30;
   private static final String FORMS =
       "put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE,"
           + " get-grpc SIZE or op-grpc OP PROBLEM";
@@ -22,8 +22,8 @@ public final class Scenarios {
   private final long seed;
 
   /**
-   * @param resident whether ops read and write tensors that stay on the service
-   * @param seed what contents are drawn from
+   * @param resident whether ops read and write resident tensors
+   * @param seed seed of random contents
    */
   public Scenarios(Catalogue catalogue, boolean resident, long seed) {
     this.catalogue = catalogue;
@@ -32,9 +32,9 @@ public final class Scenarios {
   }
 
   /**
-   * Reads a scenario.
+   * Parses a scenario.
    *
-   * @throws IllegalArgumentException saying what is wrong and what would be right
+   * @throws IllegalArgumentException if it is invalid
    */
   public Scenario parse(String text) {
     var words = text.strip().split("\\s+", 2);
@@ -51,7 +51,7 @@ public final class Scenarios {
       case "pipeline" -> new JsonPost(text, "/pipelines/run", file(text, rest));
       default ->
           throw new IllegalArgumentException(
-              "\"%s\" is no scenario; scenarios are %s".formatted(text, FORMS));
+              "unknown scenario \"%s\"; expected %s".formatted(text, FORMS));
     };
   }
 
@@ -61,12 +61,12 @@ public final class Scenarios {
       var unit = parts.group(2) == null ? "B" : parts.group(2);
       long bytes =
           Long.parseLong(parts.group(1)) << (unit.equals("MiB") ? 20 : unit.equals("KiB") ? 10 : 0);
-      if (bytes <= MOST_BYTES) {
+      if (bytes <= MAX_BYTES) {
         return (int) bytes;
       }
     }
     throw new IllegalArgumentException(
-        "\"%s\": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most".formatted(text));
+        "\"%s\": expected a size such as 65536, 64KiB or 16MiB, at most 1024MiB".formatted(text));
   }
 
   private static int count(String text, String count) {
@@ -74,7 +74,7 @@ public final class Scenarios {
       return Integer.parseInt(count);
     }
     throw new IllegalArgumentException(
-        "\"%s\": after it comes how many numbers, 1 to 99999999".formatted(text));
+        "\"%s\": expected the number of elements, 1 to 99999999".formatted(text));
   }
 
   private Scenario op(String text, boolean grpc, String rest) {
@@ -84,7 +84,7 @@ public final class Scenarios {
             .find(words[0])
             .orElseThrow(() ->
                 new IllegalArgumentException(
-                    "\"%s\": there is no op \"%s\"; athanor ops lists them"
+                    "\"%s\": unknown op \"%s\"; athanor ops lists the ops"
                         .formatted(text, words[0])));
     try {
       var problem = Problem.parse(op, words.length == 2 ? words[1] : "");
@@ -99,7 +99,7 @@ public final class Scenarios {
       return Files.readAllBytes(Path.of(file));
     } catch (IOException e) {
       throw new IllegalArgumentException(
-          "\"%s\": there is no readable file \"%s\"".formatted(text, file), e);
+          "\"%s\": cannot read file \"%s\"".formatted(text, file), e);
     }
   }
 }

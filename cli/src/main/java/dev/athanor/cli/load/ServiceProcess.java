@@ -14,10 +14,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** The service of this very program in a process of its own, on a free port of loopback. */
+/** A service in a separate process of this program, on free ports of the loopback interface. */
 public final class ServiceProcess implements AutoCloseable {
 
-  private static final Duration LONGEST_START = Duration.ofMinutes(3);
+  private static final Duration START_TIMEOUT = Duration.ofMinutes(3);
   private static final String MAIN = "dev.athanor.cli.Athanor";
 
   private final Process process;
@@ -33,10 +33,10 @@ public final class ServiceProcess implements AutoCloseable {
   }
 
   /**
-   * Starts it and waits until it is ready.
+   * Starts the service and waits until it is ready.
    *
-   * @param device as {@code athanor serve} takes it
-   * @throws LoadException when it ends instead, with the last that it said
+   * @param device the value of {@code athanor serve --device}
+   * @throws LoadException if it exits or is not ready in time; the message ends with its last line
    */
   public static ServiceProcess start(String device) throws IOException, InterruptedException {
     var log = Files.createTempFile("athanor-serve-", ".log");
@@ -65,7 +65,7 @@ public final class ServiceProcess implements AutoCloseable {
     return service;
   }
 
-  /** A program in one jar brings further jars in it, and a class loader that finds them. */
+  /** Returns the JVM's arguments to run this program from an executable jar or a class path. */
   private static List<String> program() {
     var path = System.getProperty("java.class.path");
     return ClassLoader.getSystemClassLoader().equals(ServiceProcess.class.getClassLoader())
@@ -80,25 +80,25 @@ public final class ServiceProcess implements AutoCloseable {
   }
 
   private void awaitReady() throws IOException, InterruptedException {
-    long end = System.nanoTime() + LONGEST_START.toNanos();
+    long end = System.nanoTime() + START_TIMEOUT.toNanos();
     try (var target = new Target(url, grpc(), Map.of())) {
       while (System.nanoTime() < end) {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
-          throw new LoadException("the service ended at its start: " + lastLine());
+          throw new LoadException("the service exited at startup: " + lastLine());
         }
         if (isReady(target.http())) {
           return;
         }
       }
     }
-    throw new LoadException("the service was not ready after %s".formatted(LONGEST_START));
+    throw new LoadException("the service was not ready after %s".formatted(START_TIMEOUT));
   }
 
   private static boolean isReady(Athanor service) {
     try {
       return service.ready();
     } catch (AthanorException e) {
-      return false; // it does not listen yet
+      return false; // not listening yet
     }
   }
 
@@ -106,20 +106,20 @@ public final class ServiceProcess implements AutoCloseable {
     return Files.readAllLines(log).stream()
         .filter(line -> !line.isBlank())
         .reduce((_, last) -> last)
-        .orElse("it said nothing");
+        .orElse("no output");
   }
 
-  /** Where it listens. */
+  /** The URL of the service. */
   public URI url() {
     return url;
   }
 
-  /** Where it serves gRPC: host and port. */
+  /** The gRPC address, as {@code host:port}. */
   public String grpc() {
     return "127.0.0.1:%d".formatted(grpcPort);
   }
 
-  /** Ends it, at once if it does not go by itself. */
+  /** Stops the service and kills it after 20 seconds. */
   @Override
   public void close() throws IOException {
     process.destroy();

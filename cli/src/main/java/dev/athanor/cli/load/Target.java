@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 public final class Target implements AutoCloseable {
 
   static {
-    // Reads of 16 KiB, the default, would limit what is read from the service.
+    // The default of 16 KiB per read would limit download throughput.
     if (System.getProperty("jdk.httpclient.bufsize") == null) {
       System.setProperty("jdk.httpclient.bufsize", Integer.toString(1 << 18));
     }
@@ -30,11 +30,11 @@ public final class Target implements AutoCloseable {
   private @Nullable HttpClient documents;
 
   /**
-   * Connects nowhere yet.
+   * Creates a target without connecting to it.
    *
-   * @param url where the service is, without a path
-   * @param grpcAddress where it serves gRPC in plain text: host:port
-   * @param headers that every request carries
+   * @param url the URL of the service, without a path
+   * @param grpcAddress the plaintext gRPC address, as host:port
+   * @param headers headers of every request
    */
   public Target(URI url, String grpcAddress, Map<String, String> headers) {
     this.url = url;
@@ -43,7 +43,7 @@ public final class Target implements AutoCloseable {
     http = client(url.toString());
   }
 
-  /** Returns a client that does not retry, so that each request is one of the measurement. */
+  /** Returns a client without retries, so that each request is measured. */
   private Athanor client(String address) {
     var builder = Athanor.builder(address).deadline(DEADLINE).maxRetries(0);
     headers.forEach(builder::header);
@@ -54,12 +54,12 @@ public final class Target implements AutoCloseable {
     return url;
   }
 
-  /** The client over HTTP. */
+  /** The HTTP client. */
   public Athanor http() {
     return http;
   }
 
-  /** The client over gRPC. */
+  /** The gRPC client. */
   synchronized Athanor grpc() {
     var client = grpc;
     if (client == null) {
@@ -86,7 +86,7 @@ public final class Target implements AutoCloseable {
   /**
    * Prepares a request that accepts JSON.
    *
-   * @param body JSON; null for none
+   * @param body a JSON document; null for none
    */
   JsonRequest json(String method, String path, byte @Nullable [] body) {
     var builder = HttpRequest.newBuilder(url.resolve(path)).timeout(DEADLINE);

@@ -10,12 +10,13 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
- * Moves the bytes of resident tensors.
+ * Transfers resident tensors as bytes.
  *
- * @param in whether they go to the service
- * @param size of a tensor
+ * @param upload whether tensors are sent to the service
+ * @param size bytes per tensor
  */
-record Transfer(String text, boolean in, boolean grpc, int size, long seed) implements Scenario {
+record Transfer(String text, boolean upload, boolean grpc, int size, long seed)
+    implements Scenario {
 
   @Override
   public long bytes() {
@@ -26,50 +27,55 @@ record Transfer(String text, boolean in, boolean grpc, int size, long seed) impl
   public Ready prepare(Target target, int slots) {
     var random = new byte[size];
     new SplittableRandom(seed).nextBytes(random);
-    // outside of the heap, so that the socket takes it without a copy
+    // off-heap, so that the socket needs no copy
     var contents = HostTensor.of(DType.U8, ByteBuffer.allocateDirect(size).put(random).flip());
-    // what is put must not be there already
-    var first = in ? HostTensor.of(DType.U8, new byte[size]) : contents;
-    var held = new ArrayList<Tensor>();
+    // an upload must change the tensor
+    var first = upload ? HostTensor.of(DType.U8, new byte[size]) : contents;
+    var tensors = new ArrayList<Tensor>();
     var measured = new ArrayList<Tensor>();
     for (int slot = 0; slot < slots; slot++) {
       var tensor = target.http().upload(first);
-      held.add(tensor);
+      tensors.add(tensor);
       measured.add(grpc ? target.grpc().attach(tensor.handle()) : tensor);
     }
-    return new Moving(in, contents, held, measured, ByteBuffer.allocate(in ? 0 : size));
+    return new PreparedTransfer(
+        upload, contents, tensors, measured, ByteBuffer.allocate(upload ? 0 : size));
   }
 
   /**
-   * Requests of transfers.
+   * The prepared tensors.
    *
-   * @param held the tensors, looked at over HTTP in the end
-   * @param measured the same, by slot, by the client that is measured
-   * @param unread takes what is not checked, from all slots
+   * @param tensors the tensors, which are checked over HTTP after the measurement
+   * @param measured the same tensors by slot, bound to the measured client
+   * @param unread the destination of unchecked downloads of all slots
    */
-  private record Moving(
-      boolean in, HostTensor contents, List<Tensor> held, List<Tensor> measured, ByteBuffer unread)
+  private record PreparedTransfer(
+      boolean upload,
+      HostTensor contents,
+      List<Tensor> tensors,
+      List<Tensor> measured,
+      ByteBuffer unread)
       implements Ready {
 
     @Override
-    public Answer send(int slot, boolean check) {
-      if (in) {
+    public Response send(int slot, boolean check) {
+      if (upload) {
         measured.get(slot).update(contents);
-        return new Answer(Map.of(), () -> true);
+        return new Response(Map.of(), () -> true);
       }
       var read = check ? ByteBuffer.allocate(unread.capacity()) : unread;
       measured.get(slot).download(0, read);
-      return new Answer(Map.of(), () -> read.equals(contents.buffer()));
+      return new Response(Map.of(), () -> read.equals(contents.buffer()));
     }
 
     @Override
-    public boolean left() {
-      return holdAll(held, contents);
+    public boolean residentTensorsAreCorrect() {
+      return allHold(tensors, contents);
     }
   }
 
-  /** Whether all tensors hold these contents. */
-  static boolean holdAll(List<Tensor> tensors, HostTensor contents) {
+  /** Returns whether all tensors have these contents. */
+  static boolean allHold(List<Tensor> tensors, HostTensor contents) {
     return tensors.stream()
         .allMatch(tensor -> tensor.download().buffer().equals(contents.buffer()));
   }

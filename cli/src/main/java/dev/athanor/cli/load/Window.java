@@ -5,20 +5,17 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
 
-/**
- * What was observed during a stretch of time. Any thread may add to it, late answers even while it
- * is read.
- */
+/** The observations of a time window. Thread-safe: late responses may be added while it is read. */
 final class Window {
 
   private static final int DIGITS = 3;
 
   private final Map<String, Histogram> nanos = new HashMap<>();
   private final Map<String, Long> errors = new TreeMap<>();
-  private long right;
+  private long correct;
   private long wrong;
 
-  /** Adds a request that was answered with a result; all in nanoseconds. */
+  /** Adds a successful request; times are in nanoseconds. */
   synchronized void add(long latency, Map<String, Long> phases) {
     record("latency", latency);
     phases.forEach((phase, took) -> {
@@ -39,31 +36,31 @@ final class Window {
     return nanos.computeIfAbsent(what, _ -> new Histogram(DIGITS));
   }
 
-  /** Adds a request that was refused, by the code of the problem, or that had no answer. */
-  synchronized void refused(String code) {
+  /** Adds a failed request. */
+  synchronized void failed(String code) {
     errors.merge(code, 1L, Long::sum);
   }
 
-  /** Adds an answer that was looked at. */
-  synchronized void checked(boolean asItHasToBe) {
-    if (asItHasToBe) {
-      right++;
+  /** Adds a checked response. */
+  synchronized void checked(boolean isCorrect) {
+    if (isCorrect) {
+      correct++;
     } else {
       wrong++;
     }
   }
 
-  /** Adds all that another window has. */
+  /** Adds the observations of another window. */
   synchronized void add(Window other) {
     synchronized (other) {
       other.nanos.forEach((what, those) -> histogram(what).add(those));
       other.errors.forEach((code, count) -> errors.merge(code, count, Long::sum));
-      right += other.right;
+      correct += other.correct;
       wrong += other.wrong;
     }
   }
 
-  /** Times in nanoseconds; empty where nothing was observed. */
+  /** Returns the times of a phase in nanoseconds; empty if none were observed. */
   synchronized Histogram nanos(String what) {
     return histogram(what).copy();
   }
@@ -72,8 +69,8 @@ final class Window {
     return histogram("latency").getTotalCount();
   }
 
-  synchronized long right() {
-    return right;
+  synchronized long correct() {
+    return correct;
   }
 
   synchronized long wrong() {

@@ -1,4 +1,4 @@
-/** A load generator: scenarios against a running service, in closed and open loops. */
+/** A load generator that runs scenarios against a service in closed and open loops. */
 @NullMarked
 package dev.athanor.cli.load;
 

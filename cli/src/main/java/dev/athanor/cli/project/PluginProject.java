@@ -18,9 +18,9 @@ import java.util.stream.Stream;
 /**
  * The Maven project of a plugin with one op, whose kernel doubles a vector.
  *
- * @param opName in lower case with hyphens
- * @param packageName of the classes; also the project's group
- * @param version of Athanor
+ * @param opName the name of the op, in lower case with hyphens
+ * @param packageName the package of the classes; also the project's group id
+ * @param version the version of Athanor
  * @param repository folder with Athanor's artifacts in Maven's layout; empty if they are installed
  *     in the local repository
  */
@@ -31,7 +31,7 @@ public record PluginProject(
   private static final String SERVICE =
       "src/main/resources/META-INF/services/dev.athanor.ops.OpProvider";
 
-  private static final String OF_CHECKOUT =
+  private static final String CHECKOUT_INSTRUCTIONS =
       """
       Install Athanor's jars once from its checkout, with `./mvnw -DskipTests install`;
       `athanor` is the script in the checkout.\
@@ -47,8 +47,8 @@ public record PluginProject(
   /**
    * Writes the project.
    *
-   * @param folder that exists and is empty
-   * @return the files, relative to the folder
+   * @param folder an existing, empty folder
+   * @return the written files, relative to the folder
    */
   public List<Path> write(Path folder) throws IOException {
     var written = new ArrayList<Path>();
@@ -92,7 +92,7 @@ public record PluginProject(
             "repositories",
             repository.map(PluginProject::repositories).orElse(""),
             "artifacts",
-            repository.map(PluginProject::ofBundle).orElse(OF_CHECKOUT));
+            repository.map(PluginProject::bundleInstructions).orElse(CHECKOUT_INSTRUCTIONS));
     var text = read(template + ".template");
     for (var value : values.entrySet()) {
       text = text.replace("{{" + value.getKey() + "}}", value.getValue());
@@ -100,7 +100,7 @@ public record PluginProject(
     return text;
   }
 
-  private static String ofBundle(Path repository) {
+  private static String bundleInstructions(Path repository) {
     return """
     `pom.xml` names the repository of the bundle with Athanor's jars;
     `athanor` is `%s`.\

@@ -1,4 +1,4 @@
-/** Skeletons of projects. */
+/** Project templates. */
 @NullMarked
 package dev.athanor.cli.project;
 

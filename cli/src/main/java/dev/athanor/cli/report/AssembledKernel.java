@@ -17,11 +17,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A kernel as an assembler compiles it for a GPU.
+ * A kernel assembled for a GPU.
  *
- * @param registers registers per thread; without an assembler, the most that are live at once
- * @param source where the registers are from
- * @param code the machine code; null = without an assembler
+ * @param registers registers per thread; without an assembler, the maximum of live registers
+ * @param source the source of that number, such as the assembler's name
+ * @param code the machine code; null without an assembler
  */
 public record AssembledKernel(int registers, String source, @Nullable KernelCode code) {
 
@@ -35,7 +35,7 @@ public record AssembledKernel(int registers, String source, @Nullable KernelCode
                 Liveness.of(kernel).mostWords(), "live registers, without an assembler", null));
   }
 
-  /** Empty if the assembler refuses the module, perhaps because it is older than the PTX. */
+  /** Returns empty if the assembler rejects the module, for example if it is older than the PTX. */
   private static Optional<AssembledKernel> assembled(
       Assembler assembler, Module module, Kernel kernel, Gpu gpu) {
     try {
@@ -51,7 +51,7 @@ public record AssembledKernel(int registers, String source, @Nullable KernelCode
     return Roofline.of(launch, gpu, registers, code);
   }
 
-  /** Returns the bounds of a launch that moves so many bytes of device memory. */
+  /** Returns the bounds of a launch that transfers {@code dramBytes} of device memory. */
   Roofline bounds(Profile launch, Gpu gpu, double dramBytes) {
     return Roofline.of(launch, gpu, registers, code, dramBytes);
   }

@@ -15,12 +15,12 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * What {@code athanor bench} measured.
+ * The results of {@code athanor bench}.
  *
- * @param baselines the libraries that stand beside ours
- * @param ceilings what the device can do at most; absent on the emulator
- * @param lost why not everything was measured, where the device was lost
- * @param spills kernels whose registers do not suffice on the device: right, but slow
+ * @param baselines the libraries that ours is compared with
+ * @param ceilings the measured peak rates of the device; absent on the emulator
+ * @param lost the reason if the device was lost before all was measured
+ * @param spills kernels that spill registers on the device, which are correct but slow
  */
 public record BenchReport(
     Build athanor,
@@ -38,10 +38,10 @@ public record BenchReport(
   /**
    * A baseline.
    *
-   * @param library its short name
-   * @param name its name and version
-   * @param missing why nothing was measured with it
-   * @param ratios ours to theirs, over all rows
+   * @param library the short name
+   * @param name the name and version
+   * @param missing the reason if it was not measured
+   * @param ratios the ratios of our times to the library's, over all rows
    */
   record Library(String library, String name, Optional<String> missing, Optional<Ratios> ratios) {
 
@@ -62,20 +62,21 @@ public record BenchReport(
   }
 
   /**
-   * What came of a problem on a baseline.
+   * The result of a problem on a baseline.
    *
-   * @param ratio of the medians, ours to theirs: below 1 ours is faster
-   * @param remark by which calls it was computed, or why it was not timed
+   * @param ratio our median over the library's; below 1, ours is faster
+   * @param remark the library calls, or the reason if it was not timed
    */
   record Theirs(String library, Optional<Samples> micros, Optional<Double> ratio, String remark) {}
 
   /**
-   * A problem on a kernel variant. Times are microseconds.
+   * The result of a problem on a kernel variant. Times are in microseconds.
    *
-   * @param error of sampled elements of the outputs
-   * @param teraflops from the median
-   * @param gigabytesPerSecond each input read once and each output written once, from the median
-   * @param ofCeiling the least time that the device could take, over the median
+   * @param error the error of sampled output elements
+   * @param teraflops the rate at the median time
+   * @param gigabytesPerSecond the rate at the median time, with each input read once and each
+   *     output written once
+   * @param ofCeiling the minimum time by the ceilings over the median time
    */
   public record Row(
       String op,
@@ -123,7 +124,7 @@ public record BenchReport(
     }
   }
 
-  /** Times of ours over times of the baseline. */
+  /** The ratios of our times to a baseline's. */
   record Ratios(double median, double worst, int rows) {
 
     static Optional<Ratios> of(double[] sorted) {
@@ -202,7 +203,7 @@ public record BenchReport(
     return micros.map(Units::time).orElse("");
   }
 
-  /** What the table does not say, a line each. */
+  /** Returns the notes below the table, one per line. */
   public List<String> notes() {
     var notes = new ArrayList<String>();
     for (var row : rows) {
@@ -212,7 +213,7 @@ public record BenchReport(
     spills.forEach(spill -> notes.add(VerifyReport.line(spill)));
     ceilings.ifPresent(most ->
         notes.add(
-            "the device copies %.0f GB/s, read and written together, and multiplies %s"
+            "measured peak rates of the device: copy %.0f GB/s, reads plus writes; matrix product %s"
                 .formatted(
                     most.bytesPerSecond() / 1e9,
                     most.flops().entrySet().stream()
@@ -244,7 +245,7 @@ public record BenchReport(
     return notes;
   }
 
-  /** The report for people, to be kept. */
+  /** Returns the report as Markdown. */
   public List<String> markdown() {
     var lines = new ArrayList<String>();
     lines.add("# athanor %s bench".formatted(athanor.version()));
@@ -252,7 +253,7 @@ public record BenchReport(
     lines.add("%s, on %s.".formatted(date, device));
     lines.add("");
     lines.add(
-        "Warm-up %d launches, at least %d samples and %s ms of each; normally distributed inputs."
+        "%d warm-up launches, then at least %d samples and %s ms per row; normally distributed inputs."
             .formatted(effort.warmup(), effort.repeat(), effort.minMillis()));
     lines.add("");
     lines.addAll(table().markdown());

@@ -6,15 +6,15 @@ import java.util.Properties;
 import picocli.CommandLine.IVersionProvider;
 
 /**
- * What program this is, and on what it runs.
+ * The version of the program and its environment.
  *
- * @param version as the build says
- * @param java the version of the Java runtime and its vendor
- * @param os name, release and architecture of the operating system
+ * @param version the version of Athanor
+ * @param java the version and vendor of the Java runtime
+ * @param os the name, release and architecture of the operating system
  */
 public record Build(String version, String java, String os) {
 
-  /** The running program. */
+  /** Returns the build of the running program. */
   public static Build current() {
     return new Build(
         readVersion(),
@@ -30,7 +30,7 @@ public record Build(String version, String java, String os) {
     var file = "/META-INF/build-info.properties";
     try (var in = Build.class.getResourceAsStream(file)) {
       if (in == null) {
-        throw new IllegalStateException("the build left no " + file);
+        throw new IllegalStateException("the program lacks " + file);
       }
       var properties = new Properties();
       properties.load(in);
@@ -40,7 +40,7 @@ public record Build(String version, String java, String os) {
     }
   }
 
-  /** For {@code athanor --version}. */
+  /** The output of {@code athanor --version}. */
   public static final class Provider implements IVersionProvider {
     @Override
     public String[] getVersion() {

@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.TreeMap;
 
 /**
- * How a device's instructions compare with the emulator's.
+ * A comparison of a device's instructions with the emulator's.
  *
- * @param instructions how many were compared
- * @param skipped those that are younger than the driver
+ * @param instructions number of compared instructions
+ * @param skipped instructions that the driver does not support
  */
 public record IsaReport(
     Build athanor,
@@ -27,17 +27,17 @@ public record IsaReport(
     implements SuiteReport {
 
   /**
-   * The instructions of one name.
+   * The instruction forms with one mnemonic.
    *
-   * @param spellings how many of them there are
-   * @param values how many answers were compared
-   * @param differing how many were not the emulator's, bit by bit
-   * @param wrong how many were further from it than the manual allows
-   * @param ok whether all of them are right
+   * @param spellings number of forms
+   * @param values number of compared results
+   * @param differing number of results that are not bit-identical to the emulator's
+   * @param wrong number of results outside the tolerance of the PTX manual
+   * @param ok whether all are within the tolerance
    */
   record Row(String mnemonic, int spellings, long values, long differing, long wrong, boolean ok) {}
 
-  /** An instruction that did not answer as it should. */
+  /** An instruction with wrong results. */
   record Failed(String instruction, int values, int wrong, List<String> lines, String repeat) {}
 
   public static IsaReport of(
@@ -103,7 +103,7 @@ public record IsaReport(
   @Override
   @JsonIgnore
   public Table table() {
-    var table = new Table("instruction", "spellings", "answers", "not bit for bit", "verdict");
+    var table = new Table("instruction", "forms", "results", "not bit-identical", "verdict");
     for (var row : rows) {
       table.add(
           row.mnemonic,
@@ -121,7 +121,7 @@ public record IsaReport(
     var lines = new ArrayList<String>();
     for (var failure : failures) {
       lines.add(
-          "FAILED %s %d of %d answers are wrong"
+          "FAILED %s: %d of %d results are wrong"
               .formatted(failure.instruction, failure.wrong, failure.values));
       failure.lines.forEach(line -> lines.add("  " + line));
       lines.add("  repeat: " + failure.repeat);
@@ -143,7 +143,7 @@ public record IsaReport(
     return skipped.isEmpty()
         ? summary
         : summary
-            + "%n%d instructions were skipped, which the driver does not know, the first %s"
+            + "%n%d instructions were skipped because the driver does not support them; the first: %s"
                 .formatted(skipped.size(), skipped.getFirst());
   }
 }

@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * What a load run found.
+ * The results of {@code athanor load}.
  *
- * @param loadAverage of the machine over the last minute, at the start and at the end
+ * @param loadAverage the machine's load average over one minute, at the start and at the end
  */
 public record LoadReport(
     Build athanor,
@@ -28,7 +28,7 @@ public record LoadReport(
   }
 
   public boolean ok() {
-    return rows.stream().allMatch(Measurement::right);
+    return rows.stream().allMatch(Measurement::correct);
   }
 
   public Table table() {
@@ -88,13 +88,13 @@ public record LoadReport(
 
   public List<String> notes() {
     return List.of(
-        "Kernel, server (all that it times), outside (latency without server) and above"
-            + " kernel are medians.",
-        "In open loops latency counts from when a request was due. Load of the machine %s to %s on %d processors."
+        "Medians: kernel, server (total time of the service), outside (latency minus server) and"
+            + " above kernel (latency minus kernel).",
+        "Open-loop latency starts at the scheduled time of a request. Load average of the machine: %s to %s on %d processors."
             .formatted(loadAverage.getFirst(), loadAverage.getLast(), processors));
   }
 
-  /** With perf_analyzer's columns where they fit, times in µs. */
+  /** Returns the rows as CSV with the columns of perf_analyzer where they apply; times in µs. */
   public List<String> csv() {
     var lines = new ArrayList<String>();
     lines.add(

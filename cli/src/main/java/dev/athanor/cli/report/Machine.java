@@ -5,9 +5,9 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import java.util.List;
 
 /**
- * The device of a result.
+ * The device that produced a result.
  *
- * @param reason why it is this one
+ * @param reason why this device was selected
  */
 public record Machine(
     String id,
@@ -30,7 +30,7 @@ public record Machine(
         opened.reason());
   }
 
-  /** What to write after {@code --device} to have it again. */
+  /** Returns the value of {@code --device} that selects this device. */
   String option() {
     if (!id.startsWith("emulator")) {
       return id;
@@ -39,14 +39,12 @@ public record Machine(
     return usual ? "emulator" : "emulator --target " + target;
   }
 
-  /**
-   * Two lines: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25}, and why it is this one.
-   */
+  /** Returns two lines: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25} and the reason. */
   public List<String> lines() {
     return List.of("%s, %s, %s, %s".formatted(id, name, target, driver), "  (" + reason + ")");
   }
 
-  /** The same in one line. */
+  /** Returns the same in one line. */
   @Override
   public String toString() {
     return "%s, %s, %s, %s (%s)".formatted(id, name, target, driver, reason);

@@ -20,10 +20,10 @@ import java.util.TreeMap;
 /**
  * The machine code of a kernel.
  *
- * @param threads of a block
- * @param dynamicSharedBytes of a block
- * @param blocksPerMultiprocessor blocks that a multiprocessor holds, by GPU
- * @param warnings of the assembler
+ * @param threads threads per block
+ * @param dynamicSharedBytes dynamic shared memory per block
+ * @param blocksPerMultiprocessor resident blocks per multiprocessor, by GPU
+ * @param warnings warnings of the assembler
  */
 public record MachineCodeReport(
     String kernel,
@@ -38,25 +38,25 @@ public record MachineCodeReport(
     int indirectBranches,
     List<String> warnings) {
 
-  /** The answer where nothing assembles. */
+  /** The error message if no assembler is available. */
   static final String NO_ASSEMBLER =
-      "--sass: there is no assembler; put ptxas of a CUDA toolkit on the PATH, or use Linux on"
+      "--sass: no assembler found; put ptxas of a CUDA toolkit on the PATH, or use Linux on"
           + " x86-64, for which Athanor includes NVIDIA's PTX compiler library";
 
   /**
-   * What a launch decides.
+   * The parameters of a launch that affect occupancy.
    *
-   * @param threads of a block
-   * @param dynamicSharedBytes of a block
+   * @param threads threads per block
+   * @param dynamicSharedBytes dynamic shared memory per block
    */
   public record Launched(int threads, int dynamicSharedBytes) {}
 
   /**
    * Assembles a kernel.
    *
-   * @param assembler empty where there is none
-   * @param gpus whose occupancy is computed
-   * @throws IllegalArgumentException if there is no assembler or it refuses the kernel
+   * @param assembler empty if none is available
+   * @param gpus the GPUs to compute the occupancy of
+   * @throws IllegalArgumentException if there is no assembler or it rejects the kernel
    */
   public static MachineCodeReport of(
       Optional<Assembler> assembler,
@@ -94,7 +94,7 @@ public record MachineCodeReport(
       return MachineCode.of(assembler, Module.of(kernel).toString(), target);
     } catch (Assembler.AssemblyException e) {
       throw new IllegalArgumentException(
-          "--sass: %s%nIf it does not know %s, put ptxas of a newer CUDA toolkit on the PATH."
+          "--sass: %s%nIf it does not support %s, put ptxas of a newer CUDA toolkit on the PATH."
               .formatted(e.getMessage(), target),
           e);
     }
@@ -107,13 +107,13 @@ public record MachineCodeReport(
         "%s: %s, %s, %d instructions".formatted(kernel, target, assembler, instructions.total()));
     lines.add("");
     var table = new Table("resource", "amount");
-    table.add("registers of a thread", "%d".formatted(usage.registers()));
+    table.add("registers per thread", "%d".formatted(usage.registers()));
     table.add("spilled bytes, stored", "%d".formatted(usage.spillStoreBytes()));
     table.add("spilled bytes, loaded", "%d".formatted(usage.spillLoadBytes()));
     table.add("stack bytes", "%d".formatted(usage.stackBytes()));
     table.add("shared bytes, static", "%d".formatted(usage.staticSharedBytes()));
     table.add("shared bytes, dynamic", "%d".formatted(dynamicSharedBytes));
-    table.add("threads of a block", "%d".formatted(threads));
+    table.add("threads per block", "%d".formatted(threads));
     blocksPerMultiprocessor.forEach(
         (gpu, blocks) -> table.add("blocks per multiprocessor, " + gpu, "%d".formatted(blocks)));
     lines.addAll(table.text());
@@ -125,7 +125,7 @@ public record MachineCodeReport(
     if (indirectBranches > 0) {
       lines.add("");
       lines.add(
-          "%d indirect branches: loops that only they reach are not listed"
+          "%d indirect branches: loops reached only through them are not listed"
               .formatted(indirectBranches));
     }
     if (!warnings.isEmpty()) {
@@ -155,7 +155,7 @@ public record MachineCodeReport(
     return kind == InstructionClass.OTHER ? "other" : kind.name();
   }
 
-  /** Returns a ratio to the matrix instructions, nothing where there are none. */
+  /** Returns a ratio to the matrix instructions; empty if there are none. */
   private static String ratio(InstructionCounts counts, double ratio) {
     return counts.matrix() == 0 ? "" : String.format(Locale.ROOT, "%.2f", ratio);
   }

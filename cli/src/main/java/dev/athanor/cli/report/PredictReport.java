@@ -17,18 +17,19 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * Lower bounds of the times of ops on a GPU that is not here: predictions, none of them measured.
+ * Predicted lower bounds of the times of ops on a GPU. Nothing is measured.
  *
- * @param blocks maximum number of blocks of each launch that the emulator ran
+ * @param blocks maximum number of blocks per launch that the emulator ran
  */
 public record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
 
   /**
-   * The lower bound of the planner's first choice.
+   * The lower bound of the planner's choice.
    *
-   * @param micros the sum over the launches of each one's longest bound
+   * @param micros the sum of each launch's longest bound
    * @param limit the longest bound of the longest launch
-   * @param share of the time in which the data sheet's bandwidth moves each input and output once
+   * @param share the time to transfer each input and output once at the data sheet's bandwidth,
+   *     over {@code micros}
    */
   public record Row(
       String op,
@@ -84,12 +85,12 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
   private static final double COMBINES = 0.1;
 
   /**
-   * Returns the bytes of device memory that a launch moves. The launches of a plan divide its
-   * inputs and outputs in proportion to what they access, because what they touch for the first
-   * time is only known of the blocks that ran. A small launch that follows a large one finds the
-   * partial results in the L2 cache.
+   * Returns the bytes of device memory that a launch transfers. The inputs and outputs of a plan
+   * are attributed to its launches in proportion to their accesses, because first-touch traffic is
+   * known only for the blocks that ran. A small launch that follows a large one reads the partial
+   * results from the L2 cache.
    *
-   * @param accessed bytes that all launches of the plan access
+   * @param accessed bytes accessed by all launches of the plan
    */
   private static double dramBytes(Profile launch, double accessed, Plan plan) {
     double own = launch.accessedBytes();
@@ -131,7 +132,7 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
           row.op,
           row.problem,
           row.kernel,
-          row.micros.map(Units::time).orElse("refused"),
+          row.micros.map(Units::time).orElse("rejected"),
           row.limit,
           row.teraflops.map(rate -> Units.flops(1e12 * rate)).orElse(""),
           row.gigabytesPerSecond.map(rate -> Units.bytes(1e9 * rate)).orElse(""),
@@ -140,7 +141,7 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
     return table;
   }
 
-  /** The report for people, to be kept. */
+  /** Returns the report as Markdown. */
   public List<String> markdown() {
     var lines = new ArrayList<String>();
     lines.add("# Predicted: athanor %s on %s".formatted(athanor.version(), gpu));
@@ -157,18 +158,18 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
     return lines;
   }
 
-  /** What the numbers are, so that nobody takes them for measurements. */
+  /** Returns the description of the model. */
   private List<String> model() {
     var dram = Gpu.named(gpu).orElseThrow().ceilings().dram();
     return List.of(
-        "These are predictions; no GPU was at hand. Each line is a lower bound of the time of the planner's first choice. The real time is",
-        "longer, because stalls and whatever does not overlap come on top.",
+        "These are predictions, not measurements. Each line is a lower bound of the time of the planner's choice. The real time is",
+        "longer because of stalls and work that does not overlap.",
         "",
-        "- The emulator ran up to %d blocks of each launch, spread evenly over the grid, and counted their work. The others count like these."
+        "- The emulator ran up to %d blocks of each launch, spread evenly over the grid, and counted their work. The counts are extrapolated to the others."
             .formatted(blocks),
-        "- A launch takes as long as the resource that it keeps busy longest, and at least %.1f µs (assumed). Launches add up."
+        "- A launch takes as long as its busiest resource, and at least %.1f µs (assumed). The times of launches add up."
             .formatted(Machine.LAUNCH_MICROSECONDS),
-        "- `dram`: each input is read once and each output written once, at %.0f GB/s (%s); the data sheet says %.0f GB/s, to which the last column refers."
+        "- `dram`: each input is read once and each output written once, at %.0f GB/s (%s); the last column refers to the data sheet's %.0f GB/s."
             .formatted(
                 dram.sustained() / 1e9,
                 dram.measured() ? "measured with a copy" : "assumed",

@@ -17,18 +17,18 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code athanor profile} prints, as JSON in this order.
+ * The report of {@code athanor profile}. JSON has the order of the components.
  *
- * @param kernel that the plan chose
- * @param cost what the op costs at least, whoever computes it
+ * @param kernel the kernel variant of the plan
+ * @param cost the minimum cost of the op, independent of its implementation
  */
 public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> launches) {
 
   /**
    * One launch.
    *
-   * @param blocksRun of the blocks of the grid; everything below bounds is counted in these
-   * @param activeLanes how many instructions of warps were executed with 0, 1, … 32 lanes
+   * @param blocksRun number of blocks that ran; all counts, but not the bounds, refer to these
+   * @param activeLanes number of warp instructions executed with 0, 1, … 32 active lanes
    */
   public record Launch(
       String kernel,
@@ -85,20 +85,20 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
               .toList());
     }
 
-    /** The report for people. */
+    /** Returns the report as text. */
     public List<String> text(String gpu) {
       return new Text(this, gpu).lines();
     }
   }
 
-  /** Branches with a guard, and those where lanes of one warp went different ways. */
+  /** Predicated branches, and those where the lanes of a warp diverged. */
   record Branches(long executed, long divergent) {}
 
   /**
-   * How fast a GPU could be: never how fast it will be.
+   * Lower bounds of the time on a GPU.
    *
-   * @param certain the longest bound that holds for certain; null where there is none
-   * @param limiter the longest of all, which may be an estimate
+   * @param certain the longest bound that is not an estimate; null if there is none
+   * @param limiter the longest bound, which may be an estimate
    */
   record Bounds(
       @Nullable Resource certain,
@@ -125,7 +125,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
     }
   }
 
-  /** The time that the launch keeps something busy at least. */
+  /** The minimum time that the launch keeps a resource busy. */
   record Resource(
       String name, double amount, String unit, double rate, double seconds, boolean estimate) {
 
@@ -146,12 +146,12 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
   }
 
   /**
-   * How full the GPU is.
+   * The occupancy of the GPU.
    *
-   * @param blocks that a multiprocessor holds at once
-   * @param share of the warps that it could hold
-   * @param waves how many times the GPU is filled with blocks
-   * @param filled the share of the places for blocks in these waves that have one
+   * @param blocks resident blocks per multiprocessor
+   * @param share resident warps over the maximum
+   * @param waves number of waves
+   * @param filled occupied block slots in these waves over all slots
    */
   record Occupancy(
       int registers,
@@ -182,8 +182,8 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
   /**
    * Requests of warps in shared memory.
    *
-   * @param conflicts wavefronts beyond the ideal ones
-   * @param ways of the worst conflict; 1 = none
+   * @param conflicts wavefronts beyond the ideal number
+   * @param ways the degree of the worst bank conflict; 1 = none
    */
   record Shared(long requests, long wavefronts, long idealWavefronts, long conflicts, int ways) {
 
@@ -198,8 +198,8 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
   }
 
   /**
-   * Instructions that touch memory, those of one opcode and one line of the source together. What
-   * they do not touch is left out.
+   * Memory instructions, grouped by opcode and source line. Memory that they do not access is
+   * omitted.
    */
   @JsonInclude(JsonInclude.Include.NON_NULL)
   record Access(
@@ -209,7 +209,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
       @Nullable Global global,
       @Nullable Shared shared) {
 
-    /** The instructions of one opcode on one line of the source. */
+    /** Groups instructions of one opcode and source line. */
     static Access of(List<Row> rows) {
       var first = rows.getFirst().instruction();
       var global = Global.of(rows);
@@ -236,7 +236,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
     return String.format(Locale.ROOT, whole ? "%.0f" : "%.4g", value);
   }
 
-  /** For people. */
+  /** Returns the report as text. */
   public List<String> text() {
     var lines = new ArrayList<String>();
     for (var launch : launches) {
@@ -248,7 +248,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
     return lines;
   }
 
-  /** The report of a launch for people. */
+  /** The report of a launch as text. */
   private record Text(Launch launch, String gpu) {
 
     List<String> lines() {
@@ -258,7 +258,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
               .formatted(launch.kernel, launch.grid, launch.block, launch.sharedBytes));
       if (launch.blocksRun < launch.blocks) {
         lines.add(
-            "counted in %d of %d blocks, spread evenly; the bounds count the others like these, DRAM aside"
+            "counted in %d of %d blocks, spread evenly; the bounds are extrapolated, except for DRAM"
                 .formatted(launch.blocksRun, launch.blocks));
       }
       lines.addAll(bounds());
@@ -275,14 +275,14 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
       var lines = new ArrayList<String>();
       var certain = launch.bounds.certain;
       if (certain != null) {
-        lines.add("On %s it takes at least %s.".formatted(gpu, certain.text()));
+        lines.add("Lower bound on %s: %s.".formatted(gpu, certain.text()));
       }
       if (launch.bounds.limiter.estimate) {
-        lines.add("Estimated, it takes at least %s.".formatted(launch.bounds.limiter.text()));
+        lines.add("Estimated lower bound: %s.".formatted(launch.bounds.limiter.text()));
       }
-      lines.add("These are bounds without stalls, and no forecast.");
+      lines.add("Bounds ignore stalls; they do not predict the time.");
       lines.add("");
-      var table = new Table("resource", "at least", "work", "unit", "rate a second", "");
+      var table = new Table("resource", "at least", "work", "unit", "rate per second", "");
       for (var resource : launch.bounds.resources) {
         table.add(
             resource.name,
@@ -296,7 +296,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
       lines.add("");
       var full = launch.bounds.occupancy;
       lines.add(
-          "occupancy: %d blocks, %d warps (%s) a multiprocessor, limited by %s; %d registers a thread (%s)"
+          "occupancy: %d blocks, %d warps (%s) per multiprocessor, limited by %s; %d registers per thread (%s)"
               .formatted(
                   full.blocks,
                   full.warps,
@@ -307,13 +307,13 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
       lines.add(
           Double.isInfinite(full.waves)
               ? "waves: a multiprocessor cannot hold one block"
-              : "waves: %.0f, with blocks in %s of their places"
+              : "waves: %.0f, with %s of the block slots occupied"
                   .formatted(full.waves, percent(full.filled)));
       return lines;
     }
 
     private List<String> costliest() {
-      var table = new Table("costliest lines", "keeps busy", "time", "share of it", "executed");
+      var table = new Table("costliest lines", "resource", "time", "share", "executed");
       for (var line : launch.bounds.lines) {
         table.add(
             line.line(),
@@ -345,7 +345,7 @@ public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Laun
                               percent((double) launch.activeLanes.get(lanes) / launch.executed)))
                   .collect(Collectors.joining(", ")));
       lines.add(
-          "branches with a guard: %d, divergent %d"
+          "predicated branches: %d, divergent %d"
               .formatted(launch.branches.executed, launch.branches.divergent));
       lines.add(
           "floating-point operations: "

@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * Tells on standard error how far a long command has come: in one line that changes on a terminal,
- * and elsewhere now and then in a line of its own.
+ * Reports the progress of a long command on standard error: on a terminal, in one line that is
+ * overwritten; otherwise, in a new line every ten seconds.
  */
 public final class Progress implements AutoCloseable {
 
@@ -29,7 +29,7 @@ public final class Progress implements AutoCloseable {
     this.terminal = terminal;
   }
 
-  /** Java knows a console only where input and output are terminals too, so Linux is asked. */
+  /** Asks Linux, because Java has a console only if input and output are terminals, too. */
   private static boolean errorIsTerminal() {
     try {
       var device = Files.readSymbolicLink(Path.of("/proc/self/fd/2")).toString();
@@ -39,7 +39,7 @@ public final class Progress implements AutoCloseable {
     }
   }
 
-  /** Says where the work is, if it is time to. */
+  /** Reports the progress unless the last report is too recent. */
   public void at(int done, int total, String what) {
     var pause = terminal ? ON_TERMINAL : ELSEWHERE;
     if (System.nanoTime() - last < pause.toNanos()) {
@@ -57,7 +57,7 @@ public final class Progress implements AutoCloseable {
     err.flush();
   }
 
-  /** Leaves the terminal without the line. */
+  /** Erases the line from the terminal. */
   @Override
   public void close() {
     if (shown > 0) {

@@ -11,7 +11,7 @@ import tools.jackson.databind.MapperFeature;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Writes results for machines, and for {@code docs/results}. */
+/** Writes result files, such as those in {@code docs/results}. */
 public final class ResultFile {
 
   /** Numbers that JSON lacks become the strings "NaN", "Infinity" and "-Infinity". */
@@ -23,15 +23,15 @@ public final class ResultFile {
 
   private ResultFile() {}
 
-  /** A record as JSON, in the order of its components. */
+  /** Returns a record as JSON, in the order of its components. */
   public static String json(Object value) {
     return JSON.writeValueAsString(value);
   }
 
   /**
-   * Says before the work begins that its result could not be written.
+   * Checks, before the work begins, that the result file can be written.
    *
-   * @throws ParameterException when the file lies in no folder or cannot be written
+   * @throws ParameterException if the file's folder does not exist or the file cannot be written
    */
   public static void check(CommandLine command, String option, @Nullable Path file) {
     if (file == null) {
@@ -40,10 +40,11 @@ public final class ResultFile {
     var folder = file.toAbsolutePath().getParent();
     if (Files.isDirectory(file) || folder == null || !Files.isDirectory(folder)) {
       throw new ParameterException(
-          command, "%s %s: that is no file in a folder that exists".formatted(option, file));
+          command, "%s %s: expected a file in an existing folder".formatted(option, file));
     }
     if (!Files.isWritable(Files.exists(file) ? file : folder)) {
-      throw new ParameterException(command, "%s %s: it cannot be written".formatted(option, file));
+      throw new ParameterException(
+          command, "%s %s: cannot write this file".formatted(option, file));
     }
   }
 

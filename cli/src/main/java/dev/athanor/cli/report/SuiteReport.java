@@ -4,7 +4,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What one suite of {@code athanor verify} found. */
+/** The results of one suite of {@code athanor verify}. */
 public interface SuiteReport {
 
   Build athanor();
@@ -13,24 +13,24 @@ public interface SuiteReport {
 
   Instant date();
 
-  /** Whether all is right, and all was checked. */
+  /** Returns whether everything was checked and is correct. */
   boolean ok();
 
-  /** What was checked, and how well it did. */
+  /** Returns the checks and their results. */
   Table table();
 
-  /** A shorter table, where the whole one has many rows of one kind. */
+  /** Returns a shorter table if the full one has many similar rows. */
   default Table overview() {
     return table();
   }
 
-  /** What is wrong, in lines. */
+  /** Returns the failures as lines of text. */
   List<String> complaints();
 
-  /** One paragraph: how many of what, and what is wrong. */
+  /** Returns a summary in one paragraph. */
   String summary();
 
-  /** The report for people, to be kept. */
+  /** Returns the report as Markdown. */
   default List<String> markdown() {
     var lines = new ArrayList<String>();
     lines.add("# athanor %s verify".formatted(athanor().version()));

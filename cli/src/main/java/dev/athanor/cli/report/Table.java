@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Rows of text under headings. Columns of numbers stand at the right. */
+/** A text table with headings. Columns of numbers are right-aligned. */
 public final class Table {
 
   private final List<String> headings;
@@ -23,7 +23,7 @@ public final class Table {
     rows.add(List.of(cells));
   }
 
-  /** With columns that stand under each other. */
+  /** Returns the lines with aligned columns. */
   public List<String> text() {
     var lines = new ArrayList<String>();
     lines.add(text(headings));
@@ -56,7 +56,7 @@ public final class Table {
                 || cell.matches("[-+]?[0-9.]+(%| (µs|ms|s|[kMGT](FLOP|B)/s))?|Infinity|NaN"));
   }
 
-  /** As Markdown. */
+  /** Returns the table as Markdown. */
   List<String> markdown() {
     var lines = new ArrayList<String>();
     lines.add(markdown(headings));

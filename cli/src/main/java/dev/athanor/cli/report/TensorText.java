@@ -12,12 +12,12 @@ import java.util.Locale;
 import java.util.stream.LongStream;
 
 /**
- * Prints the numbers of a tensor as NumPy does: nested brackets, and of more than {@value #MOST}
- * elements only the first and last {@value #EDGE} along each dimension.
+ * Prints a tensor like NumPy: in nested brackets and, if it has more than {@value #MAX_ELEMENTS}
+ * elements, only the first and last {@value #EDGE} along each dimension.
  */
 public final class TensorText {
 
-  private static final int MOST = 1000;
+  private static final int MAX_ELEMENTS = 1000;
   private static final int EDGE = 3;
   private static final int WIDTH = 75;
   private static final MathContext EIGHT_DIGITS = new MathContext(8);
@@ -32,7 +32,7 @@ public final class TensorText {
   private TensorText(HostTensor tensor) {
     this.tensor = tensor;
     shape = tensor.type().shape().extents().stream().mapToLong(Long::longValue).toArray();
-    shortened = tensor.type().shape().elements() > MOST;
+    shortened = tensor.type().shape().elements() > MAX_ELEMENTS;
     width = width(0, 0);
   }
 
@@ -86,7 +86,7 @@ public final class TensorText {
     return all.isEmpty() ? List.of("[]") : all;
   }
 
-  /** The indices along a dimension that are shown; -1 stands for those that are left out. */
+  /** Returns the printed indices along a dimension; -1 stands for the omitted ones. */
   private long[] indices(int dimension) {
     long extent = shape[dimension];
     if (!shortened || extent <= 2 * EDGE) {
@@ -109,7 +109,7 @@ public final class TensorText {
     return stride;
   }
 
-  /** The width of the widest element that is shown. */
+  /** Returns the maximum width of the printed elements. */
   private int width(int dimension, long offset) {
     if (dimension == shape.length) {
       return element(offset).length();

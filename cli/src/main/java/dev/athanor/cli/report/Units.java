@@ -3,7 +3,7 @@ package dev.athanor.cli.report;
 import java.math.BigDecimal;
 import java.math.MathContext;
 
-/** Formats quantities for people: four significant digits and the unit that suits their size. */
+/** Formats quantities with four significant digits and a suitable unit. */
 public final class Units {
 
   private static final MathContext FOUR_DIGITS = new MathContext(4);

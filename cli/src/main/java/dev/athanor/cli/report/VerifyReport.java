@@ -15,12 +15,11 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What {@code athanor verify} found.
+ * The results of {@code athanor verify}.
  *
- * @param planned how many checks there were to make; more than {@code checks} where the device was
- *     lost
- * @param unchecked ops of which nothing was checked
- * @param spills kernels whose registers do not suffice on the device: right, but slow
+ * @param planned number of planned checks; more than {@code checks} if the device was lost
+ * @param unchecked ops without any check
+ * @param spills kernels that spill registers on the device, which are correct but slow
  */
 public record VerifyReport(
     Build athanor,
@@ -38,22 +37,22 @@ public record VerifyReport(
     List<KernelCache.Spill> spills)
     implements SuiteReport {
 
-  /** What was checked. */
+  /** The scope of the checks. */
   public record Scope(String suite, boolean quick, long seed) {}
 
   /**
    * A kernel variant.
    *
-   * @param worst the greatest error as a share of what is allowed
-   * @param median the median of the same
+   * @param worst the maximum error relative to the tolerance
+   * @param median the median error relative to the tolerance
    */
   record Variant(String op, String kernel, int cases, double worst, double median, int failures) {}
 
   /**
    * A check that failed.
    *
-   * @param number of the case
-   * @param repeat the command that makes just this check, and those of the case's other variants
+   * @param number the number of the case
+   * @param repeat the command that repeats the case, for all variants
    */
   record Failed(
       String op,
@@ -71,7 +70,7 @@ public record VerifyReport(
       return List.of(
           "FAILED %s, kernel %s, case %d".formatted(op, kernel.isEmpty() ? "none" : kernel, number),
           "  " + sentence,
-          "  error %.3g, at most %.3g is right".formatted(error, limit),
+          "  error %.3g, limit %.3g".formatted(error, limit),
           "  inputs %s, attributes %s".formatted(text(inputs), text(attributes)),
           "  repeat: " + repeat,
           "");
@@ -207,9 +206,9 @@ public record VerifyReport(
         .toList();
   }
 
-  /** What is to be said of a kernel that spills. */
+  /** Returns the note on a kernel that spills. */
   static String line(KernelCache.Spill spill) {
-    return "SPILLS kernel %s: %d bytes of registers a thread are in local memory; its results are right, but it is slower than planned"
+    return "SPILLS kernel %s: %d bytes of registers per thread are spilled to local memory; its results are correct, but it is slower than planned"
         .formatted(spill.kernel(), spill.bytes());
   }
 
@@ -217,7 +216,7 @@ public record VerifyReport(
   public String summary() {
     var summary = new StringBuilder();
     summary.append(
-        "%s: %d checks of %d kernel variants in %s, %d failed; errors are shares of the tolerance; seed %d"
+        "%s: %d checks of %d kernel variants in %s, %d failed; errors are relative to the tolerance; seed %d"
             .formatted(
                 ok ? "ok" : "FAILED",
                 checks,
@@ -227,14 +226,14 @@ public record VerifyReport(
                 scope.seed));
     if (!skipped.isEmpty()) {
       summary.append(
-          "%n%d cases were skipped, the first since %s"
+          "%n%d cases were skipped, the first because %s"
               .formatted(skipped.size(), skipped.getFirst().reason()));
     }
     if (checks < planned) {
-      summary.append("%nthe device was lost, and %d checks not made".formatted(planned - checks));
+      summary.append("%nthe device was lost; %d checks were not made".formatted(planned - checks));
     }
     if (!unchecked.isEmpty()) {
-      summary.append("%nnothing was checked of %s".formatted(String.join(", ", unchecked)));
+      summary.append("%nops without checks: %s".formatted(String.join(", ", unchecked)));
     }
     if (!spills.isEmpty()) {
       summary.append("%n%d kernels spill registers on this device".formatted(spills.size()));

@@ -1,4 +1,4 @@
-/** What commands print and write: tables, tensors, and reports as text, JSON and CSV. */
+/** The output of commands: tables, tensors, and reports as text, JSON and CSV. */
 @NullMarked
 package dev.athanor.cli.report;
 

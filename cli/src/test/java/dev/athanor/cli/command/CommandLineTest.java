@@ -29,15 +29,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The commands of the whole program, as they are called. */
+/** Tests the commands of the whole program. */
 class CommandLineTest {
 
   private static final JsonMapper JSON = new JsonMapper();
 
   @TempDir Path folder;
 
-  private static Run athanor(String... arguments) {
-    return Run.of(Athanor.commandLine(), arguments);
+  private static CommandResult athanor(String... arguments) {
+    return CommandResult.of(Athanor.commandLine(), arguments);
   }
 
   private static JsonNode read(Path file) {
@@ -63,7 +63,7 @@ class CommandLineTest {
         "tune",
         "version"
       })
-  void everyCommandHelps(String command) {
+  void everyCommandPrintsHelp(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor((command + " --help").split(" "));
     assertThat(run.status()).isZero();
     assertThat(run.out()).startsWith("Usage: athanor " + command);
@@ -75,46 +75,46 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
-          serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas
-          serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
-          serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
-          serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
+          serve --device tpu | athanor serve: --device tpu: expected auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas
+          serve --port 70000 | athanor serve: --port 70000: expected a port from 0 to 65535
+          serve --grpc-port 70000 | athanor serve: --grpc-port 70000: expected a port from 0 to 65535
+          serve --config /no/such.yaml | athanor serve: --config: cannot read file /no/such.yaml
           api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name must have 1 to 64 letters, digits, dots, hyphens and underscores
           api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
-          api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: no line can be added to it
-          serve --plugins /no/such | athanor serve: --plugins: there is no folder /no/such
-          ops --plugins /no/such | athanor ops: --plugins: there is no folder /no/such
-          verify --plugins /no/such | athanor verify: --plugins: there is no folder /no/such
-          ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them
+          api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: cannot append to this file
+          serve --plugins /no/such | athanor serve: --plugins: no such folder: /no/such
+          ops --plugins /no/such | athanor ops: --plugins: no such folder: /no/such
+          verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such
+          ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
-          ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096
-          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
-          ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
+          ptx matmul --shape a=x | athanor ptx: --shape a=x: expected comma-separated integers, such as 4096,4096
+          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: expected one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
+          ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: --shape a=… is missing
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" is not a target; write sm_80 or sm_90a
-          ptx matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor ptx: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
-          profile frob | athanor profile: there is no op "frob"; athanor ops lists them
-          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
-          profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
-          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_naive_nn, matmul_f32_128x64x8_nn_a16_b16_c16
+          ptx matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor ptx: --gpu B200: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090
+          profile frob | athanor profile: unknown op "frob"; athanor ops lists the ops
+          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090
+          profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: expected at least 1
+          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: expected one of matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_naive_nn, matmul_f32_128x64x8_nn_a16_b16_c16
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
           verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target and sanitizer can be chosen; use "emulator"
           verify --sanitize | athanor verify: --sanitize: "auto" is not an emulator, and only an emulator's target and sanitizer can be chosen; use "emulator"
-          verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
-          verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
-          verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
-          verify --seed one | athanor verify: --seed one: it takes a whole number
+          verify --op frob | athanor verify: --op: unknown op "frob"; athanor ops lists the ops
+          verify --suite everything | athanor verify: --suite everything: expected one of ops, isa, all
+          verify --case 1 | athanor verify: --case 1: requires exactly one --op
+          verify --seed one | athanor verify: --seed one: expected a whole number
           verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 53
-          verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
-          ops frob | athanor ops: there is no op "frob"; athanor ops lists them
-          run frob | athanor run: there is no op "frob"; athanor ops lists them
-          run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: there is no readable file /no/such.npy
+          verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: expected a file in an existing folder
+          ops frob | athanor ops: unknown op "frob"; athanor ops lists the ops
+          run frob | athanor run: unknown op "frob"; athanor ops lists the ops
+          run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: cannot read file /no/such.npy
           run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
           run matmul | athanor run: input "a" […, M, K] is missing; matmul takes a, b, bias
           tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; matmul takes a, b, bias
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
-          bench frob | athanor bench: there is no op "frob"; athanor ops lists them
+          bench frob | athanor bench: unknown op "frob"; athanor ops lists the ops
           bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
           serv | athanor: unknown command "serv"; did you mean serve?
           frob | athanor: unknown command "frob"; athanor --help lists the commands
@@ -123,35 +123,35 @@ class CommandLineTest {
           verify --device=emulator --frob=1 | athanor verify: unknown option --frob; athanor verify --help lists the options
           serve now | athanor serve: unexpected argument "now"; see athanor serve --help
           serve --port | athanor serve: a value is missing: --port PORT
-          serve --port http | athanor serve: --port http: it takes a whole number
+          serve --port http | athanor serve: --port http: expected a whole number
           serve --port 1 --port 2 | athanor serve: --port PORT is given twice; it takes one value
           serve --port 8080 --grpc-port 8080 | athanor serve: --port and --grpc-port are both 8080; use different ports
           serve --bind 192.0.2.1 | athanor serve: --bind 192.0.2.1: not an address of this machine
-          bench matmul --min-time long | athanor bench: --min-time long: it takes a number
-          run matmul --in a.npy | athanor run: --in a.npy: it takes INPUT=FILE
+          bench matmul --min-time long | athanor bench: --min-time long: expected a number
+          run matmul --in a.npy | athanor run: --in a.npy: expected INPUT=FILE
           ptx | athanor ptx: OP is missing; see athanor ptx --help
-          ptx matmull | athanor ptx: there is no op "matmull"; did you mean matmul?
-          ops soft-max | athanor ops: there is no op "soft-max"; did you mean softmax?
-          debug --port 70000 | athanor debug: --port: 70000 is no port; ports are 0 to 65535
+          ptx matmull | athanor ptx: unknown op "matmull"; did you mean matmul?
+          ops soft-max | athanor ops: unknown op "soft-max"; did you mean softmax?
+          debug --port 70000 | athanor debug: --port 70000: expected a port from 0 to 65535
           debug x.ptx | athanor debug: unexpected argument "x.ptx"; see athanor debug --help
           emulate x.ptx | athanor emulate: --block X[,Y[,Z]] is missing; see athanor emulate --help
-          load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
-          load put | athanor load: "put": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
-          load op | athanor load: "op": there is no op ""; athanor ops lists them
-          load get-json --url x | athanor load: "get-json": after it comes how many numbers, 1 to 99999999
-          load pipeline | athanor load: "pipeline": there is no readable file ""
+          load post | athanor load: unknown scenario "post"; expected put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
+          load put | athanor load: "put": expected a size such as 65536, 64KiB or 16MiB, at most 1024MiB
+          load op | athanor load: "op": unknown op ""; athanor ops lists the ops
+          load get-json --url x | athanor load: "get-json": expected the number of elements, 1 to 99999999
+          load pipeline | athanor load: "pipeline": cannot read file ""
           load | athanor load: SCENARIO is missing; see athanor load --help
-          bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: it takes cublas, torch, or both with a comma between
+          bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: expected cublas, torch, or both, separated by a comma
           bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
           """)
-  void badUseIsAnsweredWithOneSentence(String line, String sentence) {
+  void reportsUsageErrorsInOneSentence(String line, String sentence) {
     var run = athanor(line.split(" "));
     assertThat(run.err()).isEqualTo(sentence + System.lineSeparator());
     assertThat(run.status()).isEqualTo(2);
   }
 
   @Test
-  void withoutACommandTheHelpIsPrintedWithServeFirst() {
+  void printsHelpWithServeFirstIfNoCommandIsGiven() {
     var run = athanor();
     assertThat(run.status()).isZero();
     assertThat(run.err()).isEmpty();
@@ -160,7 +160,7 @@ class CommandLineTest {
   }
 
   @Test
-  void aPortInUseIsOneSentence() throws IOException {
+  void serveReportsAPortInUse() throws IOException {
     try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       int port = taken.getLocalPort();
       for (var option : List.of("--port", "--grpc-port")) {
@@ -176,7 +176,7 @@ class CommandLineTest {
   }
 
   @Test
-  void debugSaysThatItsPortIsInUse() throws IOException {
+  void debugReportsAPortInUse() throws IOException {
     try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       int port = taken.getLocalPort();
       var run = athanor("debug", "--port", Integer.toString(port));
@@ -189,7 +189,7 @@ class CommandLineTest {
   }
 
   @Test
-  void checkStartsTheServiceAndStopsIt() {
+  void checkStartsAndStopsTheService() {
     var run =
         athanor("serve", "--check", "--device", "emulator", "--port", "0", "--grpc-port", "0");
     assertThat(run.out()).contains("is starting.", "emulator:0").endsWith("Ready.%n".formatted());
@@ -197,7 +197,7 @@ class CommandLineTest {
   }
 
   @Test
-  void aConfigurationThatIsNoYamlIsOneSentence() throws IOException {
+  void reportsInvalidYamlInOneSentence() throws IOException {
     var file = Files.writeString(folder.resolve("athanor.yaml"), "server: {port: 1\n  x: [");
     var run = athanor("serve", "--config", file.toString());
     assertThat(run.err())
@@ -207,7 +207,7 @@ class CommandLineTest {
   }
 
   @Test
-  void aServiceThatAnyoneCouldReachDoesNotStart() {
+  void rejectsUnauthenticatedAccessFromOtherMachines() {
     var run = athanor("serve", "--bind", "0.0.0.0", "--port", "0", "--device", "emulator");
     assertThat(run.err())
         .isEqualTo(
@@ -219,7 +219,7 @@ class CommandLineTest {
   }
 
   @Test
-  void aKeyIsPrintedOnceWithItsLine() throws IOException {
+  void printsTheKeyAndItsLineOnce() throws IOException {
     var scopes = List.of("--tenant", "lab", "--scopes", "tensors:read,ops:run");
     var run =
         athanor(
@@ -242,7 +242,7 @@ class CommandLineTest {
         .allMatch(line -> line.matches("[0-9a-f]{8}  lab  .* {2}sha256:[0-9a-f]{64}"));
   }
 
-  private static Run ptx(String... options) {
+  private static CommandResult ptx(String... options) {
     var all = new ArrayList<>(List.of("ptx", "matmul", "--device", "emulator"));
     all.addAll(List.of("--shape", "a=64,64", "--shape", "b=64,64"));
     all.addAll(List.of(options));
@@ -253,7 +253,7 @@ class CommandLineTest {
   }
 
   @Test
-  void ptxIsTextThatTheParserReads() {
+  void printedPtxParses() {
     var text = ptx().out();
     var kernel = Parser.parse(text, "matmul.ptx").kernels().getFirst();
     assertThat(kernel.name()).isEqualTo("matmul_f32_32x32x16_nn_a16_b16_c16");
@@ -263,7 +263,7 @@ class CommandLineTest {
   }
 
   @Test
-  void theExampleOfItsHelpRuns() {
+  void exampleOfTheHelpRuns() {
     var help = athanor("ptx", "--help").out().lines().filter(l -> l.contains("Example: "));
     // picocli breaks long lines
     var example = "ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats";
@@ -272,11 +272,11 @@ class CommandLineTest {
     assertThat(run.status()).isZero();
     assertThat(run.out())
         .contains("ldmatrix")
-        .containsPattern("registers live and \\d+ predicates,");
+        .containsPattern("live registers and \\d+ live predicates,");
   }
 
   @Test
-  void ptxIsAssembledAndCounted() {
+  void assemblesPtxAndCountsInstructions() {
     var json = JSON.readTree(ptx("--json", "--assemble", "sm_80").out());
     var kernel = json.get("kernels").get(0);
     assertThat(kernel.get("mix").get("fma").asInt()).isGreaterThanOrEqualTo(256);
@@ -294,25 +294,25 @@ class CommandLineTest {
           "ptx matmul --shape a=4096,4096 --shape b=4096,4096 --dtype a=f16 --dtype b=f16 --gpu"
               .split(" "));
 
-  private static Run largePtx(String... options) {
+  private static CommandResult largePtx(String... options) {
     return athanor(Stream.concat(LARGE.stream(), Stream.of(options)).toArray(String[]::new));
   }
 
   @Test
-  void ptxIsPlannedForAGpuThatIsNotPresent() {
+  void plansPtxForAGpuThatIsNotPresent() {
     var text = largePtx("A100").out();
     assertThat(Parser.parse(text, "matmul.ptx").kernels().getFirst().name())
         .startsWith("matmul_f16_");
     assertThat(text).contains("ldmatrix", "cp.async").doesNotContain("wgmma", "sm_90");
     assertThat(largePtx("a100", "--explain").out()).contains("matmul_f16_");
-    // the name of a GPU in any case, without its space
+    // GPU names ignore case and spaces
     assertThat(largePtx("rtx5090").status()).isZero();
   }
 
   @Test
   void sassReportsTheInnermostLoop() {
     if (Assembler.best().isEmpty()) {
-      System.err.println("SKIPPED: there is no assembler here, so --sass reports nothing");
+      System.err.println("SKIPPED: --sass needs an assembler, and none was found");
     }
     assumeThat(Assembler.best()).isPresent();
     var run = largePtx("A100", "--sass");
@@ -350,23 +350,23 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
-          put 2GiB          |                              | "put 2GiB": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
-          op frob x=f32[4]  |                              | "op frob x=f32[4]": there is no op "frob"; athanor ops lists them
+          put 2GiB          |                              | "put 2GiB": expected a size such as 65536, 64KiB or 16MiB, at most 1024MiB
+          op frob x=f32[4]  |                              | "op frob x=f32[4]": unknown op "frob"; athanor ops lists the ops
           op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; add takes a, b
-          put 1KiB          | --url localhost              | --url localhost: it is written http://127.0.0.1:8080
-          put 1KiB          | --concurrency 0              | --concurrency 0: it is written 4, 1:8 or 1:8:2, with 1 to 9999 clients
-          put 1KiB          | --concurrency 8:1            | --concurrency 8:1: it ends at 1, below 8
-          put 1KiB          | --rate 5 --concurrency 2     | --concurrency is of closed loops and --rate of open ones; give one of the two
-          put 1KiB          | --rate 0                     | --rate 0.0: a rate is above 0 and at most 1000000 a second
-          put 1KiB          | --rate 5 --arrivals late     | --arrivals late: it is constant or poisson
-          put 1KiB          | --window 0                   | --window 0.0: it takes seconds, above 0 and at most 86400
-          put 1KiB          | --warmup -1                  | --warmup -1.0: it takes seconds, at least 0 and at most 86400
-          put 1KiB          | --trials 2                   | --trials 2: stability is seen in three windows or more
-          put 1KiB          | --stability 0                | --stability 0.0: it is above 0 and at most 100 percent
-          put 1KiB          | --device emulator            | --device is the device of --self; a service that runs has its own
-          put 1KiB          | --csv /no/such/folder/x      | --csv /no/such/folder/x: that is no file in a folder that exists
+          put 1KiB          | --url localhost              | --url localhost: expected a URL such as http://127.0.0.1:8080
+          put 1KiB          | --concurrency 0              | --concurrency 0: expected clients such as 4, 1:8 or 1:8:2, from 1 to 9999
+          put 1KiB          | --concurrency 8:1            | --concurrency 8:1: the last, 1, is below the first, 8
+          put 1KiB          | --rate 5 --concurrency 2     | --concurrency (closed loop) and --rate (open loop) exclude each other; give one
+          put 1KiB          | --rate 0                     | --rate 0.0: expected a rate above 0 and at most 1000000 per second
+          put 1KiB          | --rate 5 --arrivals late     | --arrivals late: expected constant or poisson
+          put 1KiB          | --window 0                   | --window 0.0: expected seconds, above 0 and at most 86400
+          put 1KiB          | --warmup -1                  | --warmup -1.0: expected seconds, at least 0 and at most 86400
+          put 1KiB          | --trials 2                   | --trials 2: expected at least 3 windows
+          put 1KiB          | --stability 0                | --stability 0.0: expected a percentage above 0 and at most 100
+          put 1KiB          | --device emulator            | --device requires --self; a running service has its own device
+          put 1KiB          | --csv /no/such/folder/x      | --csv /no/such/folder/x: expected a file in an existing folder
           """)
-  void loadThatCannotBeMeantIsRefused(String scenario, String options, String sentence) {
+  void rejectsInvalidLoadOptions(String scenario, String options, String sentence) {
     var arguments = new ArrayList<>(List.of("load", scenario));
     if (options != null) {
       arguments.addAll(List.of(options.split(" ")));
@@ -377,7 +377,7 @@ class CommandLineTest {
   }
 
   @Test
-  void theServiceRefusesAGpuThatIsNotThereToo() {
+  void serveReportsAMissingGpu() {
     assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
     var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();
     var run = athanor("serve", "--device", "cuda", "--port", "0");
@@ -387,7 +387,7 @@ class CommandLineTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"verify", "bench"})
-  void aGpuThatIsNotThereIsRefusedWithTheReason(String command) {
+  void reportsWhyAGpuIsMissing(String command) {
     assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
     var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();
     var run = athanor(command, "--device", "cuda");
@@ -397,7 +397,7 @@ class CommandLineTest {
   }
 
   @Test
-  void versionComesFromTheBuild() {
+  void printsTheVersionOfTheBuild() {
     var run = athanor("version", "--json");
     assertThat(run.status()).isZero();
     var json = JSON.readTree(run.out());
@@ -410,7 +410,7 @@ class CommandLineTest {
   }
 
   @Test
-  void opsAreListedAndDescribed() {
+  void listsAndDescribesOps() {
     assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Multiplies matrices");
     var one = athanor("ops", "matmul");
     assertThat(one.status()).isZero();
@@ -420,7 +420,7 @@ class CommandLineTest {
   }
 
   @Test
-  void opsAreDescribedInJsonAsTheServiceDoes() {
+  void describesOpsInTheServicesJson() {
     var op = JSON.readTree(athanor("ops", "matmul", "--json").out());
     assertThat(op.propertyNames())
         .containsExactly("name", "summary", "inputs", "attributes", "outputs", "formula", "flops");
@@ -437,7 +437,7 @@ class CommandLineTest {
   }
 
   @Test
-  void theEmulatorVerifiesAsTheTargetThatIsChosen() throws Exception {
+  void verifiesOnTheEmulatorWithAnotherTarget() throws Exception {
     var json = folder.resolve("verify-ada.json");
     var run =
         athanor(
@@ -449,9 +449,9 @@ class CommandLineTest {
     assertThat(read(json).get("device").get("target").stringValue()).isEqualTo("sm_89");
   }
 
-  /** Some of them: the tests of the ops check all, and so does CI with the program as shipped. */
+  /** Checks some ops only; the tests of the ops and CI check all. */
   @Test
-  void realOpsAreRightOnTheEmulator() throws Exception {
+  void opsAreCorrectOnTheEmulator() throws Exception {
     var ops = List.of("cast", "gemv", "reduce", "softmax");
     var json = folder.resolve("verify.json");
     var markdown = folder.resolve("verify.md");
@@ -496,14 +496,14 @@ class CommandLineTest {
           a=f12[4,4] b=f32[4,4] | "f12[4,4]" has no known dtype; dtypes are f64,
           a | "a" is neither an input such as a=f16[64,32] nor an attribute such as alpha=2
           """)
-  void aProblemThatIsNoneIsRefused(String problem, String sentence) {
+  void rejectsInvalidProblems(String problem, String sentence) {
     var run = athanor("bench", "matmul", "--problem", problem);
     assertThat(run.err()).startsWith("athanor bench: --problem: " + sentence);
     assertThat(run.status()).isEqualTo(2);
   }
 
   @Test
-  void theShowcaseIsRight() {
+  void showcaseIsCorrect() {
     var run = athanor("showcase", "--device", "emulator");
     assertThat(run.err()).isEmpty();
     assertThat(run.out())
@@ -516,7 +516,7 @@ class CommandLineTest {
   }
 
   @Test
-  void anOutputWithoutAFileIsPrinted() throws IOException {
+  void printsOutputsWithoutAFile() throws IOException {
     var x = folder.resolve("x.npy");
     TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 2, 3), -1, 2, -3, 4.5, -5, 6));
     var run = athanor("run", "relu", "--in", "x=" + x, "--device", "emulator");
@@ -526,8 +526,8 @@ class CommandLineTest {
   }
 
   @Test
-  void aFileThatCannotBeWrittenIsOneSentence() throws IOException {
-    var full = Path.of("/dev/full"); // takes nothing, and says so only when it is written to
+  void reportsAnUnwritableFileInOneSentence() throws IOException {
+    var full = Path.of("/dev/full"); // fails only when it is written to
     assumeTrue(Files.isWritable(full), "SKIPPED: this machine has no /dev/full");
     var x = folder.resolve("x.npy");
     TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 1), 1));
@@ -537,7 +537,7 @@ class CommandLineTest {
   }
 
   @Test
-  void anOpRunsOnFiles() throws Exception {
+  void runsAnOpOnFiles() throws Exception {
     var a = folder.resolve("a.npy");
     TensorFile.write(a, HostTensor.of(TensorType.of(DType.F32, 2, 2), 1, 2, 3, 4));
     var b = folder.resolve("b.bin");
@@ -564,7 +564,8 @@ class CommandLineTest {
     var refused = athanor("run", "matmul", "--in", "a=" + a, "--in", "b=" + b + ":f32[3,1]");
     assertThat(refused.err())
         .startsWith(
-            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] takes 12 bytes, %s has 8".formatted(b, b));
+            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] requires 12 bytes, %s has 8"
+                .formatted(b, b));
     assertThat(refused.status()).isEqualTo(2);
     var bf16 =
         athanor(
@@ -580,7 +581,7 @@ class CommandLineTest {
             "emulator");
     assertThat(bf16.err())
         .startsWith(
-            "athanor run: --out c: npy files hold no bf16; under another name than %s its bytes are written"
+            "athanor run: --out c: npy files do not support bf16; without the extension .npy, %s is written as raw bytes"
                 .formatted(c));
     assertThat(
             athanor(
@@ -601,7 +602,7 @@ class CommandLineTest {
   }
 
   @Test
-  void theFastestVariantIsKept() throws Exception {
+  void cachesTheFastestVariant() throws Exception {
     var cache = folder.resolve("tuning.json");
     var arguments =
         new String[] {
@@ -636,7 +637,7 @@ class CommandLineTest {
   }
 
   @Test
-  void aTimeOnAGpuThatIsNotHereIsPredicted() throws Exception {
+  void predictsTimesOnAGpuThatIsNotPresent() throws Exception {
     var json = folder.resolve("predicted.json");
     var run =
         athanor(
@@ -649,7 +650,7 @@ class CommandLineTest {
             json.toString(),
             "--problem",
             "a=f16[512,512] b=f16[512,512]");
-    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+    assertThat(run.err()).startsWith("athanor bench: --problem requires one op, got 2");
     run =
         athanor(
             "bench",
@@ -663,24 +664,24 @@ class CommandLineTest {
     assertThat(run.status()).isZero();
     assertThat(run.out())
         .contains(
-            "# Predicted: athanor ", " on RTX 4090", "These are predictions; no GPU was at hand.")
-        .contains("at 907 GB/s (assumed); the data sheet says 1008 GB/s")
+            "# Predicted: athanor ", " on RTX 4090", "These are predictions, not measurements.")
+        .contains("at 907 GB/s (assumed); the last column refers to the data sheet's 1008 GB/s")
         .contains("| matmul | a=f16[512,512] b=f16[512,512] | matmul_f16_");
     var row = read(json).get("rows").get(0);
-    // no faster than its tensor cores multiply: 330 TFLOP/s with f32 sums at most
+    // at most the peak of its tensor cores: 330 TFLOP/s with f32 accumulation
     assertThat(row.get("teraflops").doubleValue()).isBetween(1.0, 340.0);
     assertThat(athanor("bench", "matmul", "--predict", "B200").err())
         .startsWith(
-            "athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090");
+            "athanor bench: --predict B200: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090");
   }
 
-  /** A small product takes as long as a launch, and three loops over products take two of them. */
+  /** A small product takes as long as one launch; three batch dimensions need two launches. */
   @ParameterizedTest
   @CsvSource({
     "'a=f32[8,8] b=f32[8,8]', 2.5",
     "'a=f32[2,1,4,8,8] b=f32[1,3,4,8,8]', 5",
   })
-  void everyLaunchTakesItsTime(String problem, double micros) throws Exception {
+  void everyLaunchTakesTheMinimumTime(String problem, double micros) throws Exception {
     var json = folder.resolve("launches.json");
     athanor(
         "bench", "matmul", "--predict", "H200", "--json", json.toString(), "--problem", problem);
@@ -689,9 +690,9 @@ class CommandLineTest {
     assertThat(row.get("limit").stringValue()).isEqualTo("launch (assumed)");
   }
 
-  /** One block for one row has too few loads in flight. */
+  /** One block per row has too few loads in flight. */
   @Test
-  void aSmallLaunchIsBoundByLatency() throws Exception {
+  void smallLaunchesAreBoundByLatency() throws Exception {
     var json = folder.resolve("latency.json");
     athanor(
         "bench",
@@ -726,7 +727,7 @@ class CommandLineTest {
   }
 
   @Test
-  void everyGpuOfTheTableIsPredicted() {
+  void predictsTimesOnEveryGpu() {
     for (var gpu : Gpu.ALL) {
       var run =
           athanor(
@@ -740,14 +741,14 @@ class CommandLineTest {
   }
 
   @Test
-  void aProblemIsOfOneOp() {
+  void problemsRequireOneOp() {
     var run = athanor("bench", "matmul", "matmul", "--problem", "a=f32[4,4] b=f32[4,4]");
-    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+    assertThat(run.err()).startsWith("athanor bench: --problem requires one op, got 2");
   }
 
-  /** Whether this machine has PyTorch or not: the run goes on, and what is missing is said. */
+  /** With or without PyTorch, the run completes and reports a missing baseline. */
   @Test
-  void aBaselineThatIsMissingIsSaidAndNoFailure() throws Exception {
+  void reportsAMissingBaselineWithoutFailing() throws Exception {
     var json = folder.resolve("bench.json");
     var run =
         athanor(
@@ -779,7 +780,7 @@ class CommandLineTest {
   }
 
   @Test
-  void productsAreTimedOnTheEmulator() throws Exception {
+  void benchMeasuresProductsOnTheEmulator() throws Exception {
     var json = folder.resolve("bench.json");
     var markdown = folder.resolve("bench.md");
     var run =

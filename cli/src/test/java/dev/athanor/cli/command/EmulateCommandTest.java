@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.databind.json.JsonMapper;
 
-/** {@code athanor emulate}. */
+/** Tests {@code athanor emulate}. */
 class EmulateCommandTest {
 
   private static final String SAXPY =
@@ -76,17 +76,18 @@ class EmulateCommandTest {
     }
   }
 
-  /** Runs a line in which files are names in the folder. */
-  private Run emulate(String line) {
+  /** Runs a command line whose file names are relative to the folder. */
+  private CommandResult emulate(String line) {
     var words = new ArrayList<String>(List.of("emulate"));
     for (var word : line.split(" ", -1)) {
       words.add(word.replaceFirst("(\\w+\\.(npy|ptx|bin))", folder + "/$1"));
     }
-    return Run.of(Athanor.commandLine(), words.toArray(String[]::new));
+    return CommandResult.of(Athanor.commandLine(), words.toArray(String[]::new));
   }
 
   private static String example() {
-    var help = Run.of(Athanor.commandLine(), "emulate", "--help").out().replaceAll("\\s+", " ");
+    var help =
+        CommandResult.of(Athanor.commandLine(), "emulate", "--help").out().replaceAll("\\s+", " ");
     int start = help.indexOf("Example: athanor emulate ") + "Example: athanor emulate ".length();
     return help.substring(start, help.indexOf("inout:y.npy", start) + "inout:y.npy".length());
   }
@@ -125,10 +126,10 @@ class EmulateCommandTest {
       }
       """;
 
-  /** Four rows of eight from row 4 of a matrix of six. */
+  /** The tile has four rows of eight, from row 4 of a matrix with six rows. */
   @ParameterizedTest
   @CsvSource({"'', 0", ":fill=nan, NaN"})
-  void aTensorMapCopiesATile(String fill, Double beyond) throws IOException {
+  void tensorMapsCopyTiles(String fill, Double beyond) throws IOException {
     Files.writeString(folder.resolve("tile.ptx"), TILE);
     var values = new double[48];
     Arrays.setAll(values, i -> i);
@@ -147,22 +148,22 @@ class EmulateCommandTest {
   }
 
   @Test
-  void aProfileSaysWhatTheKernelDid() {
+  void printsAProfile() {
     var run = emulate(example() + " --profile --gpu A100");
     assertThat(run.status()).as(run.err()).isZero();
     assertThat(run.out())
         .contains("saxpy ran as")
-        .containsPattern("On A100 it takes at least [0-9.]+ µs")
+        .containsPattern("Lower bound on A100: [0-9.]+ µs")
         .containsPattern("(?m)^fma +4 ");
     var json = emulate(example() + " --profile --json");
     var profile = new JsonMapper().readTree(json.out()).get("profile");
     assertThat(profile.get("mix").get("fma").intValue()).isEqualTo(4);
     assertThat(emulate(example() + " --gpu Voodoo").err())
-        .contains("--gpu Voodoo: GPUs are H200, ");
+        .contains("--gpu Voodoo: expected one of H200, ");
   }
 
   @Test
-  void theExampleOfTheHelpRuns() throws IOException {
+  void exampleOfTheHelpRuns() throws IOException {
     var run = emulate(example());
     assertThat(run.err()).isEmpty();
     assertThat(run.status()).isZero();
@@ -176,7 +177,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void outputsOfNewFilesAndJson() throws IOException {
+  void writesNewFilesAndPrintsJson() throws IOException {
     var run =
         emulate(
             "saxpy.ptx --block 64 --grid 2 --arg s32:64 --arg f32:0.5 --arg in:x.npy"
@@ -193,7 +194,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void aFaultIsToldWithThreadAndLine() {
+  void reportsAFaultWithThreadAndLine() {
     var run =
         emulate("saxpy.ptx --block 32 --arg u32:100 --arg f32:1 --arg in:x.npy --arg zeros:64");
     assertThat(run.status()).isEqualTo(1);
@@ -206,7 +207,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void aKernelThatDoesNotEndIsStoppedAtItsTimeout() throws IOException {
+  void stopsAnEndlessKernelAtTheTimeout() throws IOException {
     Files.writeString(
         folder.resolve("endless.ptx"),
         """
@@ -228,7 +229,7 @@ class EmulateCommandTest {
         .contains("exceeds the timeout of the launch, 0.05 s");
   }
 
-  /** Two blocks write one word, each its own number. */
+  /** Two blocks write their block indices to the same word. */
   private void saveRace() throws IOException {
     Files.writeString(
         folder.resolve("race.ptx"),
@@ -248,7 +249,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void aRaceIsToldIfItIsLookedFor() throws IOException {
+  void reportsARaceOnlyWithTheSanitizer() throws IOException {
     saveRace();
     var line = "race.ptx --grid 2 --block 1 --arg zeros:4";
     assertThat(emulate(line).status()).isZero();
@@ -266,9 +267,9 @@ class EmulateCommandTest {
     assertThat(emulate(example() + " --sanitize").status()).isZero();
   }
 
-  /** What a kernel prints may end in the middle of a line; its findings do not. */
+  /** Kernel output may end without a newline; findings start on a new line. */
   @Test
-  void aReportBeginsALineAfterWhatTheKernelPrints() throws IOException {
+  void reportsStartOnANewLineAfterKernelOutput() throws IOException {
     var text = PRINTING.replace("100, 10, 0}", "100, 32, 0}").replace("ret;", "trap;");
     Files.writeString(folder.resolve("hello.ptx"), text);
     var run = emulate("hello.ptx --block 1 --sanitize");
@@ -278,7 +279,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void nothingIsWrittenWhereSomethingIsFound() throws IOException {
+  void writesNoFilesIfThereAreFindings() throws IOException {
     saveRace();
     var run = emulate("race.ptx --grid 2 --block 1 --arg out:new.npy:u32:1 --sanitize");
     assertThat(run.status()).isEqualTo(1);
@@ -286,7 +287,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void kindsOfFindingsAreIgnored() throws IOException {
+  void ignoresKindsOfFindings() throws IOException {
     saveRace();
     var line = "race.ptx --grid 2 --block 1 --arg zeros:4 --sanitize --ignore ";
     assertThat(emulate(line + "PROXY_FENCE,RACE_IN_GRID").status()).isZero();
@@ -294,12 +295,12 @@ class EmulateCommandTest {
     var unknown = emulate(line + "RACE_IN_GRID,RACES");
     assertThat(unknown.status()).isEqualTo(2);
     assertThat(unknown.err())
-        .startsWith("athanor emulate: --ignore RACES: it takes OUT_OF_BOUNDS, MISALIGNED, ")
+        .startsWith("athanor emulate: --ignore RACES: expected one of OUT_OF_BOUNDS, MISALIGNED, ")
         .contains(", PROXY_FENCE, TENSOR_MAP_FENCE, ");
   }
 
   @Test
-  void aRaceAsJsonHasItsKindAndBothPlaces() throws IOException {
+  void jsonOfARaceHasItsKindAndBothAccesses() throws IOException {
     saveRace();
     var run = emulate("race.ptx --grid 2 --block 1 --arg zeros:4 --sanitize --json");
     assertThat(run.status()).isEqualTo(1);
@@ -321,29 +322,29 @@ class EmulateCommandTest {
       delimiter = '|',
       textBlock =
           """
-          none.ptx --block 1 | there is no readable file @/none.ptx
-          saxpy.ptx --block 0 | --block 0: it takes one to three numbers, 16,16
+          none.ptx --block 1 | cannot read file @/none.ptx
+          saxpy.ptx --block 0 | --block 0: expected one to three numbers, such as 16,16
           saxpy.ptx --block 1 --kernel daxpy | --kernel daxpy: the file has saxpy
           saxpy.ptx --block 1 --target x | --target: "x" is not a target; write sm_80 or sm_90a
-          saxpy.ptx --block 1 --timeout 0 | --timeout 0: it takes a number of seconds above 0 and at most 1000000
-          saxpy.ptx --block 1 --timeout x | --timeout x: it takes a number of seconds above 0 and at most 1000000
-          saxpy.ptx --block 1 --timeout 1e9 | --timeout 1e9: it takes a number of seconds above 0 and at most 1000000
-          saxpy.ptx --block 1 --schedule no | --schedule no: it takes converging, ahead-first, one-by-one, random, apart
-          saxpy.ptx --block 1 --ignore PROXY_FENCE | --ignore PROXY_FENCE: it needs --sanitize
-          saxpy.ptx --block 1 --arg u8:256 | --arg u8:256: "256" is no number of type u8
-          saxpy.ptx --block 1 --arg s8:-129 | --arg s8:-129: "-129" is no number of type s8
-          saxpy.ptx --block 1 --arg frob | --arg frob: arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE, inout:FILE.npy, zeros:BYTES, bytes:FILE and tensormap:BOX:… of in, out or inout
-          saxpy.ptx --block 1 --arg in:none.npy | --arg in:@/none.npy: there is no readable file of that name
-          saxpy.ptx --block 1 --arg out:new.npy | --arg out:@/new.npy: it is written out:FILE.npy:DTYPE:SHAPE
-          saxpy.ptx --block 1 --arg out:new.npy:bf16:4 | --arg out:@/new.npy:bf16:4: npy files hold no bf16
-          saxpy.ptx --block 1 --arg tensormap:4,4:zeros:64 | --arg tensormap:4,4:zeros:64: it is written tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy, where swizzle and fill may be left out and out or inout stand for in
-          saxpy.ptx --block 1 --arg tensormap:4,4:swizzle=7:in:x.npy | --arg tensormap:4,4:swizzle=7:in:@/x.npy: swizzle is none, 32, 64 or 128, fill is zero or nan, and there is nothing else
+          saxpy.ptx --block 1 --timeout 0 | --timeout 0: expected a number of seconds above 0 and at most 1000000
+          saxpy.ptx --block 1 --timeout x | --timeout x: expected a number of seconds above 0 and at most 1000000
+          saxpy.ptx --block 1 --timeout 1e9 | --timeout 1e9: expected a number of seconds above 0 and at most 1000000
+          saxpy.ptx --block 1 --schedule no | --schedule no: expected one of converging, ahead-first, one-by-one, random, apart
+          saxpy.ptx --block 1 --ignore PROXY_FENCE | --ignore PROXY_FENCE: requires --sanitize
+          saxpy.ptx --block 1 --arg u8:256 | --arg u8:256: "256" is not a number of type u8
+          saxpy.ptx --block 1 --arg s8:-129 | --arg s8:-129: "-129" is not a number of type s8
+          saxpy.ptx --block 1 --arg frob | --arg frob: expected TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE, inout:FILE.npy, zeros:BYTES, bytes:FILE or tensormap:BOX:… of in, out or inout
+          saxpy.ptx --block 1 --arg in:none.npy | --arg in:@/none.npy: cannot read the file
+          saxpy.ptx --block 1 --arg out:new.npy | --arg out:@/new.npy: expected out:FILE.npy:DTYPE:SHAPE
+          saxpy.ptx --block 1 --arg out:new.npy:bf16:4 | --arg out:@/new.npy:bf16:4: npy files do not support bf16
+          saxpy.ptx --block 1 --arg tensormap:4,4:zeros:64 | --arg tensormap:4,4:zeros:64: expected tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy, with optional swizzle and fill, and in, out or inout
+          saxpy.ptx --block 1 --arg tensormap:4,4:swizzle=7:in:x.npy | --arg tensormap:4,4:swizzle=7:in:@/x.npy: swizzle must be none, 32, 64 or 128, fill must be zero or nan; other options are unknown
           saxpy.ptx --block 1 --arg tensormap:3:in:x.npy | --arg tensormap:3:in:@/x.npy: a tensor map has rows of a multiple of 16 bytes in its box, got 12
-          saxpy.ptx --block 1 --arg zeros:x | --arg zeros:x: a size is integers with commas between, 64,64
+          saxpy.ptx --block 1 --arg zeros:x | --arg zeros:x: a size must be comma-separated integers, such as 64,64
           saxpy.ptx --block 1 --arg in:saxpy.ptx | --arg in:@/saxpy.ptx: the body is not an npy file: it does not begin with \\x93NUMPY
           saxpy.ptx --block 1 | cannot launch saxpy: got 0 arguments; the kernel takes 4
           """)
-  void badUseIsAnsweredWithOneSentence(String line, String sentence) {
+  void reportsUsageErrorsInOneSentence(String line, String sentence) {
     var run = emulate(line);
     assertThat(run.err().strip())
         .isEqualTo(
@@ -352,7 +353,7 @@ class EmulateCommandTest {
   }
 
   @Test
-  void aMistakeInThePtxIsShownWithItsPlace() throws IOException {
+  void reportsPtxSyntaxErrorsWithTheirPosition() throws IOException {
     Files.writeString(folder.resolve("bad.ptx"), SAXPY.replace("fma.rn.f32", "fma.f32"));
     var run = emulate("bad.ptx --block 1");
     assertThat(run.status()).isEqualTo(2);
@@ -381,7 +382,7 @@ class EmulateCommandTest {
       """;
 
   @Test
-  void showsWhatTheKernelPrints() throws IOException {
+  void showsKernelOutput() throws IOException {
     Files.writeString(folder.resolve("hello.ptx"), PRINTING);
     var run = emulate("hello.ptx --grid 3 --block 1");
     assertThat(run.status()).isZero();

@@ -21,7 +21,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import tools.jackson.databind.json.JsonMapper;
 
-/** {@code athanor load} against the service as it ships, on the emulator. */
+/** Runs {@code athanor load} against the real service on the emulator. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "spring.grpc.server.port=0"},
@@ -33,15 +33,15 @@ class LoadCommandTest {
   private List<String> tensors = List.of();
   @TempDir Path folder;
 
-  private Run load(String... options) {
+  private CommandResult load(String... options) {
     var arguments = new ArrayList<>(List.of("load", "--url", "http://127.0.0.1:" + port));
     arguments.addAll(List.of("--grpc", "127.0.0.1:" + grpc.getPort()));
     arguments.addAll(List.of(options));
-    return Run.of(Athanor.commandLine(), arguments.toArray(String[]::new));
+    return CommandResult.of(Athanor.commandLine(), arguments.toArray(String[]::new));
   }
 
   @Test
-  void everyScenarioIsMeasuredAndLeavesNothingBehind() throws IOException {
+  void measuresEveryScenarioAndDeletesItsTensors() throws IOException {
     var pipeline = folder.resolve("pipeline.json");
     Files.writeString(
         pipeline,
@@ -100,7 +100,7 @@ class LoadCommandTest {
     noTensorsAreLeft();
   }
 
-  /** Those of other tests of this service may be there. */
+  /** Tensors of other tests of this service may exist. */
   @BeforeEach
   void count() {
     tensors = tensors();
@@ -140,14 +140,14 @@ class LoadCommandTest {
   }
 
   @Test
-  void openLoopsSendAtTheirOwnRate() {
+  void runsOpenLoopsAtSeveralRates() {
     var run = load("get 1KiB", "--rate", "50,100", "--arrivals", "constant", "--duration", "1");
     assertThat(run.out()).containsPattern("get 1KiB +open +50 ").containsPattern("open +100 ");
     assertThat(run.status()).isZero();
   }
 
   @Test
-  void whatTheServiceRefusesIsSaid() {
+  void reportsRejectionsByTheService() {
     var run = load("op add a=f32[2] b=f32[3]");
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.err())
@@ -157,20 +157,23 @@ class LoadCommandTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"a_b:9090", "127.0.0.1", "127.0.0.1:90900", "http://127.0.0.1:9090"})
-  void whatIsNoAddressOfGrpcIsSaid(String address) {
-    var run = Run.of(Athanor.commandLine(), "load", "--grpc", address, "get 1KiB");
+  void rejectsInvalidGrpcAddresses(String address) {
+    var run = CommandResult.of(Athanor.commandLine(), "load", "--grpc", address, "get 1KiB");
     assertThat(run.err())
-        .isEqualTo("athanor load: --grpc %s: it is written 127.0.0.1:9090%n".formatted(address));
+        .isEqualTo(
+            "athanor load: --grpc %s: expected an address such as 127.0.0.1:9090%n"
+                .formatted(address));
     assertThat(run.status()).isEqualTo(2);
   }
 
   @Test
-  void aServiceOfItsOwnThatCannotStartSaysWhy() {
-    var run = Run.of(Athanor.commandLine(), "load", "--self", "--device", "tpu", "put 1KiB");
+  void reportsWhyItsOwnServiceCannotStart() {
+    var run =
+        CommandResult.of(Athanor.commandLine(), "load", "--self", "--device", "tpu", "put 1KiB");
     assertThat(run.err())
         .isEqualTo(
-            "athanor load: the service ended at its start: athanor serve: --device: tpu is no device;"
-                + " it may be auto, all, or one or more of emulator, emulator:N, cuda and cuda:N,"
+            "athanor load: the service exited at startup: athanor serve: --device tpu: expected auto,"
+                + " all, or one or more of emulator, emulator:N, cuda and cuda:N,"
                 + " separated by commas%n".formatted());
     assertThat(run.status()).isEqualTo(1);
   }

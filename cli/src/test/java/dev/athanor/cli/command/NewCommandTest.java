@@ -39,17 +39,17 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 import org.springframework.boot.SpringApplication;
 
-/** A project of {@code athanor new} compiles, passes its test and serves its op. */
+/** Tests that a project of {@code athanor new} compiles, passes its test and serves its op. */
 class NewCommandTest {
 
   @TempDir private Path folder;
 
-  private static Run athanor(String... arguments) {
-    return Run.of(Athanor.commandLine(), arguments);
+  private static CommandResult athanor(String... arguments) {
+    return CommandResult.of(Athanor.commandLine(), arguments);
   }
 
   @Test
-  void aProjectCompilesPassesItsTestAndServes() throws Exception {
+  void projectCompilesPassesItsTestAndServes() throws Exception {
     var project = folder.resolve("my-op");
     var run =
         athanor("new", "my-op", "--dir", project.toString(), "--package", "org.example.vectors");
@@ -186,25 +186,25 @@ class NewCommandTest {
       delimiter = '|',
       textBlock =
           """
-          new My_Op | "My_Op" is no name of an op; use up to 64 lower-case letters, digits and single hyphens, such as my-op
-          new my--op | "my--op" is no name of an op; use up to 64 lower-case letters, digits and single hyphens, such as my-op
+          new My_Op | "My_Op" is not an op name; use up to 64 lower-case letters, digits and single hyphens, such as my-op
+          new my--op | "my--op" is not an op name; use up to 64 lower-case letters, digits and single hyphens, such as my-op
           new matmul | Athanor has an op "matmul"; choose another name
-          new my-op --package Com.Example | --package Com.Example: this is no package; use lower-case words with dots between, such as com.example
-          new my-op --package com.int | --package com.int: this is no package; use lower-case words with dots between, such as com.example
-          new my-op --package java.ops | --package java.ops: packages of the JDK are closed; use one of yours, such as com.example
+          new my-op --package Com.Example | --package Com.Example: not a package name; use lower-case words separated by dots, such as com.example
+          new my-op --package com.int | --package com.int: not a package name; use lower-case words separated by dots, such as com.example
+          new my-op --package java.ops | --package java.ops: packages of the JDK are reserved; use your own, such as com.example
           new my-op --dir /dev/null | --dir /dev/null: this is a file; name a new or an empty folder
           new my-op --dir /dev/null/my-op | --dir /dev/null/my-op: the folder cannot be created or written; name another one
           new my-op --dir /usr | --dir /usr: the folder is not empty; name a new or an empty one
           new | NAME is missing; see athanor new --help
           """)
-  void badArgumentsAreExplained(String arguments, String sentence) {
+  void reportsInvalidArguments(String arguments, String sentence) {
     var run = athanor(arguments.split(" "));
     assertThat(run.status()).isEqualTo(2);
     assertThat(run.err()).isEqualTo("athanor new: %s%n", sentence);
     assertThat(run.out()).isEmpty();
   }
 
-  /** Names that would be keywords or collide with imports of the plugin are no problem. */
+  /** Names may be Java keywords or equal names that the plugin imports. */
   @ParameterizedTest
   @CsvSource({"op", "double", "kernel-op", "list", "a1-2b"})
   void anyNameCompiles(String name) throws IOException {
@@ -213,9 +213,9 @@ class NewCommandTest {
     compile(project.resolve("src/main/java"), folder.resolve("classes-of-" + name), List.of());
   }
 
-  /** A project of the bundle finds Athanor's jars in the bundle. */
+  /** Projects created by the bundle find Athanor's jars in it. */
   @Test
-  void aProjectOfTheBundleNamesItsRepository() throws IOException {
+  void bundleProjectsUseTheBundlesRepository() throws IOException {
     var repository = Path.of("/opt/the bundle/repository");
     new PluginProject("my-op", "com.example", "0.1.0", Optional.of(repository)).write(folder);
     assertThat(Files.readString(folder.resolve("pom.xml")))
@@ -225,9 +225,9 @@ class NewCommandTest {
         .doesNotContain("{{", "mvnw");
   }
 
-  /** The versions in the POM are those that Athanor itself is built with. */
+  /** The POM has the same versions as Athanor's build. */
   @Test
-  void thePomNamesTheVersionsOfTheBuild() throws IOException {
+  void pomHasTheVersionsOfTheBuild() throws IOException {
     var project = folder.resolve("versions");
     assertThat(athanor("new", "versions", "--dir", project.toString()).status()).isZero();
     var pom = Files.readString(project.resolve("pom.xml"));

@@ -12,7 +12,7 @@ import java.util.jar.JarOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Commands refuse plugins that cannot be used with one sentence, and status 2. */
+/** Tests that commands reject unusable plugins in one sentence with status 2. */
 class PluginsOptionTest {
   private static final String SERVICE = "META-INF/services/dev.athanor.ops.OpProvider";
 
@@ -27,12 +27,12 @@ class PluginsOptionTest {
         .formatted(folder, SERVICE);
   }
 
-  private static Run athanor(String... arguments) {
-    return Run.of(Athanor.commandLine(), arguments);
+  private static CommandResult athanor(String... arguments) {
+    return CommandResult.of(Athanor.commandLine(), arguments);
   }
 
   @Test
-  void opsRefusesABrokenJar() throws IOException {
+  void opsRejectsABrokenJar() throws IOException {
     var sentence = sentence();
     var run = athanor("ops", "--plugins", folder.toString());
     assertThat(run.status()).isEqualTo(2);
@@ -40,7 +40,7 @@ class PluginsOptionTest {
   }
 
   @Test
-  void serveRefusesABrokenJar() throws IOException {
+  void serveRejectsABrokenJar() throws IOException {
     var sentence = sentence();
     var run =
         athanor(

@@ -10,15 +10,15 @@ import org.junit.jupiter.api.Test;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** {@code athanor profile}. */
+/** Tests {@code athanor profile}. */
 class ProfileCommandTest {
 
   private static final JsonMapper JSON = new JsonMapper();
 
-  private static Run profile(String... options) {
+  private static CommandResult profile(String... options) {
     var all = new ArrayList<>(List.of("profile", "matmul"));
     all.addAll(List.of(options));
-    var run = Run.of(Athanor.commandLine(), all.toArray(String[]::new));
+    var run = CommandResult.of(Athanor.commandLine(), all.toArray(String[]::new));
     assertThat(run.err()).isEmpty();
     assertThat(run.status()).isZero();
     return run;
@@ -31,32 +31,33 @@ class ProfileCommandTest {
   }
 
   @Test
-  void theExampleOfItsHelpRuns() {
+  void exampleOfTheHelpRuns() {
     // picocli breaks long lines
     var help = profile("--help").out().replaceAll("\\s+", " ");
     var example =
         "profile matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --gpu A100";
     assertThat(help).contains("Example: athanor " + example);
-    var run = Run.of(Athanor.commandLine(), example.split(" "));
+    var run = CommandResult.of(Athanor.commandLine(), example.split(" "));
     assertThat(run.status()).isZero();
     assertThat(run.out())
         .startsWith("matmul_f16_16x128x64x4_nn_a16_b16_f16_c16: 4x1x1 blocks of 128x1x1 threads")
-        .containsPattern("On A100 it takes at least [0-9.]+ µs, for \\w+\\.")
-        .contains("These are bounds without stalls, and no forecast.")
+        .containsPattern("Lower bound on A100: [0-9.]+ µs, for \\w+\\.")
+        .contains("Bounds ignore stalls; they do not predict the time.")
         .containsPattern("(?m)^tensor +[\\d.]+ µs +1048576 +operations")
         .containsPattern("(?m)^ldmatrix\\S+ +\\w+.java:\\d+ +\\d+ .* none$")
-        .containsPattern("(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers a thread \\(.+\\)$");
+        .containsPattern(
+            "(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers per thread \\(.+\\)$");
   }
 
   @Test
-  void everythingIsInJson() {
+  void jsonHasTheWholeProfile() {
     var report = json("--shape", "a=64,32", "--shape", "b=32,64", "--gpu", "l4");
     assertThat(report.get("gpu").stringValue()).isEqualTo("L4");
     assertThat(report.get("cost").get("flops").doubleValue()).isEqualTo(2.0 * 64 * 32 * 64);
     var launch = report.get("launches").get(0);
     assertThat(launch.get("kernel")).isEqualTo(report.get("kernel"));
     assertThat(launch.get("blocksRun")).isEqualTo(launch.get("blocks"));
-    // a fma for each product, and the scaling of each sum
+    // one fma per product, plus the scaling of each sum
     assertThat(launch.get("mix").get("fma").longValue()).isEqualTo(64 * 32 * 64 / 32);
     assertThat(launch.get("flops").get("f32").longValue()).isEqualTo(2 * 64 * 32 * 64 + 64 * 64);
     assertThat(launch.get("activeLanes")).hasSize(33);
@@ -72,7 +73,7 @@ class ProfileCommandTest {
         .contains("dram", "latency", "l2", "shared", "f32", "issue", "integer");
     assertThat(bounds.get("occupancy").get("registers").intValue()).isBetween(16, 255);
     assertThat(bounds.get("lines")).hasSize(5);
-    // an access has what it touches, and nothing else
+    // an access lists only the memory that it accesses
     var load = launch.get("accesses").get(0);
     assertThat(load.get("instruction").stringValue()).startsWith("ld.global.");
     assertThat(load.get("global").get("sectorsPerRequest").doubleValue()).isBetween(4.0, 16.0);
@@ -80,7 +81,7 @@ class ProfileCommandTest {
   }
 
   @Test
-  void someBlocksStandForAll() {
+  void extrapolatesFromSomeBlocks() {
     String[] shapes = {"--shape", "a=96,64", "--shape", "b=64,96"};
     var whole = json(shapes).get("launches").get(0);
     var part = json(with(shapes, "--blocks", "3")).get("launches").get(0);
@@ -112,23 +113,23 @@ class ProfileCommandTest {
   }
 
   @Test
-  void everyLaunchOfABatchIsReported() {
-    // a launch has two loops over products, and these are three
+  void reportsEveryLaunchOfABatch() {
+    // a launch covers two batch dimensions; this problem has three
     var report = json("--shape", "a=2,1,4,8,8", "--shape", "b=1,3,4,8,8");
     assertThat(report.get("launches")).hasSizeGreaterThan(1);
   }
 
   @Test
-  void anotherKernelCanBeChosen() {
+  void profilesAnotherKernelVariant() {
     var name = "matmul_f32_64x64x16_nn_a16_b16_c16";
     var run = profile("--shape", "a=8,8", "--shape", "b=8,8", "--kernel", name);
     assertThat(run.out()).startsWith(name + ": 1x1x1 blocks of 256x1x1 threads");
   }
 
   @Test
-  void whatDoesNotFitIntoMemoryIsAFailureWithTheReason() {
+  void reportsProblemsThatDoNotFitIntoMemory() {
     var line = "profile matmul --shape a=1000000,1000000 --shape b=1000000,1";
-    var run = Run.of(Athanor.commandLine(), line.split(" "));
+    var run = CommandResult.of(Athanor.commandLine(), line.split(" "));
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.err()).startsWith("athanor profile: ").contains("4000000000000 bytes");
     assertThat(run.out()).isEmpty();

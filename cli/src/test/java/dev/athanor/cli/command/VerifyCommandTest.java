@@ -21,26 +21,26 @@ import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 import tools.jackson.databind.json.JsonMapper;
 
-/** What {@code athanor verify} says of ops that are wrong. */
+/** Tests {@code athanor verify} with wrong ops. */
 class VerifyCommandTest {
 
   @TempDir Path folder;
 
-  private static Run verify(Op op, String... more) {
+  private static CommandResult verify(Op op, String... more) {
     return verify(new Catalogue(List.of(op)), more);
   }
 
-  private static Run verify(Catalogue catalogue, String... more) {
+  private static CommandResult verify(Catalogue catalogue, String... more) {
     var arguments = new String[more.length + 3];
     arguments[0] = "--device";
     arguments[1] = "emulator";
     arguments[2] = "--quick";
     System.arraycopy(more, 0, arguments, 3, more.length);
-    return Run.of(new CommandLine(new VerifyCommand(catalogue)), arguments);
+    return CommandResult.of(new CommandLine(new VerifyCommand(catalogue)), arguments);
   }
 
   @Test
-  void whereNoneIsNamedAllOpsAreChecked() {
+  void checksAllOpsByDefault() {
     var names = List.of("gelu", "mul", "softmax");
     var all = Catalogue.load();
     var json = folder.resolve("x.json");
@@ -53,7 +53,7 @@ class VerifyCommandTest {
   }
 
   @Test
-  void aWrongResultIsReportedWithAllThatRepeatsIt() {
+  void reportsAWrongResultWithTheCommandThatRepeatsIt() {
     var json = folder.resolve("x.json");
     var run = verify(new Changed(Change.REFERENCE), "--seed", "7", "--json", json.toString());
     assertThat(run.status()).isEqualTo(1);
@@ -62,7 +62,7 @@ class VerifyCommandTest {
         .containsPattern("FAILED matmul, kernel \\S+, case 2\n")
         .containsPattern(
             "  element 0 \\(\\[0, 0\\]\\) of c is \\S+, expected 1000\\.0; 1 of 1 elements fail\n")
-        .containsPattern("  error \\S+, at most 1\\.00e-06 is right\n")
+        .containsPattern("  error \\S+, limit 1\\.00e-06\n")
         .containsPattern(
             "  inputs a=f32\\[1, 1\\] b=f32\\[1, 1\\] bias=f32\\[1\\], attributes activation=")
         .contains(
@@ -93,27 +93,27 @@ class VerifyCommandTest {
   }
 
   @Test
-  void anOpThatRefusesItsOwnCaseIsWrong() {
+  void failsIfAnOpRejectsItsOwnCase() {
     var run = verify(new Changed(Change.REFUSES));
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.out()).contains("FAILED matmul, kernel none, case 1\n  not this one\n");
   }
 
   @Test
-  void anOpOfWhichNothingWasCheckedIsNotRight() {
+  void failsIfAnOpHasNoChecks() {
     var run = verify(new Changed(Change.UNSUPPORTED));
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.out())
-        .contains("2 cases were skipped, the first since no device can")
-        .contains("nothing was checked of matmul");
+        .contains("2 cases were skipped, the first because no device can")
+        .contains("ops without checks: matmul");
   }
 
-  private static Run run(String... arguments) {
-    return Run.of(new CommandLine(new VerifyCommand()), arguments);
+  private static CommandResult run(String... arguments) {
+    return CommandResult.of(new CommandLine(new VerifyCommand()), arguments);
   }
 
   @Test
-  void instructionsAreComparedWithTheEmulator() {
+  void comparesInstructionsWithTheEmulator() {
     var goldens = folder.resolve("goldens.tsv");
     var json = folder.resolve("x.json");
     var run =
@@ -142,11 +142,11 @@ class VerifyCommandTest {
   }
 
   @Test
-  void optionsOfOneSuiteAreRefusedForTheOther() {
+  void rejectsOptionsOfTheOtherSuite() {
     assertThat(run("--suite", "isa", "--op", "matmul").err())
-        .contains("--op and --case are for the suite ops");
+        .contains("--op and --case require --suite ops or all");
     assertThat(run("--suite", "ops", "--instruction", "mma").err())
-        .contains("--instruction and --goldens are for the suite isa");
+        .contains("--instruction and --goldens require --suite isa or all");
     assertThat(run("--device", "emulator", "--suite", "isa", "--instruction", "ld").err())
         .contains(
             "--instruction: \"ld\" is not a register-to-register instruction; use one of abs,");
@@ -159,7 +159,7 @@ class VerifyCommandTest {
     UNSUPPORTED
   }
 
-  /** A case of matmul without a bias and one with it, of which the second is changed. */
+  /** A matmul with two cases, without and with a bias; the second is changed. */
   private record Changed(Change change) implements Op {
 
     private static Op matmul() {

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Sessions of a client with the adapter. */
+/** Tests the adapter with a client. */
 @Timeout(120)
 class DebugAdapterTest {
 
@@ -301,7 +301,7 @@ class DebugAdapterTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"saxpy.ptx", "race.ptx", "rms-norm"})
-  void theConfigurationsOfTheDocumentationStart(String name) throws Exception {
+  void configurationsOfTheDocumentationStart(String name) throws Exception {
     var text = Files.readString(Path.of("../docs/debugging.md"));
     var file = text.substring(text.indexOf("{\n  \"version\": \"0.2.0\""));
     var json = file.substring(0, file.indexOf("```")).replace("${workspaceFolder}", "..");
@@ -321,7 +321,7 @@ class DebugAdapterTest {
   }
 
   @Test
-  void aBreakpointThatCannotBeSaysWhy() throws Exception {
+  void reportsWhyABreakpointIsInvalid() throws Exception {
     client.launch(saxpy());
     var path = Path.of(SAXPY).toAbsolutePath().toString();
     assertThat(client.breakpoint(path, 1, null).getLine()).isEqualTo(FIRST);
@@ -336,7 +336,7 @@ class DebugAdapterTest {
   }
 
   @Test
-  void requestsThatCannotBeAnsweredSayWhy() throws Exception {
+  void reportsWhyRequestsFail() throws Exception {
     assertThat(failure(() -> client.frames(1))).isEqualTo("a launch request must come first");
     assertThat(failure(() -> client.start())).isEqualTo("a launch request must come first");
     assertThat(failure(() -> client.server.attach(Map.of()).get()))
@@ -353,12 +353,13 @@ class DebugAdapterTest {
         .isEqualTo("the launches are not stopped; pause them first");
     client.start();
     client.stopped();
-    assertThat(failure(() -> client.frames(99))).isEqualTo("there is no thread 99");
-    assertThat(failure(() -> client.scopes(99))).isEqualTo("there is no frame 99 at this stop");
+    assertThat(failure(() -> client.frames(99))).isEqualTo("unknown thread 99");
+    assertThat(failure(() -> client.scopes(99))).isEqualTo("this stop has no frame 99");
     assertThat(failure(() -> client.variables(99, null, null)))
-        .isEqualTo("there are no variables 99 at this stop");
+        .isEqualTo("this stop has no variables 99");
     assertThat(failure(() -> client.evaluate("foo", null)))
-        .isEqualTo("\"foo\" is no variable, register, parameter, buffer or shared array of saxpy");
+        .isEqualTo(
+            "\"foo\" is not a variable, register, parameter, buffer or shared array of saxpy");
     assertThat(failure(() -> client.evaluate("x[99]", null)))
         .isEqualTo("\"x[99]\" has no such element; an index is a number from 0 to 39");
     assertThat(failure(() -> client.memory("here", 0, 4)))
@@ -377,25 +378,25 @@ class DebugAdapterTest {
           """
           {} | `op`, `program` or `class` is missing; give the name of an op, the path of a PTX file or the name of a Java class
           {op=softmax, program=x.ptx} | `op` and `program` are given; a session debugs one of them
-          {op=softmaxx} | there is no op "softmaxx"; did you mean softmax?
+          {op=softmaxx} | unknown op "softmaxx"; did you mean softmax?
           {op=softmax, grid=2} | `grid` is not an argument of an op; it is one of `program`
-          {op=softmax, shape=64} | `shape` is 64; it takes an object, {"x": "4,64"}, or texts such as "x=4,64"
-          {op=softmax, shape=x=a} | `shape` x=a: a shape is integers with commas between, 4096,4096
+          {op=softmax, shape=64} | `shape` is 64; expected an object such as {"x": "4,64"}, or strings such as "x=4,64"
+          {op=softmax, shape=x=a} | `shape` x=a: expected comma-separated integers, such as 4096,4096
           {op=softmax, shape=x=4 64, target=ada} | `target` ada: "ada" is not a target; write sm_80 or sm_90a
-          {op=softmax, shape=x=4, kernel=fast} | `kernel` fast: kernels for this are
-          {program=no.ptx, block=32} | there is no readable file no.ptx
+          {op=softmax, shape=x=4, kernel=fast} | `kernel` fast: expected one of
+          {program=no.ptx, block=32} | cannot read file no.ptx
           {program=../examples/saxpy.ptx} | `block` is missing
-          {program=../examples/saxpy.ptx, block=0} | `block` 0: it takes one to three numbers, 16,16
+          {program=../examples/saxpy.ptx, block=0} | `block` 0: expected one to three numbers, such as 16,16
           {program=../examples/saxpy.ptx, block=32, shape=x=4} | `shape` is not an argument of a PTX file; it is one of `op`
           {program=../examples/saxpy.ptx, block=32, kernel=axpy} | `kernel` axpy: the file has saxpy
-          {program=../examples/saxpy.ptx, block=32, seed=one} | `seed` one: it takes a whole number
-          {program=../examples/saxpy.ptx, block=32, schedule=fifo} | `schedule` fifo: it takes converging, ahead-first, one-by-one, random, apart
-          {program=../examples/saxpy.ptx, block=32, sanitize=yes} | `sanitize` is yes; it takes true or false
-          {program=../examples/saxpy.ptx, block=32, sourcePath=/no/folder} | `sourcePath` is /no/folder; it takes folders that exist
-          {program=../examples/saxpy.ptx, block=32, args=u33:1} | `args` u33:1: arguments are TYPE:VALUE
+          {program=../examples/saxpy.ptx, block=32, seed=one} | `seed` one: expected a whole number
+          {program=../examples/saxpy.ptx, block=32, schedule=fifo} | `schedule` fifo: expected one of converging, ahead-first, one-by-one, random, apart
+          {program=../examples/saxpy.ptx, block=32, sanitize=yes} | `sanitize` is yes; expected true or false
+          {program=../examples/saxpy.ptx, block=32, sourcePath=/no/folder} | `sourcePath` is /no/folder; expected existing folders
+          {program=../examples/saxpy.ptx, block=32, args=u33:1} | `args` u33:1: expected TYPE:VALUE
           {program=../examples/saxpy.ptx, block=32, args=u32:1} | cannot launch saxpy: got 1 arguments; the kernel takes 4
           """)
-  void aBadLaunchIsAnsweredWithOneSentence(String request, String sentence) throws Exception {
+  void reportsInvalidLaunchesInOneSentence(String request, String sentence) throws Exception {
     var arguments = new HashMap<String, Object>();
     for (var part : request.substring(1, request.length() - 1).split(", ", -1)) {
       if (!part.isEmpty()) {

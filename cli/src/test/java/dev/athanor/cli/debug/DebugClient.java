@@ -34,7 +34,7 @@ import org.eclipse.lsp4j.debug.services.IDebugProtocolServer;
 import org.eclipse.lsp4j.jsonrpc.Endpoint;
 import org.jspecify.annotations.Nullable;
 
-/** A client as editors are. */
+/** A client that behaves like an editor. */
 final class DebugClient implements IDebugProtocolClient {
   private static final long SECONDS = 30;
 
@@ -53,7 +53,7 @@ final class DebugClient implements IDebugProtocolClient {
     endpoint = launcher.getRemoteEndpoint();
   }
 
-  /** Sends requests up to that for the launch, and waits until it can be configured. */
+  /** Sends the requests up to the launch and waits for the initialized event. */
   void launch(Map<String, Object> arguments) throws Exception {
     server.initialize(new InitializeRequestArguments()).get(SECONDS, TimeUnit.SECONDS);
     server.launch(arguments).get(SECONDS, TimeUnit.SECONDS);
@@ -65,7 +65,7 @@ final class DebugClient implements IDebugProtocolClient {
     server.configurationDone(new ConfigurationDoneArguments()).get(SECONDS, TimeUnit.SECONDS);
   }
 
-  /** Sends a request that the protocol does not have. */
+  /** Sends a request that extends the protocol. */
   void custom(String method) throws Exception {
     endpoint.request(method, Map.of()).get(SECONDS, TimeUnit.SECONDS);
   }
@@ -154,7 +154,7 @@ final class DebugClient implements IDebugProtocolClient {
     return server.readMemory(arguments).get(SECONDS, TimeUnit.SECONDS).getData();
   }
 
-  /** Returns the sentence with which a request fails. */
+  /** Returns the error message of a failing request. */
   static String failure(Request request) throws Exception {
     try {
       request.send();

@@ -8,11 +8,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a session with a kernel in Java cannot do, and says so. */
+/** Tests the error messages of sessions with Java kernels. */
 class DebugJavaRefusalsTest extends JavaSessions {
 
   @Test
-  void aConditionThatCannotBeSaysWhy() throws Exception {
+  void reportsWhyAConditionIsInvalid() throws Exception {
     client.launch(waves());
     var path = source.toString();
     assertThat(client.breakpoint(path, line("int i ="), "sum > 1").getMessage())
@@ -28,7 +28,7 @@ class DebugJavaRefusalsTest extends JavaSessions {
   }
 
   @Test
-  void saysWhichClassesHaveNoVariables() throws Exception {
+  void warnsAboutClassesWithoutVariables() throws Exception {
     compile("-g:source,lines", source);
     var request = request("race", "zeros:256");
     client.launch(request);
@@ -50,10 +50,10 @@ class DebugJavaRefusalsTest extends JavaSessions {
       delimiter = '|',
       textBlock =
           """
-          class=sample.Wave | `class` sample.Wave: the class path has no such class: CLASSES; give its package, and write nested classes Outer$Inner
-          classPath=/no/folder | `classPath` /no/folder: there is no such folder or jar
+          class=sample.Wave | `class` sample.Wave: not found on the class path CLASSES; include the package, and write nested classes as Outer$Inner
+          classPath=/no/folder | `classPath` /no/folder: no such folder or jar
           classPath= | `classPath` is missing
-          method=wave | `method` wave: there is no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
+          method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
           method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, waves
           method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
           method=text | Waves.java:59: a string is concatenated; write numbers to an array (in text)
@@ -61,14 +61,14 @@ class DebugJavaRefusalsTest extends JavaSessions {
           args=zeros:256 7 | `args` has 2 arguments; race takes 1: int[] data
           args=7 | `args` 7: parameter `data` is int[]; give in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:SHAPE or zeros:BYTES
           args=out:x.npy:f32:4 | `args` out:x.npy:f32:4: parameter `data` is int[]; its elements are f32
-          args=zeros:255 | `args` zeros:255: parameter `data` is int[]; 255 bytes are no whole number of elements
-          args=in:no.npy | `args` in:no.npy: there is no readable file of that name
+          args=zeros:255 | `args` zeros:255: parameter `data` is int[]; 255 bytes are not a whole number of elements
+          args=in:no.npy | `args` in:no.npy: cannot read the file
           block=32 | `block` 32: race declares blocks of 64x1x1 threads; leave it out
-          block=none | `block` none: it takes one to three numbers, 16,16
+          block=none | `block` none: expected one to three numbers, such as 16,16
           shape=x=4 | `shape` is not an argument of a kernel in Java; it is one of `op`
           cluster=2 | `cluster` is not an argument of a kernel in Java; it is one of `program`
           target=ada | `target` ada: "ada" is not a target; write sm_80 or sm_90a
-          unchecked=yes | `unchecked` is yes; it takes true or false
+          unchecked=yes | `unchecked` is yes; expected true or false
           method=beyond args=zeros:64 x | `args` x: parameter `shift` is int; give a whole number that fits the type
           method=beyond args=zeros:64 1 | `block` is missing; beyond declares no blockSize
           method=all args=1 1 1 c 1 1 zeros:8 | `args` 1: parameter `a` is boolean; give true or false
@@ -76,7 +76,7 @@ class DebugJavaRefusalsTest extends JavaSessions {
           method=all args=true 1 7 cd 1 1 zeros:8 | `args` cd: parameter `d` is char; give one character
           method=all args=true 1 7 c 1 one zeros:8 | `args` one: parameter `f` is double; give a number such as 0.5
           """)
-  void aBadLaunchIsAnsweredWithOneSentence(String change, String sentence) throws Exception {
+  void reportsInvalidLaunchesInOneSentence(String change, String sentence) throws Exception {
     compile("-g", source);
     var request = request("race", "zeros:256");
     for (var part : change.split(" (?=[a-zA-Z]+=)", -1)) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Sessions with kernels in Java. */
+/** Tests sessions with Java kernels. */
 class DebugJavaTest extends JavaSessions {
 
   private int lineOf(int thread) throws Exception {
@@ -139,7 +139,7 @@ class DebugJavaTest extends JavaSessions {
     assertThat(client.evaluate("i[4]", frames[1].getId())).isEqualTo("4");
     assertThat(failure(() -> client.evaluate("value", frames[1].getId())))
         .isEqualTo(
-            "\"value\" is no variable, register, parameter, buffer or shared array of waves");
+            "\"value\" is not a variable, register, parameter, buffer or shared array of waves");
     over(thread);
     assertThat(lineOf(thread)).isEqualTo(line("result += 1"));
     assertThat(client.evaluate("result[4]", null)).isEqualTo("2.0");
@@ -166,7 +166,7 @@ class DebugJavaTest extends JavaSessions {
   }
 
   @Test
-  void theStepsOfOneTurnHitABreakpointOnce() throws Exception {
+  void stepsOfOneTurnHitABreakpointOnce() throws Exception {
     client.launch(waves());
     int thread = stopAt(line("sum += scale"), null);
     for (int turn = 0; turn < 3; turn++) {
@@ -180,7 +180,7 @@ class DebugJavaTest extends JavaSessions {
   }
 
   @Test
-  void theConfigurationOfTheDocumentationStarts() throws Exception {
+  void configurationOfTheDocumentationStarts() throws Exception {
     source = Path.of("../examples/saxpy/src/main/java/com/example/Saxpy.java");
     compile("-g", source);
     var text = Files.readString(Path.of("../docs/debugging.md"));
@@ -279,7 +279,7 @@ class DebugJavaTest extends JavaSessions {
   }
 
   @Test
-  void aFailedCheckEndsTheLaunchUnlessItIsUnchecked() throws Exception {
+  void failedChecksEndCheckedLaunches() throws Exception {
     compile("-g", source);
     var request = request("beyond", "zeros:128", 8);
     request.put("block", 32);
@@ -292,7 +292,7 @@ class DebugJavaTest extends JavaSessions {
   }
 
   @Test
-  void withoutChecksAnAccessOutOfBoundsStops() throws Exception {
+  void uncheckedAccessesOutOfBoundsStop() throws Exception {
     compile("-g", source);
     var request = request("beyond", "zeros:128", 8);
     request.putAll(Map.of("block", 32, "unchecked", true));

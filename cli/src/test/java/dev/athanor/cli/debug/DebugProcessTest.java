@@ -14,7 +14,7 @@ import org.eclipse.lsp4j.debug.DisconnectArguments;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** {@code athanor debug} in a process of its own. */
+/** Tests {@code athanor debug} in a separate process. */
 @Timeout(120)
 class DebugProcessTest {
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Sessions with the kernels of Waves.java, which each test compiles. */
+/** Base of tests with the kernels of Waves.java, which each test compiles. */
 @Timeout(120)
 abstract class JavaSessions {
 

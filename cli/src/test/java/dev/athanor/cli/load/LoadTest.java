@@ -51,7 +51,7 @@ class LoadTest {
           .getBytes(StandardCharsets.UTF_8);
   private static final Duration NONE = Duration.ZERO;
 
-  /** One at a time, as a service with one worker. */
+  /** Handles one request at a time, like a service with one worker. */
   private final ExecutorService worker = Executors.newSingleThreadExecutor();
 
   private final AtomicInteger gets = new AtomicInteger();
@@ -84,7 +84,7 @@ class LoadTest {
     worker.shutdownNow();
   }
 
-  /** Whatever is asked for, it has 64 zeros, unless it fails. */
+  /** Returns 64 zeros for every tensor, or fails with {@link #grpcFails}. */
   private final class Zeros extends TensorsGrpc.TensorsImplBase {
     @Override
     public void describe(DescribeRequest request, StreamObserver<DescribeResponse> answer) {
@@ -110,7 +110,7 @@ class LoadTest {
     void to(HttpExchange exchange, byte[] stored) throws IOException;
   }
 
-  /** Keeps one tensor; a GET of it is answered as the test has it. */
+  /** Serves one tensor. The test's handler answers each GET. */
   private void serve(Answer answer) {
     var stored = new byte[1][];
     server.createContext(
@@ -139,38 +139,39 @@ class LoadTest {
     exchange.getResponseBody().write(body);
   }
 
-  private static Course once(double seconds, boolean patient) {
+  private static MeasurementPlan once(double seconds, boolean honorsRetryAfter) {
     var length = Duration.ofNanos(Math.round(seconds * 1e9));
-    return new Course(NONE, length, Optional.of(length), 10, 0.1, patient, 1);
+    return new MeasurementPlan(NONE, length, Optional.of(length), 10, 0.1, honorsRetryAfter, 1);
   }
 
-  private Measurement load(Course course, Level level) throws InterruptedException {
-    return load("get 64B", course, level);
+  private Measurement load(MeasurementPlan plan, Level level) throws InterruptedException {
+    return load("get 64B", plan, level);
   }
 
-  private Measurement load(String text, Course course, Level level) throws InterruptedException {
+  private Measurement load(String text, MeasurementPlan plan, Level level)
+      throws InterruptedException {
     var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse(text);
-    return new Load(target, course).run(scenario, level, (_, _) -> {});
+    return new Load(target, plan).run(scenario, level, (_, _) -> {});
   }
 
   @Test
-  void aWrongByteIsFound() throws InterruptedException {
+  void detectsAWrongByte() throws InterruptedException {
     serve((exchange, stored) -> {
       var wrong = stored.clone();
       wrong[63] ^= 1;
       send(exchange, 200, wrong);
     });
     var seen = load(once(0.1, false), new Level.Clients(1));
-    assertThat(seen.right()).isFalse();
+    assertThat(seen.correct()).isFalse();
     assertThat(seen.wrong()).isEqualTo(seen.checked()).isGreaterThan(1);
     assertThat(seen.requests()).isPositive();
   }
 
   @Test
-  void wrongBytesInMessagesAreFoundToo() throws InterruptedException {
+  void detectsWrongBytesOverGrpc() throws InterruptedException {
     serve((exchange, stored) -> send(exchange, 200, stored));
     var seen = load("get-grpc 64B", once(0.1, false), new Level.Clients(1));
-    // what is left behind is read by REST, which is right here
+    // the check of the resident tensor uses REST, which returns correct bytes here
     assertThat(seen.wrong()).isEqualTo(seen.checked() - 1).isPositive();
     assertThat(seen.requests()).isPositive();
   }
@@ -184,18 +185,18 @@ class LoadTest {
   }
 
   @Test
-  void refusalsOverGrpcAreCountedByTheirCodeAndWaitedFor() throws InterruptedException {
+  void countsGrpcFailuresByCodeAndHonorsTheirRetryDelay() throws InterruptedException {
     serve((exchange, stored) -> send(exchange, 200, stored));
     var delay = com.google.protobuf.Duration.newBuilder().setSeconds(60);
     grpcFails =
         refusal(
             ErrorInfo.newBuilder().setReason("draining").setDomain("athanor").build(),
             RetryInfo.newBuilder().setRetryDelay(delay).build());
-    // the window is over before the response arrives, and still counts it
+    // the response arrives after the window ends and is still counted
     var seen = load("get-grpc 64B", once(0, true), new Level.Clients(1));
     assertThat(seen.errors()).isEqualTo(Map.of("draining", 1L));
-    assertThat(seen.right()).isFalse();
-    // one by gRPC, the other looks at what is left
+    assertThat(seen.correct()).isFalse();
+    // one request by gRPC and one to check the resident tensor
     assertThat(gets).hasValue(2);
   }
 
@@ -204,19 +205,19 @@ class LoadTest {
     serve((exchange, stored) -> send(exchange, 200, stored));
     var seen = load(once(0, false), new Level.Clients(3));
     assertThat(seen.requests()).isGreaterThanOrEqualTo(3);
-    assertThat(seen.right()).isTrue();
+    assertThat(seen.correct()).isTrue();
   }
 
   @Test
-  void failuresOfGrpcItselfAreNoAnswers() throws InterruptedException {
+  void countsTransportFailuresOfGrpcAsNoAnswer() throws InterruptedException {
     serve((exchange, stored) -> send(exchange, 200, stored));
     grpcFails = refusal();
     var seen = load("get-grpc 64B", once(0.1, false), new Level.Clients(1));
     assertThat(seen.errors()).containsOnlyKeys("no-answer");
   }
 
-  /** Every other GET is refused; the one that looks at what is left behind must not be. */
-  private void refuseEveryOther(String retryAfter) {
+  /** Rejects every other GET, but not the one that checks the resident tensor. */
+  private void rejectEveryOtherGet(String retryAfter) {
     serve((exchange, stored) -> {
       if (gets.get() % 2 == 1 && gets.get() < 1000) {
         exchange.getResponseHeaders().set("Retry-After", retryAfter);
@@ -229,8 +230,8 @@ class LoadTest {
   }
 
   @Test
-  void refusalsAreCountedByTheirCodeAndNotAsResults() throws Exception {
-    refuseEveryOther("0");
+  void countsRejectionsByCodeAndNotAsResults() throws Exception {
+    rejectEveryOtherGet("0");
     var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse("get 64B");
     var ready = scenario.prepare(target, 1);
     var window = new Window();
@@ -238,7 +239,7 @@ class LoadTest {
       try {
         window.add(1000, ready.send(0, true).phases());
       } catch (AthanorException e) {
-        window.refused(Refused.of(e).code());
+        window.failed(RequestFailure.of(e).code());
       }
     }
     assertThat(window.errors()).isEqualTo(Map.of("queue-full", 2L));
@@ -246,7 +247,7 @@ class LoadTest {
   }
 
   @Test
-  void aPatientClientWaitsAsLongAsItIsTold() throws InterruptedException {
+  void clientsHonorRetryAfter() throws InterruptedException {
     serve((exchange, stored) -> {
       if (gets.get() == 1) {
         exchange.getResponseHeaders().set("Retry-After", "60");
@@ -256,15 +257,15 @@ class LoadTest {
       }
     });
     var seen = load(once(0, true), new Level.Clients(1));
-    // the other is the look at what is left
+    // the second GET checks the resident tensor
     assertThat(gets).hasValue(2);
     assertThat(seen.requests()).isZero();
-    assertThat(seen.right()).isFalse();
+    assertThat(seen.correct()).isFalse();
   }
 
-  /** Four times as many as it can do: latency of an open loop must grow with the queue. */
+  /** The rate is four times the capacity: latency of an open loop must grow with the queue. */
   @Test
-  void anOpenLoopDoesNotHideTheWait() throws InterruptedException {
+  void openLoopLatencyIncludesQueueing() throws InterruptedException {
     serve((exchange, stored) -> {
       long end = System.nanoTime() + 20_000_000;
       while (System.nanoTime() < end) {
@@ -282,7 +283,7 @@ class LoadTest {
   }
 
   @Test
-  void windowsAreRepeatedUntilThreeAgree() throws InterruptedException {
+  void repeatsWindowsUntilThreeAreStable() throws InterruptedException {
     serve((exchange, stored) -> {
       // ten times slower in the first window
       long end = System.nanoTime() + (gets.get() < 3 ? 50_000_000 : 5_000_000);
@@ -291,15 +292,16 @@ class LoadTest {
       }
       send(exchange, 200, stored);
     });
-    var course = new Course(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
-    var seen = load(course, new Level.Clients(1));
+    var plan =
+        new MeasurementPlan(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
+    var seen = load(plan, new Level.Clients(1));
     assertThat(seen.stable()).isTrue();
     assertThat(seen.windows()).isBetween(4, 30);
     assertThat(seen.seconds()).isGreaterThan(0.29);
   }
 
   @Test
-  void nobodyThereIsSaid() {
+  void reportsAnUnreachableService() {
     serve((exchange, stored) -> send(exchange, 200, stored));
     server.stop(0);
     assertThatThrownBy(() -> load(once(0.1, false), new Level.Clients(1)))

@@ -71,13 +71,13 @@ class MachineCodeReportTest {
             product: sm_80, ptxas 13.0, 98 instructions
 
             resource                         amount
-            registers of a thread               168
+            registers per thread                168
             spilled bytes, stored                 8
             spilled bytes, loaded                12
             stack bytes                          16
             shared bytes, static               1024
             shared bytes, dynamic             65536
-            threads of a block                  256
+            threads per block                   256
             blocks per multiprocessor, A100       1
 
             innermost loop 0x0080 to 0x0200, basic blocks: 1, matrix instructions: 8
@@ -93,19 +93,19 @@ class MachineCodeReportTest {
             BRA              1
             all              3
 
-            1 indirect branches: loops that only they reach are not listed
+            1 indirect branches: loops reached only through them are not listed
 
             ptxas info : (C7510) slow\
             """);
   }
 
   @Test
-  void saysThatThereAreNoLoops() {
+  void reportsCodeWithoutLoops() {
     assertThat(report(List.of(), 0, List.of()).text()).last().isEqualTo("no loops");
   }
 
   @Test
-  void saysWhatToDoWithoutAnAssembler() {
+  void explainsAMissingAssembler() {
     assertThatIllegalArgumentException()
         .isThrownBy(() ->
             MachineCodeReport.of(
@@ -116,10 +116,10 @@ class MachineCodeReportTest {
   }
 
   @Test
-  void saysWhatToDoIfTheAssemblerIsTooOld() {
+  void explainsAnOutdatedAssembler() {
     var library = JCudaAssembler.find();
     if (library.isEmpty()) {
-      System.err.println("SKIPPED: the PTX compiler library is not here, so it refuses nothing");
+      System.err.println("SKIPPED: the PTX compiler library was not found");
     }
     assumeThat(library).isPresent();
     assertThatIllegalArgumentException()
@@ -132,6 +132,6 @@ class MachineCodeReportTest {
                 new Launched(32, 0)))
         .withMessageStartingWith("--sass: nvPTXCompiler 12.0 refuses the module for sm_120:")
         .withMessageEndingWith(
-            "If it does not know sm_120, put ptxas of a newer CUDA toolkit on the PATH.");
+            "If it does not support sm_120, put ptxas of a newer CUDA toolkit on the PATH.");
   }
 }

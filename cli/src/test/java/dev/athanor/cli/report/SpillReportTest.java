@@ -13,19 +13,19 @@ import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
 
-/** How reports tell of kernels that spill registers. */
+/** Reports of kernels that spill registers. */
 class SpillReportTest {
 
   private static final List<KernelCache.Spill> SPILLS =
       List.of(new KernelCache.Spill("matmul_big", 72), new KernelCache.Spill("softmax_big", 8));
   private static final String LINE =
-      "SPILLS kernel matmul_big: 72 bytes of registers a thread are in local memory; its results"
-          + " are right, but it is slower than planned";
+      "SPILLS kernel matmul_big: 72 bytes of registers per thread are spilled to local memory; its"
+          + " results are correct, but it is slower than planned";
   private static final Machine MACHINE =
       new Machine("cuda:0", "a GPU", "sm_90", "13.0", 132, 1, "");
 
   @Test
-  void verifyReportsThemAndIsNotWrongForThat() {
+  void verifyReportsSpillsWithoutFailing() {
     VerifyReport none;
     try (var device = new EmulatedDevice()) {
       var verification = new Verification(device, List.of(), true, 1, OptionalInt.empty());
@@ -69,7 +69,7 @@ class SpillReportTest {
   }
 
   @Test
-  void benchReportsThem() {
+  void benchReportsSpills() {
     var report =
         BenchReport.of(
             MACHINE,

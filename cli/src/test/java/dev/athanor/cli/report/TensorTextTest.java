@@ -19,7 +19,7 @@ class TensorTextTest {
   }
 
   @Test
-  void numbersStandUnderEachOtherWithFewDigits() {
+  void alignsNumbersAndRoundsToEightDigits() {
     assertThat(text(DType.F32, new double[] {1.0 / 3, -2, 1e-9, Double.NaN}, 2, 2))
         .isEqualTo("[[0.33333334         -2]\n [      1e-9        NaN]]");
     assertThat(text(DType.F32, new double[] {7})).isEqualTo("7");
@@ -30,7 +30,7 @@ class TensorTextTest {
   }
 
   @Test
-  void rowsAreFoldedAndMatricesParted() {
+  void wrapsLongRowsAndSeparatesMatrices() {
     assertThat(text(DType.I32, counted(40), 40).lines())
         .hasSize(2)
         .allMatch(line -> line.length() <= 75);
@@ -39,7 +39,7 @@ class TensorTextTest {
   }
 
   @Test
-  void ofManyElementsTheFirstAndLastAreShown() {
+  void shortensLargeTensors() {
     assertThat(text(DType.I32, counted(1001), 1001))
         .isEqualTo("[   0    1    2 ...  998  999 1000]");
     assertThat(text(DType.I32, counted(1000), 1000)).doesNotContain("...");

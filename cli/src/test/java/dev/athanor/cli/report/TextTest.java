@@ -6,11 +6,11 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import org.junit.jupiter.api.Test;
 
-/** Tables and progress. */
+/** Tests tables and progress. */
 class TextTest {
 
   @Test
-  void numbersStandAtTheRight() {
+  void alignsNumbersRight() {
     var table = new Table("what", "count", "share");
     table.add("one", "7", "3.5%");
     table.add("another", "1234", "");
@@ -25,7 +25,7 @@ class TextTest {
   }
 
   @Test
-  void aLineOnATerminalIsTakenAway() {
+  void erasesProgressFromATerminal() {
     var text = new StringWriter();
     try (var progress = new Progress(new PrintWriter(text), true)) {
       long end = System.nanoTime() + 150_000_000;

@@ -20,12 +20,12 @@ class UnitsTest {
     "999951, 1.000 s",
     "1.2e9, 1200 s"
   })
-  void aTimeHasTheUnitOfItsSize(double micros, String text) {
+  void formatsTimesWithASuitableUnit(double micros, String text) {
     assertThat(Units.time(micros)).isEqualTo(text);
   }
 
   @Test
-  void aRateHasTheUnitOfItsSize() {
+  void formatsRatesWithASuitableUnit() {
     assertThat(Units.flops(4.7e9)).isEqualTo("4.700 GFLOP/s");
     assertThat(Units.flops(999_996)).isEqualTo("1.000 MFLOP/s");
     assertThat(Units.flops(989.4e12)).isEqualTo("989.4 TFLOP/s");

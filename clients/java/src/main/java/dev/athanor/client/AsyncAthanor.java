@@ -4,7 +4,7 @@ import dev.athanor.client.ops.AsyncOperations;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
-/** Calls without blocking. Cancelling a future cancels its call. */
+/** Non-blocking operations. Cancelling a future cancels its call. */
 public final class AsyncAthanor extends AsyncOperations<Tensor> {
 
   private final Session session;

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A client of one Athanor service. Results of operations stay on the device; {@link #inline()}
- * returns them to the host. It may be used by several threads.
+ * returns them to the host. Thread-safe.
  *
  * <pre>{@code
  * try (var athanor = Athanor.connect("http://127.0.0.1:8080");
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>Calls throw {@link AthanorException} if the service refuses them, fails or cannot be reached.
+ * <p>Calls throw {@link AthanorException} if the service rejects them, fails or cannot be reached.
  */
 public final class Athanor extends Operations<Tensor> implements AutoCloseable {
 
@@ -38,7 +38,7 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return builder(url).build();
   }
 
-  /** Returns the settings of a client, to be changed and built. */
+  /** Returns a builder of a client. */
   public static AthanorBuilder builder(String url) {
     return new AthanorBuilder(url);
   }
@@ -65,12 +65,12 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
   }
 
   /**
-   * Stores values under a name, in place of the tensor that has it: {@code store("w", values, o ->
-   * o.allReplicas())}. The tensor is used by its name, on every replica, and stays on the service
-   * when it or the client is closed. Needs HTTP.
+   * Stores values under a name, replacing a tensor of that name: {@code store("w", values, o ->
+   * o.allReplicas())}. The tensor is addressed by its name, on every replica, and stays on the
+   * service when it or the client is closed. Needs HTTP.
    *
-   * @param name 1 to 128 letters, digits, periods, hyphens and underscores; it begins with a letter
-   *     or a digit and not with {@code t_}
+   * @param name 1 to 128 letters, digits, periods, hyphens and underscores; must start with a
+   *     letter or digit, but not with {@code t_}
    */
   public Tensor store(String name, HostTensor values, Consumer<StoreOptions> options) {
     return Futures.await(async().store(name, values, options));
@@ -82,10 +82,10 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
   }
 
   /**
-   * Returns a tensor that is on the device already. The client does not own it: closing it does not
-   * delete it, and its lease is not renewed.
+   * Returns an existing tensor. The client does not own it: closing it does not delete it, and its
+   * lease is not renewed.
    *
-   * @param handle or the name that a tensor is stored under
+   * @param handle the tensor's handle, or the name under which it is stored
    */
   public Tensor attach(String handle) {
     return Futures.await(session.attach(handle));
@@ -117,7 +117,7 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     Futures.await(session.deleteScope(scope));
   }
 
-  /** Returns a pipeline without steps. */
+  /** Returns an empty pipeline. */
   public Pipeline pipeline() {
     return new Pipeline(session);
   }
@@ -128,7 +128,7 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
   }
 
   /**
-   * Returns whether the service accepts calls now.
+   * Returns whether the service accepts calls.
    *
    * @throws AthanorException if it cannot be reached
    */

@@ -38,14 +38,14 @@ public final class AthanorBuilder {
     return url;
   }
 
-  /** Authenticates by an API key. */
+  /** Authenticates with an API key. */
   public AthanorBuilder apiKey(String key) {
     apiKey = key;
     return this;
   }
 
   /**
-   * Authenticates by a bearer token.
+   * Authenticates with a bearer token.
    *
    * @param token called for every request; should cache the token
    */
@@ -60,7 +60,7 @@ public final class AthanorBuilder {
     return this;
   }
 
-  /** Sets the trusted certificates and the client's own; the default is the JVM's. */
+  /** Sets the trusted certificates and the client certificate; the default is the JVM's. */
   public AthanorBuilder sslContext(SSLContext context) {
     sslContext = context;
     return this;
@@ -89,7 +89,7 @@ public final class AthanorBuilder {
 
   /**
    * Sets the lease of tensors; the default is 10 minutes. The client renews leases while tensors
-   * are open; the service frees the tensors of a client that ended without closing them.
+   * are open; the service frees the tensors of a client that exits without closing them.
    */
   public AthanorBuilder lease(Duration value) {
     if (value.compareTo(Duration.ofSeconds(1)) < 0) {
@@ -100,25 +100,25 @@ public final class AthanorBuilder {
   }
 
   /**
-   * Names a replica. A call that the service refuses as {@code wrong-replica} is sent to the right
-   * one, once.
+   * Adds the URL of a replica. A call that the service rejects with {@code wrong-replica} is sent
+   * once to the right replica.
    *
-   * @param name as {@code athanor.replica}, such as {@code athanor-1}, or what follows its last
-   *     hyphen
-   * @param url where it listens
+   * @param name the value of {@code athanor.replica}, such as {@code athanor-1}, or the part after
+   *     its last hyphen
+   * @param url the URL of the replica
    */
   public AthanorBuilder replica(String name, String url) {
     replicas.put(mark(name), parse(url));
     return this;
   }
 
-  /** Observes calls. */
+  /** Sets the observer of calls. */
   public AthanorBuilder listener(CallListener value) {
     listener = value;
     return this;
   }
 
-  /** Returns a client; connections are opened by its first calls. */
+  /** Returns a client. It connects with its first call. */
   public Athanor build() {
     return new Athanor(new Session(this));
   }
@@ -131,7 +131,7 @@ public final class AthanorBuilder {
     return name.substring(name.lastIndexOf('-') + 1);
   }
 
-  /** Returns the headers of a request, credentials among them. */
+  /** Returns the headers of a request, including credentials. */
   Map<String, String> headers() {
     var all = new HashMap<>(headers);
     if (apiKey != null) {

@@ -6,10 +6,10 @@ import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that failed. {@link #code} tells why: a code of the service, such as {@code
- * shape-mismatch} or {@code queue-full}, or one of the client: {@code unreachable} (no connection,
- * nothing was sent), {@code connection-lost}, {@code tls-failed}, {@code deadline-exceeded}, {@code
- * interrupted}, {@code closed}, {@code malformed-answer}.
+ * A failed call. {@link #code} is an error code of the service, such as {@code shape-mismatch} or
+ * {@code queue-full}, or one of the client: {@code unreachable} (no connection, nothing was sent),
+ * {@code connection-lost}, {@code tls-failed}, {@code deadline-exceeded}, {@code interrupted},
+ * {@code closed}, {@code malformed-answer}.
  */
 public final class AthanorException extends RuntimeException {
 
@@ -18,7 +18,7 @@ public final class AthanorException extends RuntimeException {
   static final String TLS_FAILED = "tls-failed";
   static final String DEADLINE_EXCEEDED = "deadline-exceeded";
 
-  /** What the service said of a failure; {@code status} is 0 if it said nothing. */
+  /** The service's description of a failure; {@code status} is 0 if it did not respond. */
   record Problem(
       String code,
       int status,
@@ -50,7 +50,7 @@ public final class AthanorException extends RuntimeException {
     this(Problem.ofClient(code, detail), cause);
   }
 
-  /** Returns this failure with the stack of the calling thread. */
+  /** Returns this failure with the stack trace of the calling thread. */
   AthanorException here() {
     return new AthanorException(problem, this);
   }
@@ -60,12 +60,12 @@ public final class AthanorException extends RuntimeException {
     return problem.code();
   }
 
-  /** Returns the HTTP status, over gRPC as well; 0 if the service did not answer. */
+  /** Returns the HTTP status, also over gRPC; 0 if the service did not respond. */
   public int status() {
     return problem.status();
   }
 
-  /** Returns what is wrong, what was given, and what to do. */
+  /** Returns the description of the failure. */
   public String detail() {
     return problem.detail();
   }
@@ -75,12 +75,12 @@ public final class AthanorException extends RuntimeException {
     return Optional.ofNullable(problem.traceId());
   }
 
-  /** Returns how long to wait before a retry, if the service expects one to succeed. */
+  /** Returns the delay before a retry, if the service expects one to succeed. */
   public Optional<Duration> retryAfter() {
     return Optional.ofNullable(problem.retryAfter());
   }
 
-  /** Returns the operation that failed. */
+  /** Returns the failed operation. */
   public Optional<String> op() {
     return Optional.ofNullable(problem.op());
   }

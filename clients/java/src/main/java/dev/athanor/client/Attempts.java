@@ -11,21 +11,21 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
-/** The attempts of one call, until one succeeds, no other may follow, or the deadline passes. */
+/** The attempts of one call, until one succeeds, no retry is allowed, or the deadline passes. */
 final class Attempts<T> {
 
   private static final System.Logger LOG = System.getLogger("dev.athanor.client");
   private static final long FIRST_DELAY = TimeUnit.MILLISECONDS.toNanos(100);
-  private static final long LONGEST_DELAY = TimeUnit.SECONDS.toNanos(30);
+  private static final long MAX_DELAY = TimeUnit.SECONDS.toNanos(30);
 
-  /** The service's own answer at the deadline says more than ours, so it may come first. */
+  /** Extra time for the service's own deadline response, which has more detail. */
   private static final long GRACE = TimeUnit.MILLISECONDS.toNanos(500);
 
   private final Session session;
   private final String name;
   private final boolean repeatable;
-  private final Terms terms;
-  private final BiFunction<Transport, Terms, CompletableFuture<T>> attempt;
+  private final CallContext context;
+  private final BiFunction<Transport, CallContext, CompletableFuture<T>> attempt;
   private final CompletableFuture<T> result = new CompletableFuture<>();
   private final AtomicBoolean reported = new AtomicBoolean();
   private final long started = System.nanoTime();
@@ -36,12 +36,12 @@ final class Attempts<T> {
       Session session,
       String name,
       boolean repeatable,
-      Terms terms,
-      BiFunction<Transport, Terms, CompletableFuture<T>> attempt) {
+      CallContext context,
+      BiFunction<Transport, CallContext, CompletableFuture<T>> attempt) {
     this.session = session;
     this.name = name;
     this.repeatable = repeatable;
-    this.terms = terms;
+    this.context = context;
     this.attempt = attempt;
   }
 
@@ -49,7 +49,7 @@ final class Attempts<T> {
     send(transport);
     if (!result.isDone()) {
       var timer =
-          schedule(() -> fail(Failures.deadlineExceeded(null)), terms.remainingNanos() + GRACE);
+          schedule(() -> fail(Failures.deadlineExceeded(null)), context.remainingNanos() + GRACE);
       Futures.on(
           result,
           (value, failure) -> {
@@ -62,7 +62,7 @@ final class Attempts<T> {
     return result;
   }
 
-  /** Tells the listener, once; before the result if it is ours, so that callers find it counted. */
+  /** Reports to the listener once, before callers see a result of this class. */
   private void report(@Nullable Throwable failure) {
     if (reported.compareAndSet(false, true)) {
       var duration = Duration.ofNanos(System.nanoTime() - started);
@@ -89,7 +89,7 @@ final class Attempts<T> {
     }
     CompletableFuture<T> sent;
     try {
-      sent = attempt.apply(transport, terms);
+      sent = attempt.apply(transport, context);
     } catch (RuntimeException e) {
       result.completeExceptionally(e);
       return;
@@ -116,7 +116,7 @@ final class Attempts<T> {
         return;
       }
       long delay = delay(refusal);
-      if (delay >= 0 && retries < session.settings.maxRetries && delay < terms.remainingNanos()) {
+      if (delay >= 0 && retries < session.settings.maxRetries && delay < context.remainingNanos()) {
         retries++;
         if (schedule(() -> send(transport), delay) != null) {
           return;
@@ -127,7 +127,7 @@ final class Attempts<T> {
     result.completeExceptionally(failure);
   }
 
-  /** Returns nanoseconds until the next attempt; negative if there must be none. */
+  /** Returns the nanoseconds until the next attempt; negative for no retry. */
   private long delay(AthanorException refusal) {
     boolean refused =
         (refusal.status() == 429 || refusal.status() == 503)
@@ -141,7 +141,7 @@ final class Attempts<T> {
     long backoff = FIRST_DELAY << Math.min(retries, 8);
     long jitter = ThreadLocalRandom.current().nextLong(backoff / 2, backoff);
     long delay = refusal.retryAfter().map(Duration::toNanos).orElse(0L) + jitter;
-    return delay > LONGEST_DELAY ? -1 : delay;
+    return delay > MAX_DELAY ? -1 : delay;
   }
 
   void fail(AthanorException failure) {

@@ -13,17 +13,17 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
-/** Bodies of HTTP messages as buffers, without copies in between. */
+/** HTTP message bodies as buffers, without intermediate copies. */
 final class Bodies {
 
-  /** Larger heap buffers would be copied to native memory as a whole by the channel. */
+  /** Maximum bytes per piece: the channel copies whole heap buffers to native memory. */
   private static final int PIECE = 1 << 18;
 
   private static final int FIRST_CAPACITY = 1 << 12;
 
   private Bodies() {}
 
-  /** Publishes buffers one after the other, any number of times. */
+  /** Returns a repeatable publisher of buffers. */
   static BodyPublisher of(List<ByteBuffer> buffers) {
     long length = buffers.stream().mapToLong(ByteBuffer::remaining).sum();
     Flow.Publisher<ByteBuffer> publisher =
@@ -61,7 +61,7 @@ final class Bodies {
       }
     }
 
-    /** Returns null if nothing may be sent now, after the completion if all is sent. */
+    /** Returns the next piece; null without demand, or after completing if all pieces are sent. */
     private @Nullable ByteBuffer next() {
       boolean complete;
       synchronized (this) {
@@ -100,7 +100,7 @@ final class Bodies {
     };
   }
 
-  /** Reads the body of a success into the buffer, whose position stays, and others elsewhere. */
+  /** Reads the body of a successful response into the buffer without changing its position. */
   static BodyHandler<ByteBuffer> into(ByteBuffer target) {
     return info ->
         info.statusCode() < 300 ? new Receiving(target.slice(), false) : toBuffer().apply(info);
@@ -133,7 +133,7 @@ final class Bodies {
       for (var item : items) {
         if (item.remaining() > target.remaining()) {
           if (!growing) {
-            fail("the body is longer than the %d bytes asked for".formatted(target.capacity()));
+            fail("the body is longer than the requested %d bytes".formatted(target.capacity()));
             return;
           }
           grow(item.remaining());
@@ -163,7 +163,7 @@ final class Bodies {
     @Override
     public void onComplete() {
       if (!growing && target.hasRemaining()) {
-        fail("the body is shorter than the %d bytes asked for".formatted(target.capacity()));
+        fail("the body is shorter than the requested %d bytes".formatted(target.capacity()));
       } else {
         body.complete(target.flip());
       }

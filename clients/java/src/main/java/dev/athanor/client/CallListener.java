@@ -2,12 +2,13 @@ package dev.athanor.client;
 
 import java.time.Duration;
 
-/** Observes calls, for metrics. */
+/** Observes calls, for example to record metrics. */
 @FunctionalInterface
 public interface CallListener {
 
   /**
-   * Receives a completed call, retries included. Called on a thread of the client; must not block.
+   * Called for each completed call, including its retries, on a thread of the client. Must not
+   * block.
    *
    * @param op the operation, {@code pipeline}, or for other calls a name such as {@code
    *     tensors.create}

@@ -1,8 +1,8 @@
 package dev.athanor.client;
 
-/** A value of an attribute that takes one of several names. */
+/** A value of an attribute with named choices. */
 public interface Choice {
 
-  /** Returns the name that the service uses, such as {@code gelu-tanh}. */
+  /** Returns the service's name of the value, such as {@code gelu-tanh}. */
   String text();
 }

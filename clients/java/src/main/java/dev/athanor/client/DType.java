@@ -9,9 +9,9 @@ public enum DType implements Choice {
   F32("F32", 1, 4),
   F16("F16", 1, 2),
   BF16("BF16", 1, 2),
-  /** Four bits of exponent and three of mantissa. */
+  /** Four exponent bits and three mantissa bits. */
   E4M3("F8_E4M3", 1, 1),
-  /** Five bits of exponent and two of mantissa. */
+  /** Five exponent bits and two mantissa bits. */
   E5M2("F8_E5M2", 1, 1),
   I64("I64", 1, 8),
   I32("I32", 1, 4),
@@ -40,13 +40,13 @@ public enum DType implements Choice {
     this.blockBytes = blockBytes;
   }
 
-  /** Returns the name that the service uses, such as {@code f32}. */
+  /** Returns the service's name of the dtype, such as {@code f32}. */
   @Override
   public String text() {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** Returns the number of elements that a block holds along the last dimension; 1 if unblocked. */
+  /** Returns the number of elements per block along the last dimension; 1 if not blocked. */
   public int blockElements() {
     return blockElements;
   }
@@ -56,16 +56,16 @@ public enum DType implements Choice {
     return blockBytes;
   }
 
-  /** Returns the dtype of safetensors, which has none for blocks. */
+  /** Returns the dtype in safetensors, which has none for blocks. */
   Optional<String> safetensors() {
     return safetensors.isEmpty() ? Optional.empty() : Optional.of(safetensors);
   }
 
   /**
-   * Returns the dtype of this name.
+   * Returns the dtype with the given name.
    *
-   * @param text as the service writes it, such as {@code f32}
-   * @throws IllegalArgumentException if there is none
+   * @param text the service's name, such as {@code f32}
+   * @throws IllegalArgumentException if the name is unknown
    */
   public static DType of(String text) {
     for (var dtype : values()) {

@@ -10,12 +10,12 @@ import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 
-/** Translates what can go wrong in a call into the exceptions of the client. */
+/** Translates failures of a call into exceptions of the client. */
 final class Failures {
 
   private Failures() {}
 
-  /** Leaves the programmer's errors, such as a wrong argument, as they are. */
+  /** Translates an exception; programming errors, such as invalid arguments, are unchanged. */
   static RuntimeException of(Throwable thrown) {
     if (thrown instanceof StatusRuntimeException status) {
       return GrpcFailures.of(status.getStatus(), status);
@@ -39,7 +39,7 @@ final class Failures {
     }
     if (thrown instanceof JacksonException || thrown instanceof MalformedAnswer) {
       return new AthanorException(
-          "malformed-answer", "The answer is malformed: " + thrown.getMessage(), thrown);
+          "malformed-answer", "The response is malformed: " + thrown.getMessage(), thrown);
     }
     return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
   }
@@ -58,10 +58,12 @@ final class Failures {
 
   static AthanorException deadlineExceeded(@Nullable Throwable cause) {
     return new AthanorException(
-        AthanorException.DEADLINE_EXCEEDED, "The deadline passed before an answer came.", cause);
+        AthanorException.DEADLINE_EXCEEDED,
+        "The deadline passed before the service responded.",
+        cause);
   }
 
-  /** An answer that no service of this API gives. */
+  /** A response that violates the API. */
   static final class MalformedAnswer extends RuntimeException {
     MalformedAnswer(String message) {
       super(message);

@@ -9,7 +9,7 @@ import java.util.function.BiConsumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Futures whose cancellation reaches the call behind them. */
+/** Futures whose cancellation cancels the underlying call. */
 final class Futures {
 
   private Futures() {}
@@ -35,13 +35,13 @@ final class Futures {
   }
 
   /** Calls back with the value or the unwrapped failure. */
-  @SuppressWarnings("FutureReturnValueIgnored") // the callback is told of failures
+  @SuppressWarnings("FutureReturnValueIgnored") // the callback receives failures
   static <S> void on(CompletableFuture<S> source, BiConsumer<S, @Nullable Throwable> callback) {
     source.whenComplete((value, failure) -> callback.accept(value, unwrap(failure)));
   }
 
   /** Keeps an object reachable until a call ends, so that its tensors are not freed as leaks. */
-  @SuppressWarnings("ReachabilityFenceUsage") // the fence is not for this method
+  @SuppressWarnings("ReachabilityFenceUsage") // the fence is in a callback
   static <T> CompletableFuture<T> keeping(Object object, CompletableFuture<T> call) {
     on(call, (value, failure) -> Reference.reachabilityFence(object));
     return call;

@@ -12,7 +12,7 @@ import java.util.Map;
 import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 
-/** Gives failures over gRPC the code, status and members that they have over HTTP. */
+/** Translates gRPC failures to the codes, statuses and members of HTTP. */
 final class GrpcFailures {
 
   private static final Map<String, Integer> STATUSES =
@@ -64,7 +64,7 @@ final class GrpcFailures {
         }
       }
     } catch (InvalidProtocolBufferException e) {
-      throw new Failures.MalformedAnswer("details of a status cannot be read: " + e.getMessage());
+      throw new Failures.MalformedAnswer("cannot parse the status details: " + e.getMessage());
     }
     return info == null
         ? ofLibrary(status, thrown)
@@ -88,7 +88,7 @@ final class GrpcFailures {
         members.get("replica"));
   }
 
-  /** The failure of a call that never reached the service, or that gRPC itself refused. */
+  /** Translates the failure of a call that did not reach the service or that gRPC rejected. */
   private static AthanorException ofLibrary(Status status, Throwable thrown) {
     var detail = status.getDescription() == null ? status.toString() : status.getDescription();
     return switch (status.getCode()) {

@@ -49,7 +49,7 @@ import java.util.function.Function;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
-/** Sends requests over gRPC; tensors go up and come down as streams of chunks. */
+/** Sends requests over gRPC. Tensors are uploaded and downloaded as streams of chunks. */
 final class GrpcTransport implements Transport {
 
   private static final int CHUNK = 1 << 19;
@@ -64,7 +64,7 @@ final class GrpcTransport implements Transport {
     var builder =
         NettyChannelBuilder.forAddress(url.getHost(), port)
             .maxInboundMessageSize(Integer.MAX_VALUE)
-            // Retries are ours: they know what is safe to repeat.
+            // Attempts retries calls; it knows which ones are safe to repeat.
             .disableRetry();
     if ("grpc".equals(url.getScheme())) {
       builder.usePlaintext();
@@ -92,9 +92,9 @@ final class GrpcTransport implements Transport {
 
   @Override
   public CompletableFuture<Map<String, Output>> run(
-      OpCall call, Map<String, Target> targets, Terms terms) {
+      OpCall call, Map<String, Target> targets, CallContext context) {
     return unary(
-        operations(terms).run(Protos.run(call, targets, terms.idempotencyKey())),
+        operations(context).run(Protos.run(call, targets, context.idempotencyKey())),
         answer -> {
           if (answer.hasTiming()) {
             call.timing().accept(Protos.timing(answer.getTiming()));
@@ -104,15 +104,15 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<Map<String, Output>> run(Program program, Terms terms) {
+  public CompletableFuture<Map<String, Output>> run(Program program, CallContext context) {
     return unary(
-        operations(terms).runPipeline(Protos.pipeline(program)),
+        operations(context).runPipeline(Protos.pipeline(program)),
         answer -> Protos.outputs(answer.getOutputsMap()));
   }
 
   @Override
   public CompletableFuture<TensorInfo> create(
-      HostTensor values, UploadOptions options, Terms terms) {
+      HostTensor values, UploadOptions options, CallContext context) {
     var tensor = NewTensor.newBuilder();
     if (options.name != null) {
       tensor.setName(options.name);
@@ -126,15 +126,15 @@ final class GrpcTransport implements Transport {
     if (options.lease != null) {
       tensor.setLease(Duration.newBuilder().setSeconds(options.lease.toSeconds()));
     }
-    if (terms.idempotencyKey() != null) {
-      tensor.setIdempotencyKey(terms.idempotencyKey());
+    if (context.idempotencyKey() != null) {
+      tensor.setIdempotencyKey(context.idempotencyKey());
     }
-    return put(header(values).setCreate(tensor), values, terms);
+    return put(header(values).setCreate(tensor), values, context);
   }
 
   @Override
   public CompletableFuture<TensorInfo> store(
-      String name, HostTensor values, StoreOptions options, Terms terms) {
+      String name, HostTensor values, StoreOptions options, CallContext context) {
     var tensor = NamedTensor.newBuilder().setName(name);
     if (options.replicas == StoreOptions.ALL) {
       tensor.setAllReplicas(true);
@@ -150,17 +150,17 @@ final class GrpcTransport implements Transport {
     if (options.lease != null) {
       tensor.setLease(Duration.newBuilder().setSeconds(options.lease.toSeconds()));
     }
-    return put(header(values).setStore(tensor), values, terms);
+    return put(header(values).setStore(tensor), values, context);
   }
 
   @Override
   public CompletableFuture<TensorInfo> replace(
-      String handle, HostTensor values, @Nullable Long version, Terms terms) {
+      String handle, HostTensor values, @Nullable Long version, CallContext context) {
     var replacement = Replacement.newBuilder().setHandle(handle);
     if (version != null) {
       replacement.setVersion(version);
     }
-    return put(header(values).setReplace(replacement), values, terms);
+    return put(header(values).setReplace(replacement), values, context);
   }
 
   private static PutHeader.Builder header(HostTensor values) {
@@ -168,15 +168,15 @@ final class GrpcTransport implements Transport {
   }
 
   private CompletableFuture<TensorInfo> put(
-      PutHeader.Builder header, HostTensor values, Terms terms) {
+      PutHeader.Builder header, HostTensor values, CallContext context) {
     var upload = new Upload(header.build(), values.buffer());
-    Object unused = stub(TensorsGrpc.newStub(channel), terms).put(upload);
+    Object unused = stub(TensorsGrpc.newStub(channel), context).put(upload);
     return upload.result;
   }
 
   @Override
   public CompletableFuture<ByteBuffer> read(
-      String handle, long offset, ByteBuffer target, Terms terms) {
+      String handle, long offset, ByteBuffer target, CallContext context) {
     var request =
         GetRequest.newBuilder()
             .setHandle(handle)
@@ -184,40 +184,41 @@ final class GrpcTransport implements Transport {
             .setLength(target.remaining())
             .build();
     var download = new Download(target);
-    stub(TensorsGrpc.newStub(channel), terms).get(request, download);
+    stub(TensorsGrpc.newStub(channel), context).get(request, download);
     return download.result;
   }
 
   @Override
-  public CompletableFuture<TensorInfo> describe(String handle, Terms terms) {
+  public CompletableFuture<TensorInfo> describe(String handle, CallContext context) {
     var request = DescribeRequest.newBuilder().setHandle(handle).build();
-    return unary(tensors(terms).describe(request), answer -> Protos.tensor(answer.getTensor()));
+    return unary(tensors(context).describe(request), answer -> Protos.tensor(answer.getTensor()));
   }
 
   @Override
-  public CompletableFuture<TensorInfo> renew(String handle, long seconds, Terms terms) {
+  public CompletableFuture<TensorInfo> renew(String handle, long seconds, CallContext context) {
     var request =
         RenewRequest.newBuilder()
             .setHandle(handle)
             .setLease(Duration.newBuilder().setSeconds(seconds))
             .build();
-    return unary(tensors(terms).renew(request), answer -> Protos.tensor(answer.getTensor()));
+    return unary(tensors(context).renew(request), answer -> Protos.tensor(answer.getTensor()));
   }
 
   @Override
-  public CompletableFuture<String> delete(String handle, Terms terms) {
+  public CompletableFuture<String> delete(String handle, CallContext context) {
     var request = DeleteRequest.newBuilder().setHandle(handle).build();
-    return unary(tensors(terms).delete(request), answer -> handle);
+    return unary(tensors(context).delete(request), answer -> handle);
   }
 
   @Override
-  public CompletableFuture<String> deleteScope(String scope, Terms terms) {
+  public CompletableFuture<String> deleteScope(String scope, CallContext context) {
     var request = DeleteRequest.newBuilder().setScope(scope).build();
-    return unary(tensors(terms).delete(request), answer -> scope);
+    return unary(tensors(context).delete(request), answer -> scope);
   }
 
   @Override
-  public CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, Terms terms) {
+  public CompletableFuture<Page> list(
+      @Nullable String after, @Nullable String scope, CallContext context) {
     var request = ListRequest.newBuilder();
     if (after != null) {
       request.setAfter(after);
@@ -226,7 +227,7 @@ final class GrpcTransport implements Transport {
       request.setScope(scope);
     }
     return unary(
-        tensors(terms).list(request.build()),
+        tensors(context).list(request.build()),
         answer ->
             new Page(
                 answer.getTensorsList().stream().map(Protos::tensor).toList(),
@@ -234,35 +235,35 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<List<OpDescription>> ops(Terms terms) {
+  public CompletableFuture<List<OpDescription>> ops(CallContext context) {
     return unary(
-        operations(terms).list(ListOpsRequest.getDefaultInstance()),
+        operations(context).list(ListOpsRequest.getDefaultInstance()),
         answer -> answer.getOpsList().stream().map(Protos::op).toList());
   }
 
   @Override
-  public CompletableFuture<Boolean> ready(Terms terms) {
-    var health = stub(HealthGrpc.newFutureStub(channel), terms);
+  public CompletableFuture<Boolean> ready(CallContext context) {
+    var health = stub(HealthGrpc.newFutureStub(channel), context);
     return unary(
         health.check(HealthCheckRequest.getDefaultInstance()),
         answer -> answer.getStatus() == ServingStatus.SERVING);
   }
 
-  private OpsGrpc.OpsFutureStub operations(Terms terms) {
-    return stub(OpsGrpc.newFutureStub(channel), terms);
+  private OpsGrpc.OpsFutureStub operations(CallContext context) {
+    return stub(OpsGrpc.newFutureStub(channel), context);
   }
 
-  private TensorsGrpc.TensorsFutureStub tensors(Terms terms) {
-    return stub(TensorsGrpc.newFutureStub(channel), terms);
+  private TensorsGrpc.TensorsFutureStub tensors(CallContext context) {
+    return stub(TensorsGrpc.newFutureStub(channel), context);
   }
 
-  private <S extends AbstractStub<S>> S stub(S stub, Terms terms) {
+  private <S extends AbstractStub<S>> S stub(S stub, CallContext context) {
     var metadata = new Metadata();
     settings.headers().forEach((name, value) -> put(metadata, name, value));
-    if (terms.priority() != 0) {
-      put(metadata, "x-priority", Integer.toString(terms.priority()));
+    if (context.priority() != 0) {
+      put(metadata, "x-priority", Integer.toString(context.priority()));
     }
-    return stub.withDeadlineAfter(Math.max(1, terms.remainingNanos()), TimeUnit.NANOSECONDS)
+    return stub.withDeadlineAfter(Math.max(1, context.remainingNanos()), TimeUnit.NANOSECONDS)
         .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
   }
 
@@ -289,7 +290,7 @@ final class GrpcTransport implements Transport {
     return Futures.map(result, answer);
   }
 
-  /** A call whose future cancels it. */
+  /** A streaming call that its future can cancel. */
   private abstract static class Streaming<Q, A, R> implements ClientResponseObserver<Q, A> {
     final CompletableFuture<R> result = new CompletableFuture<>();
 
@@ -304,7 +305,7 @@ final class GrpcTransport implements Transport {
     }
   }
 
-  /** Sends chunks as fast as the service takes them. */
+  /** Sends chunks with flow control. */
   private static final class Upload extends Streaming<PutRequest, PutResponse, TensorInfo> {
     private final PutHeader header;
     private final ByteBuffer rest;
@@ -347,7 +348,7 @@ final class GrpcTransport implements Transport {
 
     @Override
     public void onCompleted() {
-      result.completeExceptionally(new Failures.MalformedAnswer("the answer is missing"));
+      result.completeExceptionally(new Failures.MalformedAnswer("the response is missing"));
     }
   }
 

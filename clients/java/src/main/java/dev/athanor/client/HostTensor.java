@@ -7,9 +7,9 @@ import java.util.List;
 /**
  * The values of a tensor in host memory: little-endian, row-major bytes of at most 2 GiB.
  *
- * <p>Arrays are copied once, so they may be changed afterwards. Buffers are not copied and must not
- * be changed while a call uses them. On Java 22 and later, {@code MemorySegment.asByteBuffer()}
- * gives a buffer of a segment, and {@code MemorySegment.ofBuffer(tensor.buffer())} a segment of a
+ * <p>Arrays are copied once and may be changed afterwards. Buffers are not copied and must not be
+ * changed while a call uses them. On Java 22 and later, {@code MemorySegment.asByteBuffer()}
+ * returns a buffer of a segment, and {@code MemorySegment.ofBuffer(tensor.buffer())} a segment of a
  * tensor, both without a copy.
  */
 public final class HostTensor implements Operand {
@@ -33,7 +33,7 @@ public final class HostTensor implements Operand {
   /**
    * Copies f32 values.
    *
-   * @param shape the extents, outermost first; a vector of all values if left out
+   * @param shape the extents, outermost first; default: a vector of all values
    */
   public static HostTensor of(float[] values, long... shape) {
     var data = allocate(values.length, Float.BYTES);
@@ -60,7 +60,7 @@ public final class HostTensor implements Operand {
     return new HostTensor(DType.I64, shape(values.length, shape), data);
   }
 
-  /** Copies values of four bytes: {@link DType#I32} or {@link DType#U32}. */
+  /** Copies four-byte values: {@link DType#I32} or {@link DType#U32}. */
   public static HostTensor of(DType dtype, int[] values, long... shape) {
     check(dtype, Integer.BYTES);
     var data = allocate(values.length, Integer.BYTES);
@@ -68,7 +68,7 @@ public final class HostTensor implements Operand {
     return new HostTensor(dtype, shape(values.length, shape), data);
   }
 
-  /** Copies values of two bytes: the bits of f16 or bf16, or i16. */
+  /** Copies two-byte values: the bits of f16 or bf16, or i16. */
   public static HostTensor of(DType dtype, short[] values, long... shape) {
     check(dtype, Short.BYTES);
     var data = allocate(values.length, Short.BYTES);
@@ -76,15 +76,15 @@ public final class HostTensor implements Operand {
     return new HostTensor(dtype, shape(values.length, shape), data);
   }
 
-  /** Copies the bytes of values of any dtype, blocks included. */
+  /** Copies the bytes of values of any dtype, including blocks. */
   public static HostTensor of(DType dtype, byte[] bytes, long... shape) {
     return of(dtype, ByteBuffer.wrap(bytes.clone()), shape);
   }
 
   /**
-   * Wraps the remaining bytes of a heap or direct buffer, whatever its byte order, without a copy.
+   * Wraps the remaining bytes of a heap or direct buffer without a copy. Its byte order is ignored.
    *
-   * @param shape the extents, outermost first; a vector of all elements if left out
+   * @param shape the extents, outermost first; default: a vector of all elements
    */
   public static HostTensor of(DType dtype, ByteBuffer littleEndian, long... shape) {
     long elements = (long) littleEndian.remaining() / dtype.blockBytes() * dtype.blockElements();
@@ -138,7 +138,7 @@ public final class HostTensor implements Operand {
   /**
    * Copies the values into an array; f16 and bf16 are widened.
    *
-   * @throws IllegalStateException if the dtype is none of f32, f16 and bf16
+   * @throws IllegalStateException if the dtype is not f32, f16 or bf16
    */
   public float[] toFloats() {
     var values = new float[count()];
@@ -207,7 +207,7 @@ public final class HostTensor implements Operand {
     return values;
   }
 
-  /** Copies the little-endian bytes into an array, whatever the dtype. */
+  /** Copies the little-endian bytes of any dtype into an array. */
   public byte[] toBytes() {
     var bytes = new byte[data.capacity()];
     data.duplicate().get(bytes);
@@ -246,7 +246,7 @@ public final class HostTensor implements Operand {
     return bits < 0 ? -magnitude : magnitude;
   }
 
-  /** Returns dtype and shape, such as {@code f32[2, 3]}; values may be many. */
+  /** Returns dtype and shape without the values, such as {@code f32[2, 3]}. */
   @Override
   public String toString() {
     return dtype.text() + shape;

@@ -17,7 +17,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Sends requests over HTTP, and tensors in binary wherever the service takes them so. */
+/** Sends requests over HTTP, with tensors in binary where the service supports it. */
 final class HttpTransport implements Transport {
 
   private static final String JSON = "application/json";
@@ -33,7 +33,7 @@ final class HttpTransport implements Transport {
     this.settings = settings;
     var builder =
         HttpClient.newBuilder()
-            // Over plain text, HTTP/2 would begin with an upgrade of every first request.
+            // In plaintext, HTTP/2 would start with an upgrade of the first request.
             .version(
                 "https".equals(url.getScheme())
                     ? HttpClient.Version.HTTP_2
@@ -47,7 +47,7 @@ final class HttpTransport implements Transport {
 
   @Override
   public CompletableFuture<Map<String, Output>> run(
-      OpCall call, Map<String, Target> targets, Terms terms) {
+      OpCall call, Map<String, Target> targets, CallContext context) {
     boolean inline = targets.isEmpty();
     var host = Transport.hostInputs(call.inputs());
     boolean binary =
@@ -56,14 +56,14 @@ final class HttpTransport implements Transport {
             && call.inputs().values().stream().noneMatch(Reshaped.class::isInstance);
     var request =
         binary
-            ? request("/ops/" + call.op(), arguments(call, targets), terms)
+            ? request("/ops/" + call.op(), arguments(call, targets), context)
                 .header("Content-Type", SAFETENSORS)
                 .POST(Bodies.of(Safetensors.encode(host)))
-            : request("/ops/" + call.op(), Map.of(), terms)
+            : request("/ops/" + call.op(), Map.of(), context)
                 .header("Content-Type", JSON)
                 .POST(Bodies.of(List.of(Json.op(call, targets))));
     request.header("Accept", inline ? SAFETENSORS : JSON);
-    addKey(request, terms);
+    addKey(request, context);
     return send(
         request,
         Bodies.toBuffer(),
@@ -73,7 +73,7 @@ final class HttpTransport implements Transport {
         });
   }
 
-  /** Attributes, handles and targets as query parameters. */
+  /** Returns attributes, handles and targets as query parameters. */
   private static Map<String, String> arguments(OpCall call, Map<String, Target> targets) {
     var arguments = new LinkedHashMap<String, String>();
     call.inputs()
@@ -96,9 +96,9 @@ final class HttpTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<Map<String, Output>> run(Program program, Terms terms) {
+  public CompletableFuture<Map<String, Output>> run(Program program, CallContext context) {
     var request =
-        request("/pipelines/run", Map.of(), terms)
+        request("/pipelines/run", Map.of(), context)
             .header("Content-Type", JSON)
             .POST(Bodies.of(List.of(Json.pipeline(program))));
     return send(request, Json::outputs);
@@ -106,7 +106,7 @@ final class HttpTransport implements Transport {
 
   @Override
   public CompletableFuture<TensorInfo> create(
-      HostTensor values, UploadOptions options, Terms terms) {
+      HostTensor values, UploadOptions options, CallContext context) {
     var query = new LinkedHashMap<String, String>();
     query.put("dtype", values.dtype().text());
     query.put("shape", Shapes.text(values.shape()));
@@ -115,22 +115,22 @@ final class HttpTransport implements Transport {
     put(query, "device", options.device);
     put(query, "ttlSeconds", options.lease == null ? null : options.lease.toSeconds());
     var request =
-        request("/tensors", query, terms)
+        request("/tensors", query, context)
             .header("Content-Type", BYTES)
             .POST(Bodies.of(List.of(values.buffer())));
-    addKey(request, terms);
+    addKey(request, context);
     return send(request, Json::tensor);
   }
 
-  private static void addKey(HttpRequest.Builder request, Terms terms) {
-    if (terms.idempotencyKey() != null) {
-      request.header("Idempotency-Key", terms.idempotencyKey());
+  private static void addKey(HttpRequest.Builder request, CallContext context) {
+    if (context.idempotencyKey() != null) {
+      request.header("Idempotency-Key", context.idempotencyKey());
     }
   }
 
   @Override
   public CompletableFuture<TensorInfo> store(
-      String name, HostTensor values, StoreOptions options, Terms terms) {
+      String name, HostTensor values, StoreOptions options, CallContext context) {
     var query = new LinkedHashMap<String, String>();
     query.put("dtype", values.dtype().text());
     query.put("shape", Shapes.text(values.shape()));
@@ -141,7 +141,7 @@ final class HttpTransport implements Transport {
     put(query, "device", options.device);
     put(query, "ttlSeconds", options.lease == null ? null : options.lease.toSeconds());
     var request =
-        request("/tensors/" + name, query, terms)
+        request("/tensors/" + name, query, context)
             .header("Content-Type", BYTES)
             .PUT(Bodies.of(List.of(values.buffer())));
     return send(request, Json::tensor);
@@ -155,9 +155,9 @@ final class HttpTransport implements Transport {
 
   @Override
   public CompletableFuture<TensorInfo> replace(
-      String handle, HostTensor values, @Nullable Long version, Terms terms) {
+      String handle, HostTensor values, @Nullable Long version, CallContext context) {
     var request =
-        request("/tensors/" + handle + "/data", Map.of(), terms)
+        request("/tensors/" + handle + "/data", Map.of(), context)
             .header("Content-Type", BYTES)
             .PUT(Bodies.of(List.of(values.buffer())));
     if (version != null) {
@@ -168,68 +168,69 @@ final class HttpTransport implements Transport {
 
   @Override
   public CompletableFuture<ByteBuffer> read(
-      String handle, long offset, ByteBuffer target, Terms terms) {
+      String handle, long offset, ByteBuffer target, CallContext context) {
     var request =
-        request("/tensors/" + handle + "/data", Map.of(), terms)
+        request("/tensors/" + handle + "/data", Map.of(), context)
             .header("Accept", BYTES)
             .header("Range", "bytes=%d-%d".formatted(offset, offset + target.remaining() - 1));
     return send(request, Bodies.into(target), response -> target);
   }
 
   @Override
-  public CompletableFuture<TensorInfo> describe(String handle, Terms terms) {
-    return send(request("/tensors/" + handle, Map.of(), terms), Json::tensor);
+  public CompletableFuture<TensorInfo> describe(String handle, CallContext context) {
+    return send(request("/tensors/" + handle, Map.of(), context), Json::tensor);
   }
 
   @Override
-  public CompletableFuture<TensorInfo> renew(String handle, long seconds, Terms terms) {
+  public CompletableFuture<TensorInfo> renew(String handle, long seconds, CallContext context) {
     var request =
-        request("/tensors/" + handle, Map.of(), terms)
+        request("/tensors/" + handle, Map.of(), context)
             .header("Content-Type", JSON)
             .method("PATCH", Bodies.of(List.of(Json.lease(seconds))));
     return send(request, Json::tensor);
   }
 
   @Override
-  public CompletableFuture<String> delete(String handle, Terms terms) {
-    return send(request("/tensors/" + handle, Map.of(), terms).DELETE(), answer -> handle);
+  public CompletableFuture<String> delete(String handle, CallContext context) {
+    return send(request("/tensors/" + handle, Map.of(), context).DELETE(), answer -> handle);
   }
 
   @Override
-  public CompletableFuture<String> deleteScope(String scope, Terms terms) {
-    return send(request("/tensors", Map.of("scope", scope), terms).DELETE(), answer -> scope);
+  public CompletableFuture<String> deleteScope(String scope, CallContext context) {
+    return send(request("/tensors", Map.of("scope", scope), context).DELETE(), answer -> scope);
   }
 
   @Override
-  public CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, Terms terms) {
+  public CompletableFuture<Page> list(
+      @Nullable String after, @Nullable String scope, CallContext context) {
     var query = new LinkedHashMap<String, String>();
     put(query, "after", after);
     put(query, "scope", scope);
-    return send(request("/tensors", query, terms), Json::page);
+    return send(request("/tensors", query, context), Json::page);
   }
 
   @Override
-  public CompletableFuture<List<OpDescription>> ops(Terms terms) {
-    return send(request("/ops", Map.of(), terms), Json::ops);
+  public CompletableFuture<List<OpDescription>> ops(CallContext context) {
+    return send(request("/ops", Map.of(), context), Json::ops);
   }
 
   @Override
-  public CompletableFuture<Boolean> ready(Terms terms) {
-    var sent = http.sendAsync(request("/readyz", Map.of(), terms).build(), Bodies.toBuffer());
+  public CompletableFuture<Boolean> ready(CallContext context) {
+    var sent = http.sendAsync(request("/readyz", Map.of(), context).build(), Bodies.toBuffer());
     return Futures.map(sent, response -> response.statusCode() == 200);
   }
 
-  private HttpRequest.Builder request(String path, Map<String, String> query, Terms terms) {
+  private HttpRequest.Builder request(String path, Map<String, String> query, CallContext context) {
     var text =
         query.entrySet().stream()
             .map(entry -> encode(entry.getKey()) + "=" + encode(entry.getValue()))
             .collect(Collectors.joining("&"));
     var request =
         HttpRequest.newBuilder(URI.create(url + path + (text.isEmpty() ? "" : "?" + text)))
-            .header("X-Deadline-Ms", Long.toString(terms.remainingMillis()));
+            .header("X-Deadline-Ms", Long.toString(context.remainingMillis()));
     settings.headers().forEach(request::header);
-    if (terms.priority() != 0) {
-      request.header("X-Priority", Integer.toString(terms.priority()));
+    if (context.priority() != 0) {
+      request.header("X-Priority", Integer.toString(context.priority()));
     }
     return request;
   }
@@ -258,7 +259,7 @@ final class HttpTransport implements Transport {
         });
   }
 
-  /** Reads seconds; the other form, a date, is for caches. */
+  /** Parses the delay in seconds; the service does not send dates. */
   private static @Nullable Duration retryAfter(HttpResponse<?> response) {
     return response
         .headers()
@@ -268,7 +269,7 @@ final class HttpTransport implements Transport {
         .orElse(null);
   }
 
-  /** Before Java 21, an unreachable HttpClient ends by itself. */
+  /** Closes the HttpClient; before Java 21, it stops once it is unreachable. */
   @Override
   public void close() {
     if (http instanceof AutoCloseable closeable) {

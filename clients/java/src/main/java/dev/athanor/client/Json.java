@@ -16,7 +16,7 @@ import tools.jackson.core.JsonGenerator;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The JSON of requests and answers. */
+/** JSON of requests and responses. */
 final class Json {
 
   private static final JsonMapper MAPPER = new JsonMapper();
@@ -200,7 +200,7 @@ final class Json {
         answer.array(), answer.arrayOffset() + answer.position(), answer.remaining());
   }
 
-  /** Reads a problem (RFC 9457); a body of another kind, such as a proxy's, becomes the detail. */
+  /** Parses a problem (RFC 9457); other bodies, such as a proxy's, yield a generic detail. */
   static AthanorException.Problem problem(
       int status, ByteBuffer body, @Nullable Duration retryAfter) {
     JsonNode problem;
@@ -214,7 +214,7 @@ final class Json {
     return new AthanorException.Problem(
         type.startsWith(PROBLEM) ? type.substring(PROBLEM.length()) : "http-" + status,
         status,
-        problem.path("detail").asString("The service answered with status " + status + "."),
+        problem.path("detail").asString("The service responded with status " + status + "."),
         optional(problem, "traceId").orElse(null),
         retryAfter,
         optional(problem, "op").orElse(null),

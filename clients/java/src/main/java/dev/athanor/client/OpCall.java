@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call of an operation by name. The typed methods of {@link Athanor} make such calls; build one
- * to call an operation that they lack, such as one of a plugin.
+ * A call of an operation by name. The typed methods of {@link Athanor} create such calls. Create
+ * one directly to run an operation without a typed method, such as a plugin's.
  *
  * <pre>{@code
  * athanor.run(OpCall.of("clamp").input("x", x).attribute("low", 0.0).output("y")).get("y")
@@ -72,8 +72,8 @@ public final class OpCall {
   }
 
   /**
-   * Asks for an output. A result on the device has the outputs that are asked for; a result on the
-   * host always has all of them.
+   * Requests an output. Results on the device have only the requested outputs; results on the host
+   * always have all of them.
    */
   public OpCall output(String name) {
     outputs.add(name);
@@ -98,9 +98,7 @@ public final class OpCall {
     return this;
   }
 
-  /**
-   * Receives what the service measured, once it has run the call and before the result is there.
-   */
+  /** Sets the receiver of the service's timing, which is called before the result is available. */
   public OpCall timing(Consumer<Timing> receiver) {
     timing = receiver;
     return this;
@@ -134,7 +132,7 @@ public final class OpCall {
     return timing;
   }
 
-  /** 0 for the service's default. */
+  /** Returns the priority; 0 for the service's default. */
   int priority() {
     return priority;
   }

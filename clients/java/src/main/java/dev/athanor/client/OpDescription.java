@@ -6,10 +6,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The description of an operation.
  *
- * @param name in kebab case
- * @param summary one sentence
- * @param formula defines the outputs
- * @param flops floating-point operations of a call, in the letters of the shapes
+ * @param name the name in kebab case
+ * @param summary a summary in one sentence
+ * @param formula the formula of the outputs
+ * @param flops the floating-point operations of a call, in context of the shapes' letters
  */
 public record OpDescription(
     String name,
@@ -24,7 +24,7 @@ public record OpDescription(
    * An input.
    *
    * @param aliases other names that requests may use
-   * @param shape with letters for extents: {@code […, M, K]}
+   * @param shape the shape, with letters for extents: {@code […, M, K]}
    */
   public record Input(
       String name,
@@ -37,8 +37,8 @@ public record OpDescription(
   /**
    * An attribute.
    *
-   * @param type boolean, integer, number, or choice: one of {@code choices}
-   * @param defaultValue null if the meaning says what applies when the attribute is left out
+   * @param type boolean, integer, number, or choice, one of {@code choices}
+   * @param defaultValue null if the meaning describes the default
    */
   public record Attribute(
       String name,
@@ -52,7 +52,7 @@ public record OpDescription(
   /**
    * An output.
    *
-   * @param dtype in words: {@code that of x}
+   * @param dtype the description of the dtype, such as {@code that of x}
    * @param optional whether attributes decide if the operation computes it
    */
   public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}

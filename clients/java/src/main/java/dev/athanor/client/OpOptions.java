@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * Options of a call that all operations have.
+ * Options of calls of all operations.
  *
  * @param <O> the options of one operation
  */
@@ -12,7 +12,7 @@ public abstract class OpOptions<O extends OpOptions<O>> {
 
   private final OpCall call;
 
-  /** Starts a call of this operation. */
+  /** Creates the options of a call. */
   protected OpOptions(String op) {
     call = OpCall.of(op);
   }
@@ -22,10 +22,10 @@ public abstract class OpOptions<O extends OpOptions<O>> {
     return call;
   }
 
-  /** Returns these options as their own type. */
+  /** Returns this object as its own type. */
   protected abstract O self();
 
-  /** Returns the value of an attribute, a choice as text. */
+  /** Returns the value of an attribute; a choice as text. */
   protected final Object attribute(String name, Object defaultValue) {
     return call.attributes().getOrDefault(name, defaultValue);
   }
@@ -36,9 +36,7 @@ public abstract class OpOptions<O extends OpOptions<O>> {
     return self();
   }
 
-  /**
-   * Receives what the service measured, once it has run the call and before the result is there.
-   */
+  /** Sets the receiver of the service's timing, which is called before the result is available. */
   public final O timing(Consumer<Timing> receiver) {
     call.timing(receiver);
     return self();

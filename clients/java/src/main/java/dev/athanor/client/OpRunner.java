@@ -5,7 +5,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
 /**
- * Runs calls of operations without blocking.
+ * Runs operations without blocking.
  *
  * @param <T> the type of a result
  */
@@ -13,7 +13,7 @@ public abstract class OpRunner<T> {
 
   private final Function<OpCall, CompletableFuture<Map<String, T>>> runner;
 
-  /** Runs calls by this function. */
+  /** Creates a runner that runs calls with a function. */
   protected OpRunner(Function<OpCall, CompletableFuture<Map<String, T>>> runner) {
     this.runner = runner;
   }
@@ -28,7 +28,7 @@ public abstract class OpRunner<T> {
     return Futures.map(run(call), outputs);
   }
 
-  /** Returns an output that the service must have given. */
+  /** Returns an output that the response must contain. */
   protected static <T> T output(Map<String, T> outputs, String name) {
     var output = outputs.get(name);
     if (output == null) {

@@ -15,8 +15,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Operations that run in one request; intermediate values stay on the device. Its methods record
- * steps, and {@link #run()} runs them, any number of times. Not for several threads.
+ * Operations that run in one request. Intermediate values stay on the device. The methods record
+ * steps, and {@link #run()} runs them, any number of times. Not thread-safe.
  *
  * <pre>{@code
  * var p = athanor.pipeline();
@@ -94,7 +94,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
     }
   }
 
-  /** Steps by the names that they are sent with. */
+  /** The recorded steps and the names of their values. */
   private static final class Recorder {
     private final Map<String, Operand> inputs = new LinkedHashMap<>();
     private final IdentityHashMap<Operand, String> names = new IdentityHashMap<>();
@@ -133,7 +133,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
         if (!Session.isName(tensor.handle())) {
           return tensor.handle();
         }
-        // its name could be that of a value: as an input it is distinct
+        // its name could equal that of a value; an input name is unique
       }
       var known = names.get(operand);
       if (known != null) {
@@ -152,7 +152,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
       return value.name;
     }
 
-    /** Without targets, what no step reads is returned. */
+    /** Returns the targets; by default, all values that no step reads are returned inline. */
     Map<String, Transport.Target> outputs() {
       if (!targets.isEmpty()) {
         return targets;
@@ -164,7 +164,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
   }
 
   /**
-   * Returns a value to the host. Without any such choice, values that no step reads are returned.
+   * Returns a value to the host. If no targets are set, all values that no step reads are returned.
    */
   public Pipeline inline(Value value) {
     recorder.targets.put(recorder.check(value), Transport.Target.INLINE);
@@ -200,7 +200,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
   /**
    * Runs the steps.
    *
-   * @throws AthanorException whose {@code step} is the index of the step that failed
+   * @throws AthanorException if a step fails; {@code step} is its index
    */
   public Result run() {
     return await(runAsync());
@@ -211,7 +211,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
         new Transport.Program(
             Map.copyOf(recorder.inputs), List.copyOf(recorder.steps), recorder.outputs());
     var kind = new Session.Call(into.isEmpty(), deadline, priority, null);
-    var outputs = session.call("pipeline", kind, (to, terms) -> to.run(program, terms));
+    var outputs = session.call("pipeline", kind, (to, context) -> to.run(program, context));
     return Futures.map(Futures.keeping(this, outputs), this::result);
   }
 

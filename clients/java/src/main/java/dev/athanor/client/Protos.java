@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** The messages of requests and answers. Values are not copied. */
+/** Messages of requests and responses. Values are not copied. */
 final class Protos {
 
   private Protos() {}

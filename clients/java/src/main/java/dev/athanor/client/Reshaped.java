@@ -2,7 +2,7 @@ package dev.athanor.client;
 
 import java.util.List;
 
-/** A tensor on the device that a call reads in another shape. */
+/** A view of a tensor on the device in another shape. */
 record Reshaped(Tensor tensor, List<Long> shape) implements Operand {
 
   @Override

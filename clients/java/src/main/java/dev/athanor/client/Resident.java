@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** The client's share in a tensor on the device. It must not refer to the {@link Tensor}. */
+/** The client's ownership of a tensor on the device. It must not refer to the {@link Tensor}. */
 final class Resident {
 
   private static final System.Logger LOG = System.getLogger("dev.athanor.client");
@@ -28,7 +28,7 @@ final class Resident {
     this.lease = lease;
   }
 
-  /** Renews after a third of the lease, so that two renewals may fail. */
+  /** Schedules a renewal after a third of the lease, so that two renewals may fail. */
   void scheduleRenewal() {
     if (lease.isZero()) {
       return;
@@ -75,7 +75,7 @@ final class Resident {
     return released.get();
   }
 
-  /** Gives the tensor up without deleting it; returns whether this call did. */
+  /** Gives up ownership without deleting the tensor; returns false if that was done before. */
   boolean release() {
     if (!released.compareAndSet(false, true)) {
       return false;
@@ -92,7 +92,7 @@ final class Resident {
         : CompletableFuture.completedFuture(handle);
   }
 
-  /** Frees a tensor that the garbage collector found before its owner closed it. */
+  /** Frees a tensor that became unreachable before it was closed. */
   void leaked() {
     if (!released.get() && !session.isClosed()) {
       LOG.log(
@@ -101,7 +101,7 @@ final class Resident {
     }
   }
 
-  /** Waits for deletions. One that fails is logged; the end of its lease frees the tensor. */
+  /** Waits for deletions. Failures are logged; the service frees those tensors by their leases. */
   static void awaitQuietly(List<? extends CompletableFuture<?>> deletions) {
     for (var deletion : deletions) {
       try {

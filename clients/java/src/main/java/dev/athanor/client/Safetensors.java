@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The safetensors format: the length of a JSON header, the header, the bytes of the tensors. */
+/** The safetensors format: header length, JSON header, and the bytes of the tensors. */
 final class Safetensors {
 
   private static final JsonMapper JSON = new JsonMapper();

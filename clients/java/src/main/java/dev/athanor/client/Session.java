@@ -16,7 +16,7 @@ import java.util.function.BiFunction;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What a client has open: connections, tensors, and a thread that renews leases and retries. */
+/** The state of a client: connections, tensors, and a thread for lease renewals and retries. */
 final class Session implements AutoCloseable {
 
   private static final int PARALLEL_DELETIONS = 16;
@@ -56,16 +56,17 @@ final class Session implements AutoCloseable {
     return url == null ? null : replicas.computeIfAbsent(url, this::connect);
   }
 
-  /** Sends a request, repeatedly where that is safe. */
+  /** Sends a request and retries it if that is safe. */
   <T> CompletableFuture<T> call(
-      String name, Call call, BiFunction<Transport, Terms, CompletableFuture<T>> attempt) {
+      String name, Call call, BiFunction<Transport, CallContext, CompletableFuture<T>> attempt) {
     if (closed) {
       throw new IllegalStateException("The client is closed.");
     }
     var limit = call.deadline() == null ? settings.deadline : call.deadline();
-    var terms =
-        new Terms(System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
-    var attempts = new Attempts<>(this, name, call.repeatable(), terms, attempt);
+    var context =
+        new CallContext(
+            System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
+    var attempts = new Attempts<>(this, name, call.repeatable(), context, attempt);
     inFlight.add(attempts);
     var result = attempts.start(transport);
     Futures.on(result, (value, failure) -> inFlight.remove(attempts));
@@ -73,9 +74,9 @@ final class Session implements AutoCloseable {
   }
 
   /**
-   * What distinguishes calls.
+   * The properties of a call.
    *
-   * @param repeatable whether a repetition is safe if the first attempt may have run
+   * @param repeatable whether a retry is safe if the first attempt may have run
    */
   record Call(
       boolean repeatable,
@@ -103,7 +104,7 @@ final class Session implements AutoCloseable {
   CompletableFuture<Map<String, Tensor>> runOnDevice(OpCall call) {
     if (call.outputs().isEmpty()) {
       throw new IllegalArgumentException(
-          "The call of %s asks for no output; name one with output(name).".formatted(call.op()));
+          "The call of %s requests no output; request one with output(name).".formatted(call.op()));
     }
     var targets = new LinkedHashMap<String, Transport.Target>();
     for (var name : call.outputs()) {
@@ -127,11 +128,11 @@ final class Session implements AutoCloseable {
         !targets.isEmpty() && targets.values().stream().allMatch(Transport.Target.KEEP::equals);
     var key = creates ? UUID.randomUUID().toString() : null;
     var kind = new Call(call.into().isEmpty(), call.deadline(), call.priority(), key);
-    var outputs = call(call.op(), kind, (to, terms) -> to.run(call, targets, terms));
+    var outputs = call(call.op(), kind, (to, context) -> to.run(call, targets, context));
     return Futures.keeping(call, outputs);
   }
 
-  /** Returns the tensor of an output: the one that it was written into, or a new one. */
+  /** Returns the tensor of an output: its target, or a new tensor. */
   Tensor adopt(TensorInfo info, @Nullable Tensor into) {
     if (into != null) {
       into.written(info.version());
@@ -144,7 +145,8 @@ final class Session implements AutoCloseable {
     var lease = options.lease == null ? settings.lease : options.lease;
     options.lease = lease;
     var kind = new Call(true, options.deadline, 0, UUID.randomUUID().toString());
-    var created = call("tensors.create", kind, (to, terms) -> to.create(values, options, terms));
+    var created =
+        call("tensors.create", kind, (to, context) -> to.create(values, options, context));
     return Futures.map(created, info -> own(info, lease));
   }
 
@@ -155,7 +157,7 @@ final class Session implements AutoCloseable {
     return new Tensor(this, info, resident);
   }
 
-  /** Returns whether a tensor is called by the name that it is stored under. */
+  /** Returns whether a handle is the name under which a tensor is stored. */
   static boolean isName(String handle) {
     return NAME.matcher(handle).matches();
   }
@@ -163,11 +165,12 @@ final class Session implements AutoCloseable {
   CompletableFuture<Tensor> store(String name, HostTensor values, StoreOptions options) {
     if (!isName(name)) {
       throw new IllegalArgumentException(
-          "The name is \"%s\"; a name has 1 to 128 letters, digits, periods, hyphens and underscores, begins with a letter or a digit, and not with t_ as handles do."
+          "Invalid name \"%s\": a name has 1 to 128 letters, digits, periods, hyphens and underscores, and starts with a letter or digit, but not with t_ like handles."
               .formatted(name));
     }
     var kind = new Call(true, options.deadline, 0, null);
-    var stored = call("tensors.store", kind, (to, terms) -> to.store(name, values, options, terms));
+    var stored =
+        call("tensors.store", kind, (to, context) -> to.store(name, values, options, context));
     return Futures.map(stored, info -> new Tensor(this, info.withHandle(name), null));
   }
 
@@ -176,36 +179,37 @@ final class Session implements AutoCloseable {
   }
 
   CompletableFuture<TensorInfo> describe(String handle) {
-    return call("tensors.describe", Call.REPEATABLE, (to, terms) -> to.describe(handle, terms));
+    return call("tensors.describe", Call.REPEATABLE, (to, context) -> to.describe(handle, context));
   }
 
   CompletableFuture<TensorInfo> replace(String handle, HostTensor values, @Nullable Long version) {
     var kind = new Call(version == null, null, 0, null);
-    return call("tensors.replace", kind, (to, terms) -> to.replace(handle, values, version, terms));
+    return call(
+        "tensors.replace", kind, (to, context) -> to.replace(handle, values, version, context));
   }
 
   CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target) {
     return call(
-        "tensors.read", Call.REPEATABLE, (to, terms) -> to.read(handle, offset, target, terms));
+        "tensors.read", Call.REPEATABLE, (to, context) -> to.read(handle, offset, target, context));
   }
 
   CompletableFuture<TensorInfo> renew(String handle, Duration lease) {
     return call(
         "tensors.renew",
         Call.REPEATABLE,
-        (to, terms) -> to.renew(handle, lease.toSeconds(), terms));
+        (to, context) -> to.renew(handle, lease.toSeconds(), context));
   }
 
   CompletableFuture<String> delete(String handle) {
-    return call("tensors.delete", Call.REPEATABLE, (to, terms) -> to.delete(handle, terms));
+    return call("tensors.delete", Call.REPEATABLE, (to, context) -> to.delete(handle, context));
   }
 
   CompletableFuture<String> deleteScope(String scope) {
-    return call("tensors.delete", Call.REPEATABLE, (to, terms) -> to.deleteScope(scope, terms));
+    return call("tensors.delete", Call.REPEATABLE, (to, context) -> to.deleteScope(scope, context));
   }
 
   CompletableFuture<Transport.Page> list(@Nullable String after, @Nullable String scope) {
-    return call("tensors.list", Call.REPEATABLE, (to, terms) -> to.list(after, scope, terms));
+    return call("tensors.list", Call.REPEATABLE, (to, context) -> to.list(after, scope, context));
   }
 
   void forget(Resident resident) {
@@ -228,7 +232,7 @@ final class Session implements AutoCloseable {
         "A value of a pipeline can be an input of the same pipeline only.");
   }
 
-  /** Deletes the tensors that are open, fails the calls in flight, and closes the connections. */
+  /** Deletes all open tensors, fails the calls in flight, and closes the connections. */
   @Override
   public void close() {
     if (closed) {

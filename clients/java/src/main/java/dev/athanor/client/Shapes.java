@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Computes with shapes: extents, outermost first; empty for a scalar. */
+/** Shape arithmetic. A shape lists the extents, outermost first; it is empty for a scalar. */
 final class Shapes {
 
   private Shapes() {}

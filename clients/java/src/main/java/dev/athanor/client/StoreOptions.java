@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** Options of storing a tensor under a name. */
 public final class StoreOptions {
 
-  /** Every replica gets a copy. */
+  /** The value of {@link #replicas} for all replicas. */
   static final int ALL = 0;
 
   int replicas = 1;
@@ -45,7 +45,7 @@ public final class StoreOptions {
     return this;
   }
 
-  /** Sets the lease of each copy in whole seconds; by default they stay until they are deleted. */
+  /** Sets the lease of each copy in whole seconds; by default, copies stay until deleted. */
   public StoreOptions lease(Duration value) {
     lease = value;
     return this;

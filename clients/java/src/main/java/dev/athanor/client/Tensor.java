@@ -8,8 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor on the device. The client renews its lease while it is open; closing deletes it. It may
- * be used by several threads.
+ * A tensor on the device. The client renews its lease while it is open; closing deletes it.
+ * Thread-safe.
  */
 public final class Tensor implements Operand, AutoCloseable {
 
@@ -33,7 +33,7 @@ public final class Tensor implements Operand, AutoCloseable {
   }
 
   /**
-   * Returns the handle, which names the tensor in requests of any client of the tenant.
+   * Returns the handle, which identifies the tensor for all clients of the tenant.
    *
    * @throws IllegalStateException if the tensor is closed
    */
@@ -59,12 +59,12 @@ public final class Tensor implements Operand, AutoCloseable {
     return info.bytes();
   }
 
-  /** Returns the version that this client knows; every write in place raises it. */
+  /** Returns the version known to this client. Every in-place write increments it. */
   public long version() {
     return version;
   }
 
-  /** Notes a write in place. */
+  /** Records an in-place write. */
   void written(long newVersion) {
     version = Math.max(version, newVersion);
   }
@@ -91,16 +91,17 @@ public final class Tensor implements Operand, AutoCloseable {
   }
 
   /**
-   * Copies bytes to the host, as many as {@code target} has remaining; its position stays.
+   * Copies bytes to the host, as many as {@code target} has remaining, without changing its
+   * position.
    *
-   * @param offset of the first byte
+   * @param offset the offset of the first byte
    */
   public void download(long offset, ByteBuffer target) {
     Futures.await(downloadAsync(offset, target));
   }
 
   /**
-   * Copies bytes to the host without blocking, as {@link #download(long, ByteBuffer)} does.
+   * Copies bytes to the host without blocking; see {@link #download(long, ByteBuffer)}.
    *
    * @return the buffer
    */
@@ -113,13 +114,13 @@ public final class Tensor implements Operand, AutoCloseable {
     return Futures.keeping(this, session.read(handle(), offset, target));
   }
 
-  /** Copies values of the same dtype and shape to the device, over those that are there. */
+  /** Overwrites the tensor with values of the same dtype and shape. */
   public void update(HostTensor values) {
     Futures.await(updateAsync(values, null));
   }
 
   /**
-   * Copies values to the device if the tensor still has a version.
+   * Overwrites the tensor if it has the expected version.
    *
    * @throws AthanorException with code {@code version-mismatch} if it has another
    */
@@ -128,8 +129,9 @@ public final class Tensor implements Operand, AutoCloseable {
   }
 
   /**
-   * Copies values to the device without blocking, whatever the version if it is null.
+   * Overwrites the tensor without blocking.
    *
+   * @param expectedVersion null for any version
    * @return this tensor
    */
   public CompletableFuture<Tensor> updateAsync(HostTensor values, @Nullable Long expectedVersion) {
@@ -150,7 +152,7 @@ public final class Tensor implements Operand, AutoCloseable {
     return Futures.await(Futures.keeping(this, session.describe(handle())));
   }
 
-  /** Lets the lease last this long from now on, in whole seconds; zero is no lease. */
+  /** Sets the remaining lease in whole seconds; zero removes the lease. */
   public TensorInfo renew(Duration lease) {
     return Futures.await(Futures.keeping(this, session.renew(handle(), lease)));
   }
@@ -161,7 +163,7 @@ public final class Tensor implements Operand, AutoCloseable {
   }
 
   /**
-   * Deletes the tensor, also one that this client does not own. Calls that use it finish first.
+   * Deletes the tensor, even if this client does not own it. Calls that use it finish first.
    *
    * @throws AthanorException if the service cannot be reached
    */
@@ -175,7 +177,7 @@ public final class Tensor implements Operand, AutoCloseable {
 
   /**
    * Leaves the tensor on the service: closing this object or the client no longer deletes it, and
-   * its lease is no longer renewed. Give it the lease it needs with {@link #renew} before.
+   * its lease is no longer renewed. Set the lease with {@link #renew} before.
    *
    * @return the handle
    */
@@ -187,7 +189,7 @@ public final class Tensor implements Operand, AutoCloseable {
     return handle;
   }
 
-  /** Deletes the tensor if this client owns it. A failure is logged, and the lease ends. */
+  /** Deletes the tensor if this client owns it. Failures are logged; the lease then expires. */
   @Override
   public void close() {
     if (resident != null && cleanable != null) {

@@ -7,14 +7,14 @@ import java.util.Optional;
 /**
  * The description of a tensor on a device.
  *
- * @param name the name that the tensor is stored under or, if it has no replicas, a label
- * @param replicas the marks of the replicas that got a copy when it was stored under its name;
- *     empty for a tensor without a name
- * @param scope the group of tensors that it can be deleted with
- * @param bytes the size of its values
- * @param version counts the writes in place, 1 at first; greater for each tensor that is stored
- *     under a name
- * @param expiresAt when the lease ends if nobody uses the tensor; empty if it has no lease
+ * @param name the name under which the tensor is stored or, if it has no replicas, a label
+ * @param replicas the marks of the replicas that received a copy when the tensor was stored under
+ *     its name; empty for other tensors
+ * @param scope a group of tensors that can be deleted together
+ * @param bytes the size of the values
+ * @param version starts at 1 and increments with each in-place write; increases with each tensor
+ *     stored under the same name
+ * @param expiresAt the end of the lease unless the tensor is used; empty if it has no lease
  */
 public record TensorInfo(
     String handle,
@@ -33,7 +33,7 @@ public record TensorInfo(
     shape = List.copyOf(shape);
   }
 
-  /** The same tensor by its name, which every replica knows. */
+  /** Returns a copy with another handle, such as a name that every replica knows. */
   TensorInfo withHandle(String other) {
     return new TensorInfo(
         other, name, replicas, scope, dtype, shape, bytes, device, version, createdAt, expiresAt);

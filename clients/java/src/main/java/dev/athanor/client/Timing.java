@@ -6,14 +6,14 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * What the service measured of a run.
+ * The phases of a run as measured by the service.
  *
- * @param prepare planning the operation, and compiling and loading kernels that are not loaded yet
+ * @param prepare planning the operation, and compiling and loading kernels
  * @param queue waiting for tensors and a stream
  * @param upload copying values to the device
  * @param kernel running the kernels
  * @param download copying values from the device
- * @param total from the arrival of the call to its end
+ * @param total the time from the arrival of the call to its end
  */
 public record Timing(
     Duration prepare,
@@ -25,7 +25,7 @@ public record Timing(
 
   private static final Pattern PHASE = Pattern.compile("([a-z]+);dur=([0-9.]+)");
 
-  /** Reads the header {@code Server-Timing}, which is in milliseconds. */
+  /** Parses the header {@code Server-Timing}, which is in milliseconds. */
   static Optional<Timing> ofHeader(Optional<String> header) {
     return header.map(text -> {
       var phases = new HashMap<String, Duration>();

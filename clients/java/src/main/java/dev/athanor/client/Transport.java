@@ -8,21 +8,21 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** Sends single requests to one replica. Failures are what the protocol's library throws. */
+/** Sends single requests to one replica. Fails with the exceptions of the protocol's library. */
 interface Transport extends AutoCloseable {
 
   /**
-   * Where an output goes.
+   * The target of an output.
    *
-   * @param handle a tensor that is written into; null to keep the output as a new tensor or, with
-   *     {@code inline}, to return it
+   * @param handle the tensor to write into; null to keep the output as a new tensor or, with {@code
+   *     inline}, to return it
    */
   record Target(@Nullable String handle, boolean inline) {
     static final Target KEEP = new Target(null, false);
     static final Target INLINE = new Target(null, true);
   }
 
-  /** An output: values, or the tensor that stayed on the device. */
+  /** An output: values, or a tensor on the device. */
   record Output(@Nullable HostTensor values, @Nullable TensorInfo tensor) {
     HostTensor onHost() {
       if (values == null) {
@@ -39,57 +39,60 @@ interface Transport extends AutoCloseable {
     }
   }
 
-  /** A step of a pipeline; inputs and outputs map names of the operation to names or handles. */
+  /** A step of a pipeline; inputs and outputs map the operation's names to names or handles. */
   record Step(
       String op,
       Map<String, String> inputs,
       Map<String, Object> attributes,
       Map<String, String> outputs) {}
 
-  /** A pipeline as it is sent. */
+  /** The steps of a pipeline request. */
   record Program(Map<String, Operand> inputs, List<Step> steps, Map<String, Target> outputs) {}
 
   /** A page of a listing. */
   record Page(List<TensorInfo> tensors, Optional<String> next) {}
 
-  /** Runs an operation; with no targets, all outputs come back as values. */
-  CompletableFuture<Map<String, Output>> run(OpCall call, Map<String, Target> targets, Terms terms);
+  /** Runs an operation; without targets, all outputs are returned as values. */
+  CompletableFuture<Map<String, Output>> run(
+      OpCall call, Map<String, Target> targets, CallContext context);
 
-  CompletableFuture<Map<String, Output>> run(Program program, Terms terms);
+  CompletableFuture<Map<String, Output>> run(Program program, CallContext context);
 
-  CompletableFuture<TensorInfo> create(HostTensor values, UploadOptions options, Terms terms);
+  CompletableFuture<TensorInfo> create(
+      HostTensor values, UploadOptions options, CallContext context);
 
   /** Stores a tensor under a name. */
   CompletableFuture<TensorInfo> store(
-      String name, HostTensor values, StoreOptions options, Terms terms);
+      String name, HostTensor values, StoreOptions options, CallContext context);
 
-  /** Replaces the contents of a tensor if it has the version, or whatever its version if null. */
+  /** Replaces the contents of a tensor if it has the version; null for any version. */
   CompletableFuture<TensorInfo> replace(
-      String handle, HostTensor values, @Nullable Long version, Terms terms);
+      String handle, HostTensor values, @Nullable Long version, CallContext context);
 
-  /** Reads as many bytes as the buffer has remaining; its position stays. Returns the buffer. */
-  CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target, Terms terms);
+  /** Fills the remaining bytes of a buffer without changing its position, and returns it. */
+  CompletableFuture<ByteBuffer> read(
+      String handle, long offset, ByteBuffer target, CallContext context);
 
-  CompletableFuture<TensorInfo> describe(String handle, Terms terms);
+  CompletableFuture<TensorInfo> describe(String handle, CallContext context);
 
-  CompletableFuture<TensorInfo> renew(String handle, long seconds, Terms terms);
+  CompletableFuture<TensorInfo> renew(String handle, long seconds, CallContext context);
 
   /** Deletes a tensor and returns its handle. */
-  CompletableFuture<String> delete(String handle, Terms terms);
+  CompletableFuture<String> delete(String handle, CallContext context);
 
   /** Deletes the tensors of a scope and returns it. */
-  CompletableFuture<String> deleteScope(String scope, Terms terms);
+  CompletableFuture<String> deleteScope(String scope, CallContext context);
 
-  CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, Terms terms);
+  CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, CallContext context);
 
-  CompletableFuture<List<OpDescription>> ops(Terms terms);
+  CompletableFuture<List<OpDescription>> ops(CallContext context);
 
-  CompletableFuture<Boolean> ready(Terms terms);
+  CompletableFuture<Boolean> ready(CallContext context);
 
   @Override
   void close();
 
-  /** Returns the tensors that travel with a request, by input. */
+  /** Returns the inline tensors of a request, by input. */
   static Map<String, HostTensor> hostInputs(Map<String, Operand> inputs) {
     var host = new LinkedHashMap<String, HostTensor>();
     inputs.forEach((name, operand) -> {

@@ -14,7 +14,7 @@ public final class UploadOptions {
 
   UploadOptions() {}
 
-  /** Sets a name for people; it need not be unique. */
+  /** Sets a descriptive name, which need not be unique. */
   public UploadOptions name(String value) {
     name = value;
     return this;

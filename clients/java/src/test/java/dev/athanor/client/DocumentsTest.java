@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The Java examples of the documents compile, and the complete ones run. */
+/** Tests that the Java examples of the documents compile, and that complete ones run. */
 class DocumentsTest {
 
   private static final Path ROOT = Path.of("../..");
@@ -36,7 +36,7 @@ class DocumentsTest {
 
   @TempDir private Path folder;
 
-  /** Examples with all their values, and what they print. */
+  /** The documents with complete examples and their output. */
   static Stream<List<String>> complete() {
     return Stream.of(
         List.of("README.md", "[19.0, 22.0, 43.0, 50.0]"), List.of("docs/clients.md", "[3.0, 0.0]"));
@@ -75,7 +75,7 @@ class DocumentsTest {
             + " javax.net.ssl.SSLContext context) {\n";
     for (var example : examples("docs/clients.md")) {
       if (!example.contains("println")) {
-        // a parameter has the name athanor
+        // the parameter is named athanor
         compile(head + example.replace("var athanor =", "var another =") + "  }\n");
       }
     }

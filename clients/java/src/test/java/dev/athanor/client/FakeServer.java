@@ -17,7 +17,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A server that answers requests in order with what a test says, the last answer repeatedly. */
+/** A server that replies with a test's answers in order; the last one repeats. */
 final class FakeServer implements AutoCloseable {
 
   static final String TENSOR =
@@ -34,7 +34,7 @@ final class FakeServer implements AutoCloseable {
   /**
    * A request.
    *
-   * @param headers as received, names in lower case
+   * @param headers the received headers, with names in lower case
    */
   record Request(String method, String path, Map<String, String> headers) {}
 
@@ -70,7 +70,7 @@ final class FakeServer implements AutoCloseable {
     answer.send(exchange);
   }
 
-  /** Answers with JSON; {@code headers} are names and values by turns. */
+  /** Answers with JSON; {@code headers} are alternating names and values. */
   static Answer json(int status, String body, String... headers) {
     return exchange -> {
       for (int i = 0; i < headers.length; i += 2) {
@@ -92,12 +92,12 @@ final class FakeServer implements AutoCloseable {
         headers);
   }
 
-  /** Ends the connection without an answer. */
+  /** Closes the connection without an answer. */
   static Answer disconnect() {
     return HttpExchange::close;
   }
 
-  /** Leaves the request without an answer until the server ends, and counts down at once. */
+  /** Does not answer until the server closes; counts down on arrival. */
   static Answer silence(CountDownLatch received) {
     return exchange -> {
       received.countDown();

@@ -52,7 +52,7 @@ final class LiveService {
   }
 
   /**
-   * Starts a service, which ends with the tests at the latest, and waits until it is ready.
+   * Starts a service, which is stopped after the tests at the latest, and waits until it is ready.
    *
    * @param probe a client of this service
    * @param settings such as {@code server.ssl.bundle=web}
@@ -105,7 +105,7 @@ final class LiveService {
             return;
           }
         } catch (AthanorException e) {
-          // it does not listen yet
+          // not listening yet
         }
       }
     }

@@ -20,7 +20,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every typed method against a live service, over both transports. */
+/** Tests every typed method against a live service, over both transports. */
 class OperationsTest {
 
   private static final float TOLERANCE = 1e-3f;
@@ -37,7 +37,7 @@ class OperationsTest {
     return HostTensor.of(values, values.length / columns, columns);
   }
 
-  /** f16 matrices of one value, whose bits are given. */
+  /** Returns an f16 matrix of one value, given by its bits. */
   private static HostTensor halves(int bits, long... shape) {
     var values = new short[(int) Shapes.elements(Shapes.list(shape))];
     Arrays.fill(values, (short) bits);
@@ -242,16 +242,16 @@ class OperationsTest {
 
   @ParameterizedTest
   @MethodSource("dev.athanor.client.LiveService#urls")
-  void returnsRightNumbersToTheHost(String url) {
+  void returnsCorrectValuesToTheHost(String url) {
     try (var athanor = Athanor.connect(url)) {
       EXAMPLES.forEach((name, example) -> example.accept(athanor.inline()));
     }
   }
 
-  /** Uploads all operands and downloads all results, and so runs every operation by handles. */
+  /** Uploads all operands and downloads all results, which runs every operation on handles. */
   @ParameterizedTest
   @MethodSource("dev.athanor.client.LiveService#urls")
-  void returnsTheSameNumbersOnTheDevice(String url) {
+  void returnsTheSameValuesOnTheDevice(String url) {
     try (var athanor = Athanor.connect(url)) {
       var opened = new ArrayList<Tensor>();
       var byHandles =

@@ -34,7 +34,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** What the client does when requests fail, against a server that fails as it is told. */
+/** Tests how the client handles failures, with a fake server. */
 class RetryTest {
 
   private static final HostTensor PAIR = HostTensor.of(new float[] {1, 2});
@@ -49,7 +49,7 @@ class RetryTest {
   }
 
   @Test
-  void retriesAFullQueueAfterTheTimeThatItNames() {
+  void retriesAFullQueueAfterTheRequestedDelay() {
     try (var server =
             new FakeServer(problem(429, "queue-full", "", "Retry-After", "1"), json(200, TENSOR));
         var athanor = Athanor.connect(server.url())) {
@@ -82,7 +82,7 @@ class RetryTest {
   }
 
   @Test
-  void doesNotRetryWhatWouldFailAgain() {
+  void doesNotRetryPermanentFailures() {
     try (var server =
             new FakeServer(
                 problem(503, "device-lost", "", "Retry-After", "5"),
@@ -101,13 +101,13 @@ class RetryTest {
       assertThat(refusal.traceId()).contains("ab");
       var proxy = failure(() -> athanor.relu(PAIR));
       assertThat(proxy.code()).isEqualTo("http-502");
-      assertThat(proxy.detail()).isEqualTo("The service answered with status 502.");
+      assertThat(proxy.detail()).isEqualTo("The service responded with status 502.");
       assertThat(server.requests).hasSize(3);
     }
   }
 
   @Test
-  void repeatsCallsThatKeepTheirOutputsUnderOneKey() {
+  void retriesCallsThatCreateTensorsWithOneIdempotencyKey() {
     try (var server = new FakeServer(disconnect(), json(200, KEPT), json(204, ""));
         var athanor = Athanor.connect(server.url())) {
       athanor.relu(PAIR).close();
@@ -120,7 +120,7 @@ class RetryTest {
   }
 
   @Test
-  void sendsNoKeyWithCallsThatCreateNothing() {
+  void sendsNoIdempotencyKeyWithCallsThatCreateNothing() {
     try (var server = new FakeServer(problem(400, "shape-mismatch", ""));
         var athanor = Athanor.connect(server.url())) {
       failure(() -> athanor.inline().relu(PAIR));
@@ -129,7 +129,7 @@ class RetryTest {
   }
 
   @Test
-  void createsOnceUnderOneKeyWhenTheConnectionIsLost() {
+  void retriesACreationWithOneIdempotencyKeyAfterALostConnection() {
     try (var server = new FakeServer(disconnect(), json(201, TENSOR), json(204, ""));
         var athanor = Athanor.connect(server.url())) {
       athanor.upload(PAIR).close();
@@ -142,7 +142,7 @@ class RetryTest {
   }
 
   @Test
-  void doesNotRepeatAWriteInPlaceWhenTheConnectionIsLost() {
+  void doesNotRetryAnInPlaceWriteAfterALostConnection() {
     try (var server = new FakeServer(json(200, TENSOR), disconnect());
         var athanor = Athanor.builder(server.url()).build()) {
       var tensor = athanor.attach("t_00_0");
@@ -154,7 +154,7 @@ class RetryTest {
   }
 
   @Test
-  void repeatsAPureCallWhenTheConnectionIsLost() {
+  void retriesAPureCallAfterALostConnection() {
     try (var server = new FakeServer(disconnect(), json(200, KEPT), json(204, ""));
         var athanor = Athanor.connect(server.url());
         var y = athanor.relu(PAIR)) {
@@ -164,7 +164,7 @@ class RetryTest {
   }
 
   @Test
-  void saysThatNobodyAnswers() {
+  void reportsAnUnreachableService() {
     String url;
     try (var server = new FakeServer(json(200, "{}"))) {
       url = server.url();
@@ -194,7 +194,7 @@ class RetryTest {
     }
   }
 
-  /** Answers descriptions of tensors over gRPC. */
+  /** A gRPC server that describes tensors. */
   private static Server grpc(Describing answer) throws IOException {
     var service =
         new TensorsGrpc.TensorsImplBase() {
@@ -276,7 +276,7 @@ class RetryTest {
   }
 
   @Test
-  void reportsAReplicaWhoseUrlItDoesNotKnow() {
+  void reportsAReplicaWithoutAConfiguredUrl() {
     try (var server = new FakeServer(problem(421, "wrong-replica", ", \"replica\": \"7\""));
         var athanor = Athanor.connect(server.url())) {
       assertThat(failure(() -> athanor.attach("t_00_7")).replica()).contains("7");
@@ -323,7 +323,7 @@ class RetryTest {
   }
 
   @Test
-  void endsACallThatGetsNoAnswerInTime() {
+  void failsACallAtItsDeadline() {
     try (var server = new FakeServer(silence(new CountDownLatch(1)));
         var athanor = Athanor.builder(server.url()).deadline(Duration.ofMillis(200)).build()) {
       assertThat(failure(() -> athanor.relu(PAIR)).code()).isEqualTo("deadline-exceeded");
@@ -331,7 +331,7 @@ class RetryTest {
   }
 
   @Test
-  void endsCallsInFlightWhenItCloses() throws InterruptedException {
+  void closingFailsCallsInFlight() throws InterruptedException {
     var began = new CountDownLatch(1);
     try (var server = new FakeServer(silence(began))) {
       var athanor = Athanor.connect(server.url());
@@ -343,7 +343,7 @@ class RetryTest {
   }
 
   @Test
-  void freesATensorThatNobodyClosed() {
+  void freesATensorThatWasNotClosed() {
     try (var server = new FakeServer(json(201, TENSOR), json(204, ""));
         var athanor = Athanor.connect(server.url())) {
       assertThat(athanor.upload(PAIR).version()).isEqualTo(1);
@@ -355,7 +355,7 @@ class RetryTest {
   }
 
   @Test
-  void rejectsAnswersThatNoServiceGives() {
+  void rejectsMalformedResponses() {
     try (var server =
             new FakeServer(
                 json(200, "no json"),
@@ -364,14 +364,14 @@ class RetryTest {
         var athanor = Athanor.connect(server.url())) {
       assertThat(failure(() -> athanor.attach("t_00_0")).code()).isEqualTo("malformed-answer");
       assertThat(failure(() -> athanor.relu(PAIR)).detail())
-          .isEqualTo("The answer is malformed: output `y` is missing");
+          .isEqualTo("The response is malformed: output `y` is missing");
       assertThat(failure(() -> athanor.inline().relu(PAIR)).detail())
-          .isEqualTo("The answer is malformed: the safetensors header is incomplete");
+          .isEqualTo("The response is malformed: the safetensors header is incomplete");
     }
   }
 
   @Test
-  void rejectsWrongArguments() {
+  void rejectsInvalidArguments() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Athanor.connect("localhost:8080"))
         .withMessage(

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Tensors, pipelines and errors of a live service, over both transports. */
+/** Tests tensors, pipelines and errors with a live service, over both transports. */
 @ParameterizedClass
 @MethodSource("dev.athanor.client.LiveService#urls")
 class TensorsTest {
@@ -59,7 +59,7 @@ class TensorsTest {
   void storesTensorsUnderNames() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> athanor.store("t_w", MATRIX))
-        .withMessageStartingWith("The name is \"t_w\"; a name has 1 to 128 letters");
+        .withMessageStartingWith("Invalid name \"t_w\": a name has 1 to 128 letters");
     assertThatIllegalArgumentException()
         .isThrownBy(() -> athanor.store("w", MATRIX, o -> o.replicas(0)))
         .withMessage("A tensor cannot be stored on 0 replicas; store it on at least 1.");
@@ -92,7 +92,7 @@ class TensorsTest {
   }
 
   @Test
-  void tellsWhatTheServiceMeasured() {
+  void reportsTheServicesTiming() {
     var timings = new ArrayList<Timing>();
     athanor.matmul(MATRIX, MATRIX, o -> o.timing(timings::add)).close();
     athanor.inline().run(OpCall.of("relu").input("x", MATRIX).output("y").timing(timings::add));
@@ -133,7 +133,7 @@ class TensorsTest {
   }
 
   @Test
-  void movesTensorsLargerThanAChunk() {
+  void transfersTensorsLargerThanAChunk() {
     var values = new float[1_000_003];
     for (int i = 0; i < values.length; i++) {
       values[i] = i;
@@ -152,7 +152,7 @@ class TensorsTest {
   }
 
   @Test
-  void updatesInPlaceUnderAVersion() {
+  void updatesInPlaceIfTheVersionMatches() {
     try (var tensor = athanor.upload(HostTensor.of(new float[] {1, 2}))) {
       assertThat(tensor.version()).isEqualTo(1);
       tensor.update(HostTensor.of(new float[] {3, 4}), 1);
@@ -199,7 +199,7 @@ class TensorsTest {
   }
 
   @Test
-  void deletesWhatItOwnsWhenItCloses() {
+  void closingDeletesOwnedTensors() {
     var scope = UUID.randomUUID().toString();
     String detached;
     try (var other = Athanor.connect(url)) {
@@ -216,7 +216,7 @@ class TensorsTest {
   }
 
   @Test
-  void refusesClosedTensorsAndClients() {
+  void rejectsClosedTensorsAndClients() {
     var tensor = athanor.upload(MATRIX);
     tensor.close();
     tensor.close();
@@ -278,7 +278,7 @@ class TensorsTest {
   }
 
   @Test
-  void tellsWhichStepFailed() {
+  void reportsTheFailedStep() {
     var p = athanor.pipeline();
     p.matmul(p.relu(MATRIX), HostTensor.of(new float[] {1}, 1, 1));
     assertThatExceptionOfType(AthanorException.class)
@@ -291,7 +291,7 @@ class TensorsTest {
   }
 
   @Test
-  void passesOnWhatTheServiceSaysOfAnError() {
+  void reportsErrorsOfTheService() {
     assertThatExceptionOfType(AthanorException.class)
         .isThrownBy(() -> athanor.inline().matmul(MATRIX, HostTensor.of(new float[] {1}, 1, 1)))
         .satisfies(e -> {
@@ -319,7 +319,7 @@ class TensorsTest {
     }
     assertThatIllegalArgumentException()
         .isThrownBy(() -> athanor.run(OpCall.of("relu").input("x", MATRIX)))
-        .withMessage("The call of relu asks for no output; name one with output(name).");
+        .withMessage("The call of relu requests no output; request one with output(name).");
     assertThatExceptionOfType(AthanorException.class)
         .isThrownBy(() -> athanor.run(OpCall.of("no-such-op").output("y")))
         .satisfies(e -> assertThat(e.code()).isEqualTo("unknown-op"));

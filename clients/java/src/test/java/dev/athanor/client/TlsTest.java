@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The service with a certificate for 127.0.0.1 that no public authority signed. */
+/** Tests a service with a self-signed certificate for 127.0.0.1. */
 class TlsTest {
 
   private static final String PASSWORD = "changeit";
@@ -79,7 +79,7 @@ class TlsTest {
     service.destroyForcibly();
   }
 
-  /** Returns a context that trusts the certificate of the service and no other. */
+  /** Returns a context that trusts only the service's certificate. */
   private static SSLContext trusting() throws IOException, GeneralSecurityException {
     var keys = KeyStore.getInstance("PKCS12");
     try (var in = Files.newInputStream(folder.resolve("server"))) {
@@ -95,7 +95,7 @@ class TlsTest {
     return context;
   }
 
-  /** The service over both protocols. */
+  /** Returns the URLs of the service over both protocols. */
   static Stream<String> urls() {
     return Stream.of("https://HOST:" + httpPort, "grpcs://HOST:" + grpcPort);
   }

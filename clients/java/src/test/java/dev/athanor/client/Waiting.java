@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Waits for conditions, with a limit that no machine needs. */
+/** Waits for conditions, with a generous timeout. */
 final class Waiting {
 
   private static final long LONGEST = TimeUnit.SECONDS.toNanos(60);

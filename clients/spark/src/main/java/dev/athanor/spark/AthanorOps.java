@@ -7,8 +7,8 @@ import org.apache.spark.sql.SparkSession;
  * Dataset.transform}.
  *
  * <p>Each task computes on the GPU that Spark's resource scheduling assigned to it, or on the
- * emulator if Spark assigned none. A row's result depends on that row only: it is the same, bit for
- * bit, for every partitioning, batch size and number of executors.
+ * emulator if Spark assigned none. A row's result depends on that row only: it is bit-identical for
+ * every partitioning, batch size and number of executors.
  */
 public final class AthanorOps {
 
@@ -29,7 +29,7 @@ public final class AthanorOps {
    *
    * @param column a column of type {@code array<float>}, whose vectors have {@code weights.rows()}
    *     elements
-   * @param output the name of the column to add: of type {@code array<float>}, with vectors of
+   * @param output the name of the column to add, of type {@code array<float>}, whose vectors have
    *     {@code weights.columns()} elements
    */
   public static MatrixProduct matmul(String column, BroadcastMatrix weights, String output) {

@@ -11,7 +11,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.util.TaskCompletionListener;
 import org.jspecify.annotations.Nullable;
 
-/** The rows of a partition, read in batches, with the products of their vectors. */
+/** The rows of a partition, read in batches, and the products of their vectors. */
 final class BatchProduct {
   private final Iterator<Row> partition;
   private final VectorColumn vectors;
@@ -37,7 +37,7 @@ final class BatchProduct {
    * Reads the next batch and multiplies it.
    *
    * @return false if there are no more rows; {@link #rows} is empty then
-   * @throws IllegalArgumentException if a vector is invalid, with a sentence that names its row
+   * @throws IllegalArgumentException if a vector is invalid; the message names its row
    */
   boolean nextBatch() {
     rowsBefore += batch.size();
@@ -89,13 +89,13 @@ final class BatchProduct {
     return product().result(row);
   }
 
-  /** Returns the vector of a row of the batch, until the next batch. */
+  /** Returns the vector of a row of the batch; valid until the next batch. */
   MemorySegment vector(int row) {
     long bytes = (long) vectors.length() * Float.BYTES;
     return product().input().asSlice(row * bytes, bytes);
   }
 
-  /** Returns what identifies a row of the batch. */
+  /** Returns a description that identifies a row of the batch. */
   String describe(int row) {
     return vectors.describe(batch.get(row), rowsBefore + row, task.partitionId());
   }

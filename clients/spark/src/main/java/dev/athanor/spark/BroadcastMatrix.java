@@ -7,11 +7,11 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * A matrix that every executor uploads to its device once, with the first task that needs it.
+ * A matrix that every executor uploads to its device once, for the first task that needs it.
  *
- * <p>The memory on a device is freed when no task has used the matrix for {@code
- * spark.athanor.matrix.idle} (10 minutes by default), when the device needs the room for something
- * else, and when the executor ends. Closing the matrix removes the host copies from all executors.
+ * <p>The device memory is freed when no task has used the matrix for {@code
+ * spark.athanor.matrix.idle} (10 minutes by default), when the device runs out of memory, and when
+ * the executor ends. Closing the matrix removes the host copies from all executors.
  */
 public final class BroadcastMatrix implements Serializable, AutoCloseable {
   private static final long serialVersionUID = 1;

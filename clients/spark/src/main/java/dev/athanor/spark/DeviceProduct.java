@@ -25,11 +25,11 @@ import java.util.function.Supplier;
 /**
  * Multiplies batches of vectors by a resident matrix, for one task.
  *
- * <p>Every batch, whatever its size, runs the same kernel: the f32 product with tiles of 64 × 64 ×
- * 16, one fused multiply-add per lane. It adds the products of an element in the order of the inner
- * dimension, never splits that dimension, and replaces rows beyond the batch by zeros that it does
- * not store. So a row's result depends on its vector and the matrix only. The planner's first
- * choice would depend on the number of rows.
+ * <p>Batches of all sizes run the same kernel: the f32 product with tiles of 64 × 64 × 16, one
+ * fused multiply-add per lane. It adds the products of an element in the order of the inner
+ * dimension, never splits that dimension, and pads rows beyond the batch with zeros, whose results
+ * it does not store. A row's result therefore depends on its vector and the matrix only. The
+ * planner's choice would depend on the number of rows.
  */
 final class DeviceProduct implements AutoCloseable {
   private static final String KERNEL = "matmul_f32_64x64x16_";
@@ -53,9 +53,9 @@ final class DeviceProduct implements AutoCloseable {
    *
    * @param device released on close
    * @param id the matrix's key on the device
-   * @param rows of the matrix
-   * @param columns of the matrix
-   * @param matrix called if the matrix is not on the device
+   * @param rows rows of the matrix
+   * @param columns columns of the matrix
+   * @param matrix supplies the matrix if it is not on the device
    */
   DeviceProduct(
       ExecutorDevice device,
@@ -105,7 +105,7 @@ final class DeviceProduct implements AutoCloseable {
     stream.synchronize();
   }
 
-  /** Returns the memory of the batch's vectors: row-major, {@code inner} floats each. */
+  /** Returns the memory of the batch's vectors: row-major, {@code inner} floats per vector. */
   MemorySegment input() {
     return hostInput.segment();
   }
@@ -113,7 +113,7 @@ final class DeviceProduct implements AutoCloseable {
   /**
    * Multiplies the first vectors of {@link #input}.
    *
-   * @param rows how many
+   * @param rows number of vectors
    * @throws DeviceException if the device fails; it is then reopened for the next task
    */
   void multiply(int rows) {
@@ -142,9 +142,9 @@ final class DeviceProduct implements AutoCloseable {
   }
 
   /**
-   * Returns the plan that runs the one kernel.
+   * Returns the plan with the fixed kernel.
    *
-   * @throws IllegalStateException if the operation does not offer it for this device
+   * @throws IllegalStateException if the operation does not have it for this device
    */
   static Plan plan(Map<String, TensorType> types, Attributes attributes, Capability device) {
     return MATMUL.plans(types, attributes, device).stream()
@@ -152,7 +152,7 @@ final class DeviceProduct implements AutoCloseable {
         .findFirst()
         .orElseThrow(() ->
             new IllegalStateException(
-                "%s (%s) offers no kernel %s for this product, without which results would depend on the size of batches; use a device with compute capability 8.0 or later."
+                "%s (%s) does not support the kernel %s for this product, without which results would depend on the batch size; use a device with compute capability 8.0 or later."
                     .formatted(device.name(), device.target(), KERNEL)));
   }
 
@@ -164,7 +164,7 @@ final class DeviceProduct implements AutoCloseable {
     return values;
   }
 
-  /** Frees everything but the matrix. */
+  /** Frees all resources except the matrix. */
   @Override
   public void close() {
     RuntimeException failure = null;

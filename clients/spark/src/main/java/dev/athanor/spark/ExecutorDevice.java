@@ -48,7 +48,7 @@ final class ExecutorDevice {
       LOG.info("Opened {} ({}).", capability.id(), capability.name());
     } else {
       LOG.warn(
-          "Spark assigned no GPU to this task, so the emulator computes, slowly. To use GPUs, set"
+          "Spark assigned no GPU to this task, so it runs on the slow emulator. To use GPUs, set"
               + " spark.executor.resource.gpu.amount and spark.task.resource.gpu.amount.");
     }
   }
@@ -56,7 +56,7 @@ final class ExecutorDevice {
   /**
    * Returns the device for a task: the first GPU that Spark assigned to it, else the emulator.
    *
-   * @throws IllegalArgumentException if the GPU's address is no number
+   * @throws IllegalArgumentException if the GPU's address is not a number
    */
   static String name(Map<String, ResourceInformation> resources) {
     var gpu = resources.get("gpu");
@@ -73,9 +73,9 @@ final class ExecutorDevice {
   }
 
   /**
-   * Returns the open device of this name, and opens it if it is not open.
+   * Returns the device with the given name, and opens it if necessary.
    *
-   * @param idle how long matrices stay on a device that no task uses; the first caller decides
+   * @param idle idle time after which unused matrices are freed; the first caller's value applies
    * @return the device; the caller must {@link #release} it
    */
   static ExecutorDevice acquire(String name, Duration idle) {
@@ -95,8 +95,8 @@ final class ExecutorDevice {
   }
 
   /**
-   * Takes the device out of use, so that the next task opens it again. It is closed when its last
-   * task has released it.
+   * Retires the device, so that the next task reopens it. It is closed when its last task releases
+   * it.
    */
   void retire() {
     synchronized (OPEN) {
@@ -124,14 +124,14 @@ final class ExecutorDevice {
     }
   }
 
-  /** Frees a matrix on the devices of this JVM, on each when no task uses it. */
+  /** Frees a matrix on all devices of this JVM as soon as no task uses it. */
   static void forget(String matrix) {
     synchronized (OPEN) {
       OPEN.values().forEach(device -> device.matrices.forget(matrix));
     }
   }
 
-  /** Retires the devices of this JVM when an application ends that runs in local mode. */
+  /** Retires the devices of this JVM when an application in local mode ends. */
   static void closeWith(SparkContext context) {
     var application = context.applicationId();
     if (context.isLocal() && APPLICATIONS.add(application)) {

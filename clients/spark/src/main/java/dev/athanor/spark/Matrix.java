@@ -45,8 +45,8 @@ public final class Matrix implements Serializable {
   /**
    * Returns a matrix of rows, which are copied.
    *
-   * @throws IllegalArgumentException if there are none, their lengths differ, or a value is NaN or
-   *     infinite
+   * @throws IllegalArgumentException if there are no rows, their lengths differ, or a value is NaN
+   *     or infinite
    */
   public static Matrix ofRows(float[]... rows) {
     int columns = rows.length == 0 ? 0 : rows[0].length;
@@ -72,7 +72,7 @@ public final class Matrix implements Serializable {
     return columns;
   }
 
-  /** Returns the row-major values themselves, which must not be changed. */
+  /** Returns the row-major values without a copy; they must not be changed. */
   float[] values() {
     return values;
   }

@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Adds a column {@code activation(vector · weights + bias)} to a dataset. Instances are immutable:
- * methods return a changed copy.
+ * Adds a column {@code activation(vector · weights + bias)} to a dataset. Immutable: methods return
+ * a changed copy.
  *
  * <p>A task collects {@link #batchRows} rows, multiplies them in one launch, and passes them on
  * with their results. The order of rows and the other columns are kept.
@@ -37,7 +37,7 @@ public final class MatrixProduct extends AbstractFunction1<Dataset<Row>, Dataset
   }
 
   /**
-   * Adds a number to each column of the product.
+   * Adds a bias to each column of the product.
    *
    * @throws IllegalArgumentException if there are not {@code weights.columns()} values, or one is
    *     NaN or infinite
@@ -62,8 +62,8 @@ public final class MatrixProduct extends AbstractFunction1<Dataset<Row>, Dataset
   }
 
   /**
-   * Sets the number of rows that one launch multiplies; 1024 by default. It changes memory and
-   * speed, never a result.
+   * Sets the number of rows per launch; 1024 by default. It affects memory and speed, but not
+   * results.
    *
    * @throws IllegalArgumentException if it is below 1
    */
@@ -71,7 +71,7 @@ public final class MatrixProduct extends AbstractFunction1<Dataset<Row>, Dataset
     return with(options.withBatchRows(rows));
   }
 
-  /** Names the column that identifies a row in error messages. */
+  /** Sets the column that identifies a row in error messages. */
   public MatrixProduct id(String idColumn) {
     return new MatrixProduct(column, weights, output, options, idColumn);
   }
@@ -83,8 +83,8 @@ public final class MatrixProduct extends AbstractFunction1<Dataset<Row>, Dataset
   /**
    * Adds the column.
    *
-   * @throws IllegalArgumentException if the vectors' column is missing or no {@code array<float>},
-   *     or the output's column exists
+   * @throws IllegalArgumentException if the vectors' column is missing or not of type {@code
+   *     array<float>}, or the output's column exists
    */
   @Override
   public Dataset<Row> apply(Dataset<Row> rows) {

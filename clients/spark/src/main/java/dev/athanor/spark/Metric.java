@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Supplier;
 
-/** How similar two vectors are. Greater scores are better. */
+/** A measure of the similarity of two vectors. Greater scores are better. */
 public enum Metric {
   /** The dot product, in f32. */
   DOT_PRODUCT,
@@ -12,9 +12,9 @@ public enum Metric {
   COSINE;
 
   /**
-   * Returns the norms of the rows of a matrix, as {@link #norm} does.
+   * Returns the norms of the rows of a matrix; see {@link #norm}.
    *
-   * @param name of the rows, for the message
+   * @param name the name of a row in error messages
    */
   double[] norms(Matrix matrix, String name) {
     var norms = new double[matrix.rows()];
@@ -31,7 +31,7 @@ public enum Metric {
    * Returns the norm by which scores are divided; 1 if they are not.
    *
    * @param vector f32 values
-   * @param name of the vector, for the message
+   * @param name the name of the vector in error messages
    * @throws IllegalArgumentException if the vector is zero and scores are divided by its norm
    */
   double norm(MemorySegment vector, Supplier<String> name) {

@@ -24,8 +24,8 @@ final class PartitionSearch {
   private final int queries;
 
   /**
-   * @param products of the partition's vectors, as first column their ids
-   * @param queries one per row
+   * @param products the products of the partition's vectors; the first column has their ids
+   * @param queries one query per row
    */
   PartitionSearch(BatchProduct products, Matrix queries, Metric metric) {
     this.products = products;

@@ -6,7 +6,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import scala.collection.mutable.ArraySeq;
 
-/** The rows of a partition with their products, computed batch by batch. */
+/** The rows of a partition with their products, computed in batches. */
 final class ProductIterator implements Iterator<Row> {
   private final BatchProduct product;
   private int next;

@@ -9,10 +9,10 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How vectors are multiplied by a matrix.
+ * Options of the product of vectors and a matrix.
  *
  * @param bias one row, added to each product; null for none
- * @param activation as the operation {@code matmul} names it
+ * @param activation an activation of the operation {@code matmul}
  * @param transposed whether the matrix has one output per row instead of one per column
  * @param batchRows vectors per launch
  */

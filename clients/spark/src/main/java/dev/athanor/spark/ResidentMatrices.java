@@ -13,8 +13,8 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
- * Matrices in a device's memory. Each is uploaded once, shared by all tasks, and freed when no task
- * has used it for a while.
+ * The matrices in a device's memory. Each is uploaded once, shared by all tasks, and freed after an
+ * idle time.
  */
 final class ResidentMatrices implements AutoCloseable {
   private final Device device;
@@ -27,7 +27,7 @@ final class ResidentMatrices implements AutoCloseable {
     int users;
     boolean forgotten;
 
-    /** Counts uses, so that a timer can tell whether there was another one since it started. */
+    /** Number of uses, by which a timer detects uses since it started. */
     long uses;
 
     Resident(Buffer buffer) {
@@ -36,7 +36,7 @@ final class ResidentMatrices implements AutoCloseable {
   }
 
   /**
-   * @param idle how long a matrix stays that no task uses
+   * @param idle idle time after which an unused matrix is freed
    */
   ResidentMatrices(Device device, Duration idle) {
     this.device = device;
@@ -44,12 +44,12 @@ final class ResidentMatrices implements AutoCloseable {
   }
 
   /**
-   * Returns a matrix on the device, after uploading it if it is not there.
+   * Returns a matrix on the device, and uploads it if necessary.
    *
    * @param matrix called for the upload only
-   * @return its memory, until {@link #release}
-   * @throws DeviceException.OutOfMemory if the device has no room, even without the matrices that
-   *     no task uses
+   * @return its memory, valid until {@link #release}
+   * @throws DeviceException.OutOfMemory if the device has too little memory, even without unused
+   *     matrices
    */
   synchronized Buffer acquire(String id, Supplier<Matrix> matrix) {
     var resident = residents.get(id);
@@ -76,7 +76,7 @@ final class ResidentMatrices implements AutoCloseable {
   }
 
   /**
-   * Allocates device memory, if necessary in place of matrices that no task uses.
+   * Allocates device memory, and frees unused matrices if necessary.
    *
    * @throws DeviceException.OutOfMemory if that is not enough
    */
@@ -115,7 +115,7 @@ final class ResidentMatrices implements AutoCloseable {
     }
   }
 
-  /** Frees the matrices that no task uses, and returns how many there were. */
+  /** Frees all unused matrices and returns their number. */
   int freeUnused() {
     return free(_ -> true);
   }
@@ -134,7 +134,7 @@ final class ResidentMatrices implements AutoCloseable {
     return before - residents.size();
   }
 
-  /** Frees all matrices. No task may use one. */
+  /** Frees all matrices, none of which may be in use. */
   @Override
   public synchronized void close() {
     freeUnused();

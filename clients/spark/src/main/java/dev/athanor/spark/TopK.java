@@ -53,7 +53,7 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
     if (k < 1) {
       throw new IllegalArgumentException("k must be at least 1, got %d.".formatted(k));
     }
-    // rejects queries that are zero; the norms themselves are computed by the tasks
+    // rejects zero queries; the tasks compute the norms themselves
     var _ = metric.norms(queries.value(), "query");
   }
 
@@ -73,8 +73,8 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
   }
 
   /**
-   * Sets the number of rows that one launch multiplies; 1024 by default. It changes memory and
-   * speed, never a result.
+   * Sets the number of rows per launch; 1024 by default. It affects memory and speed, but not
+   * results.
    *
    * @throws IllegalArgumentException if it is below 1
    */
@@ -85,8 +85,8 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
   /**
    * Searches a dataset.
    *
-   * @throws IllegalArgumentException if a column is missing, the ids are no integers, or the
-   *     vectors are no {@code array<float>}
+   * @throws IllegalArgumentException if a column is missing, the ids are not integers, or the
+   *     vectors are not of type {@code array<float>}
    */
   @Override
   public Dataset<Row> apply(Dataset<Row> rows) {
@@ -119,7 +119,7 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
             .best(count);
   }
 
-  /** Ranks the candidates of each query, of which a query without any has a row of nulls. */
+  /** Ranks the candidates of each query; a query without candidates has a row of nulls. */
   private Dataset<Row> merge(Dataset<Row> candidates) {
     var query = Window.partitionBy("query");
     var found = col("found");

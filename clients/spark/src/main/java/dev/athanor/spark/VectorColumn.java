@@ -12,12 +12,13 @@ import org.jspecify.annotations.Nullable;
 import scala.collection.Seq;
 
 /**
- * A column of vectors of one length, and what identifies its rows in error messages.
+ * A column of vectors of equal length, with an optional column that identifies rows in error
+ * messages.
  *
- * @param index of the vectors' column
- * @param idIndex of the column that identifies a row; -1 if there is none
- * @param length elements that each vector must have
- * @param expected what determines the length
+ * @param index index of the vectors' column
+ * @param idIndex index of the column that identifies a row; -1 for none
+ * @param length required number of elements per vector
+ * @param expected description of the required length
  */
 record VectorColumn(String name, int index, String idName, int idIndex, int length, String expected)
     implements Serializable {
@@ -25,8 +26,8 @@ record VectorColumn(String name, int index, String idName, int idIndex, int leng
   /**
    * Finds the column.
    *
-   * @param id the name of the column that identifies a row; empty if there is none
-   * @throws IllegalArgumentException if a column is missing or the vectors are no {@code
+   * @param id the name of the column that identifies a row; empty for none
+   * @throws IllegalArgumentException if a column is missing or the vectors are not of type {@code
    *     array<float>}
    */
   static VectorColumn of(StructType schema, String column, String id, int length, String expected) {
@@ -44,7 +45,7 @@ record VectorColumn(String name, int index, String idName, int idIndex, int leng
   /**
    * Returns the index of a column.
    *
-   * @throws IllegalArgumentException if there is none of this name
+   * @throws IllegalArgumentException if the column does not exist
    */
   static int index(StructType schema, String name) {
     int index = Arrays.asList(schema.fieldNames()).indexOf(name);
@@ -56,7 +57,7 @@ record VectorColumn(String name, int index, String idName, int idIndex, int leng
     return index;
   }
 
-  /** Returns this column at other indices, as after a projection. */
+  /** Returns this column at other indices, for example after a projection. */
   VectorColumn at(int newIndex, int newIdIndex) {
     return new VectorColumn(name, newIndex, idName, newIdIndex, length, expected);
   }
@@ -93,7 +94,7 @@ record VectorColumn(String name, int index, String idName, int idIndex, int leng
             .formatted(name, problem, describe(row, rowNumber, partition), length, expected));
   }
 
-  /** Returns what identifies a row, such as {@code the row with id = 7}. */
+  /** Returns a description that identifies a row, such as {@code the row with id = 7}. */
   String describe(Row row, long rowNumber, int partition) {
     return idIndex < 0
         ? "row %d of partition %d, counted from 0".formatted(rowNumber, partition)

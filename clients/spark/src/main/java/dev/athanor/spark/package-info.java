@@ -1,4 +1,4 @@
-/** Operations on columns of vectors in Apache Spark, computed by the executors' own devices. */
+/** Operations on columns of vectors in Apache Spark, computed on the executors' devices. */
 @NullMarked
 package dev.athanor.spark;
 

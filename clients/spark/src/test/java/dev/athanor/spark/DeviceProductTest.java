@@ -13,10 +13,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class DeviceProductTest {
 
-  /** One kernel, of one launch and without partial sums, for every batch on every device. */
+  /** All batches on all devices use the same kernel, with one launch and no partial sums. */
   @ParameterizedTest
   @CsvSource({"768, 128", "37, 19", "4096, 4096", "1, 1", "100000, 3"})
-  void theKernelDoesNotDependOnTheBatch(int inner, int columns) {
+  void kernelDoesNotDependOnTheBatch(int inner, int columns) {
     var kernels = new HashSet<String>();
     for (var device : devices()) {
       for (int rows : new int[] {1, 2, 7, 64, 1000, 1024, 100_000}) {

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The example of docs/spark.md compiles, and prints what the document says. */
+/** Tests that the example of docs/spark.md compiles and prints the documented output. */
 @ExtendWith(SparkCluster.class)
 class DocumentsTest {
   private static final Pattern EXAMPLE = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
@@ -26,7 +26,7 @@ class DocumentsTest {
   @TempDir private Path folder;
 
   @Test
-  void theExamplePrintsItsResult(SparkSession spark) throws Exception {
+  void examplePrintsItsResult(SparkSession spark) throws Exception {
     var document = Files.readString(Path.of("../../docs/spark.md"));
     compile(find(EXAMPLE, document));
     var printed = new ByteArrayOutputStream();

@@ -33,7 +33,7 @@ class ExecutorDeviceTest {
   }
 
   @Test
-  void aTaskTakesTheGpuThatSparkAssigned() {
+  void tasksUseTheGpuThatSparkAssigned() {
     assertThat(ExecutorDevice.name(gpus("3"))).isEqualTo("cuda:3");
     assertThat(ExecutorDevice.name(gpus("1", "2"))).isEqualTo("cuda:1");
     assertThat(ExecutorDevice.name(gpus())).isEqualTo("emulator");
@@ -86,7 +86,7 @@ class ExecutorDeviceTest {
   }
 
   @Test
-  void aMatrixThatIsForgottenWhileInUseIsFreedAfterwards() {
+  void forgottenMatricesAreFreedAfterUse() {
     var device = ExecutorDevice.acquire("emulator", LONG);
     try (var product = product("a", LONG, new AtomicInteger())) {
       ExecutorDevice.forget("a");
@@ -97,7 +97,7 @@ class ExecutorDeviceTest {
   }
 
   @Test
-  void idleMatricesAreFreed() {
+  void freesIdleMatrices() {
     var device = ExecutorDevice.acquire("emulator", Duration.ofMillis(1));
     var uploads = new AtomicInteger();
     product("a", LONG, uploads).close();
@@ -124,7 +124,7 @@ class ExecutorDeviceTest {
   }
 
   @Test
-  void unusedMatricesMakeRoom() {
+  void freesUnusedMatricesWhenMemoryRunsOut() {
     var large = Matrix.of(1, 600_000, new float[600_000]);
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(4L << 20));
         var matrices = new ResidentMatrices(device, LONG)) {
@@ -139,7 +139,7 @@ class ExecutorDeviceTest {
   }
 
   @Test
-  void aRetiredDeviceIsClosedByItsLastTaskAndThenReopened() {
+  void retiredDevicesAreClosedByTheirLastTaskAndReopened() {
     var first = ExecutorDevice.acquire("emulator", LONG);
     var task = product("a", LONG, new AtomicInteger());
     first.release();
@@ -154,7 +154,7 @@ class ExecutorDeviceTest {
   }
 
   @Test
-  void aProductThatCannotBeOpenedLeavesNothing() {
+  void failedProductsFreeTheirResources() {
     var device = ExecutorDevice.acquire("emulator", LONG);
     var huge = OPTIONS.withBatchRows(Integer.MAX_VALUE);
     assertThatThrownBy(() ->

@@ -58,7 +58,7 @@ class MatrixProductTest {
     }
   }
 
-  /** Returns the products as the planner's first choice computes them in one launch. */
+  /** Returns the products that the planner's choice computes in one launch. */
   private static Map<Long, List<Float>> onOneDevice() {
     var matmul = new Matmul();
     var inputs =
@@ -132,7 +132,7 @@ class MatrixProductTest {
   }
 
   @Test
-  void anExecutorThatIsLostIsReplaced() {
+  void lostExecutorsAreReplaced() {
     var executors = SparkCluster.executors(spark);
     FilterFunction<Row> lose =
         _ -> {
@@ -155,7 +155,7 @@ class MatrixProductTest {
   }
 
   @Test
-  void rejectsVectorsThatAreNotAsExpected() {
+  void rejectsInvalidVectors() {
     rejects(null, "is null");
     rejects(List.of(1f), "has 1 elements");
     rejects(List.of(1f, 2f, 3f), "has 3 elements");
@@ -178,7 +178,7 @@ class MatrixProductTest {
   }
 
   @Test
-  void namesARowByItsNumberIfItHasNoId() {
+  void identifiesRowsByNumberWithoutAnIdColumn() {
     var vectors = new float[][] {{1, 2}, {3, 4}, {5, Float.NaN}};
     try (var weights = AthanorOps.broadcast(spark, Matrix.of(2, 1, 1, 1))) {
       var product = AthanorOps.matmul("embedding", weights, "product").batchRows(2);
@@ -192,7 +192,7 @@ class MatrixProductTest {
   }
 
   @Test
-  void rejectsColumnsThatAreNotAsExpected() {
+  void rejectsInvalidColumns() {
     var rows = Vectors.dataset(spark, VECTORS, 1);
     try (var weights = AthanorOps.broadcast(spark, Matrix.of(2, 1, 1, 1))) {
       assertThatIllegalArgumentException()
@@ -213,7 +213,7 @@ class MatrixProductTest {
   }
 
   @Test
-  void rejectsOptionsThatMakeNoSense() {
+  void rejectsInvalidOptions() {
     try (var weights = AthanorOps.broadcast(spark, Matrix.of(2, 1, 1, 1))) {
       var product = AthanorOps.matmul("embedding", weights, "y");
       assertThatIllegalArgumentException()

@@ -18,7 +18,7 @@ class MatrixTest {
   }
 
   @Test
-  void rejectsWhatIsNoMatrix() {
+  void rejectsInvalidMatrices() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Matrix.of(0, 3))
         .withMessage("A matrix needs at least 1 row and 1 column, got 0 × 3.");

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Gives tests the session of one cluster: a master and two workers in this JVM, and two executors
- * in JVMs of their own. It is stopped after the last test.
+ * Provides the session of a cluster to tests: a master and two workers in this JVM, and two
+ * executors in separate JVMs. The cluster is stopped after the last test.
  */
 final class SparkCluster implements ParameterResolver {
 
-  /** How long matrices stay on a device that no task uses. */
+  /** Idle time after which unused matrices are freed. */
   private static final Duration IDLE = Duration.ofSeconds(1);
 
   @Override
@@ -53,7 +53,7 @@ final class SparkCluster implements ParameterResolver {
     static Running start() {
       var home = Path.of(System.getenv("SPARK_HOME"));
       try {
-        // Spark's launcher looks for jars there; the executors have the class path of the tests.
+        // Spark's launcher searches for jars there; executors have the class path of the tests.
         Files.createDirectories(home.resolve("jars"));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
@@ -67,7 +67,7 @@ final class SparkCluster implements ParameterResolver {
               .config("spark.ui.enabled", false)
               .config("spark.executor.memory", "1g")
               .config("spark.executor.extraClassPath", System.getProperty("java.class.path"))
-              // short jobs: quick to start rather than fast
+              // short jobs: fast startup matters more than throughput
               .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
               .config("spark.sql.adaptive.enabled", false)
               .config("spark.local.dir", home.resolve("local").toString())

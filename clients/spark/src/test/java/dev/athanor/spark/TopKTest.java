@@ -29,7 +29,7 @@ class TopKTest {
     this.spark = spark;
   }
 
-  /** Every vector is there three times, so that scores tie. */
+  /** Every vector occurs three times, so that scores tie. */
   private static float[][] withDuplicates() {
     var vectors = Vectors.random(4, 150, 24);
     for (int i = 0; i < vectors.length; i++) {
@@ -143,7 +143,7 @@ class TopKTest {
   }
 
   @Test
-  void rejectsWhatCannotBeSearched() {
+  void rejectsInvalidSearches() {
     var rows =
         spark.createDataFrame(
             List.of(),

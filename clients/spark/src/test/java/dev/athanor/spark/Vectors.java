@@ -12,7 +12,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** Vectors for tests, and their products computed without a device. */
+/** Vectors for tests and their products, computed without a device. */
 final class Vectors {
 
   static final StructType SCHEMA =
@@ -61,7 +61,7 @@ final class Vectors {
     return sum;
   }
 
-  /** Returns the products of vectors with the columns of a matrix, by the vectors' numbers. */
+  /** Returns the products of vectors with the columns of a matrix, by vector number. */
   static Map<Long, List<Float>> products(float[][] vectors, float[][] columns) {
     var products = new TreeMap<Long, List<Float>>();
     for (int i = 0; i < vectors.length; i++) {
@@ -74,7 +74,7 @@ final class Vectors {
     return products;
   }
 
-  /** Returns the matrix that has these columns. */
+  /** Returns the matrix with the given columns. */
   static Matrix ofColumns(float[][] columns) {
     var rows = new float[columns[0].length][columns.length];
     for (int i = 0; i < rows.length; i++) {

@@ -104,8 +104,8 @@ public final class StreamPool implements AutoCloseable {
   private final List<Thread> threads = new ArrayList<>();
 
   /**
-   * Opens streams on all devices, which have the same numbers in {@code health}. They are ready when
-   * the constructor returns.
+   * Opens streams on all devices, which have the same numbers in {@code health}. They are ready
+   * when the constructor returns.
    */
   public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
     this.health = health;

@@ -91,7 +91,7 @@ class AthanorClientAutoConfigurationTest {
   }
 
   @Test
-  void leavesAClientOfTheApplicationAlone() {
+  void usesTheApplicationsOwnClient() {
     var own = Athanor.connect("http://127.0.0.1:1");
     configured()
         .withBean(Athanor.class, () -> own)
@@ -157,7 +157,7 @@ class AthanorClientAutoConfigurationTest {
   }
 
   @Test
-  void doesWithoutMicrometerAndHealth() {
+  void worksWithoutMicrometerAndHealth() {
     configured()
         .withClassLoader(new FilteredClassLoader(MeterRegistry.class, HealthIndicator.class))
         .run(context -> assertThat(context).hasNotFailed().hasSingleBean(Athanor.class));

@@ -9,12 +9,12 @@ import org.eclipse.lsp4j.jsonrpc.ResponseErrorException;
 import org.eclipse.lsp4j.jsonrpc.messages.ResponseError;
 import org.eclipse.lsp4j.jsonrpc.messages.ResponseErrorCode;
 
-/** The responses to requests; requests that cannot be answered get a sentence. */
-final class Answers {
+/** Responses to requests. Failures are reported as error responses. */
+final class Responses {
 
-  private Answers() {}
+  private Responses() {}
 
-  /** Answers a request. */
+  /** Responses a request. */
   static <T> CompletableFuture<T> answer(Supplier<T> work) {
     try {
       return completedFuture(work.get());
@@ -25,7 +25,7 @@ final class Answers {
     }
   }
 
-  /** Performs a request that has no answer. */
+  /** Performs a request whose response is empty. */
   static CompletableFuture<Void> perform(Runnable work) {
     return answer(
             () -> {

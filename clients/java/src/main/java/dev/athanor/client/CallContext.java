@@ -4,19 +4,19 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What holds for all attempts of a call.
+ * The context shared by all attempts of a call.
  *
- * @param end when the deadline passes, as {@link System#nanoTime} counts
+ * @param end the deadline in context of {@link System#nanoTime}
  * @param priority 0 for the service's default
- * @param idempotencyKey of a request that creates tensors; null for others
+ * @param idempotencyKey null unless the request creates tensors
  */
-record Terms(long end, int priority, @Nullable String idempotencyKey) {
+record CallContext(long end, int priority, @Nullable String idempotencyKey) {
 
   long remainingNanos() {
     return end - System.nanoTime();
   }
 
-  /** At least 1, as the service demands. */
+  /** Returns at least 1, as the service requires. */
   long remainingMillis() {
     return Math.max(1, TimeUnit.NANOSECONDS.toMillis(remainingNanos()));
   }

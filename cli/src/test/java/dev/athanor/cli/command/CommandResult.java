@@ -4,14 +4,14 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import picocli.CommandLine;
 
-/** What a command answered. */
-record Run(int status, String out, String err) {
+/** The result of a command. */
+record CommandResult(int status, String out, String err) {
 
-  static Run of(CommandLine command, String... arguments) {
+  static CommandResult of(CommandLine command, String... arguments) {
     var out = new StringWriter();
     var err = new StringWriter();
     int status =
         command.setOut(new PrintWriter(out)).setErr(new PrintWriter(err)).execute(arguments);
-    return new Run(status, out.toString(), err.toString());
+    return new CommandResult(status, out.toString(), err.toString());
   }
 }

@@ -3,32 +3,32 @@ package dev.athanor.cli.load;
 import dev.athanor.client.AthanorException;
 import java.time.Duration;
 
-/** A request without a result. */
-final class Refused extends Exception {
+/** A failed request. */
+final class RequestFailure extends Exception {
 
-  /** The code of a request that was not answered. */
+  /** The code of requests without a response. */
   static final String NO_ANSWER = "no-answer";
 
   private final String code;
   private final Duration retryAfter;
 
   /**
-   * @param code of the service, or {@link #NO_ANSWER}
-   * @param retryAfter how long the service asks to be left alone; zero if it does not
+   * @param code the error code of the service, or {@link #NO_ANSWER}
+   * @param retryAfter the retry delay that the service requests; zero for none
    */
-  Refused(String code, Duration retryAfter, String message) {
+  RequestFailure(String code, Duration retryAfter, String message) {
     super(message);
     this.code = code;
     this.retryAfter = retryAfter;
   }
 
-  static Refused of(AthanorException failure) {
+  static RequestFailure of(AthanorException failure) {
     var code =
         switch (failure.code()) {
           case "unreachable", "connection-lost" -> NO_ANSWER;
           default -> failure.code();
         };
-    return new Refused(
+    return new RequestFailure(
         code, failure.retryAfter().orElse(Duration.ZERO), String.valueOf(failure.getMessage()));
   }
 

@@ -15,8 +15,8 @@ import picocli.CommandLine.OverwrittenOptionException;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** Answers bad use with one sentence: what was given, and what would be right. */
-public final class BadUse implements IParameterExceptionHandler {
+/** Reports a usage error in one sentence: the given argument and what was expected. */
+public final class UsageErrorHandler implements IParameterExceptionHandler {
 
   @Override
   public int handleParseException(ParameterException e, String[] arguments) {
@@ -37,14 +37,14 @@ public final class BadUse implements IParameterExceptionHandler {
           "%s is given twice; it takes one value".formatted(name(twice.getOverwritten()));
       default -> {
         if (e.getArgSpec() != null && e.getValue() != null) {
-          yield "%s %s: it takes %s"
+          yield "%s %s: expected %s"
               .formatted(option(e.getArgSpec()), e.getValue(), values(e.getArgSpec()));
         }
         var message = String.valueOf(e.getMessage()).strip();
         yield message.equals("Missing required subcommand")
             ? "a command is missing; commands are "
                 + String.join(", ", command.getSubcommands().keySet())
-            : message.lines().findFirst().orElse("bad use");
+            : message.lines().findFirst().orElse("invalid arguments");
       }
     };
   }
@@ -72,7 +72,7 @@ public final class BadUse implements IParameterExceptionHandler {
   }
 
   private static String missing(MissingParameterException e, String help) {
-    var names = e.getMissing().stream().map(BadUse::name).toList();
+    var names = e.getMissing().stream().map(UsageErrorHandler::name).toList();
     return String.valueOf(e.getMessage()).startsWith("Missing required parameter for option")
         ? "a value is missing: %s".formatted(names.getFirst())
         : "%s %s missing; see %s"
@@ -92,7 +92,9 @@ public final class BadUse implements IParameterExceptionHandler {
   private static String values(ArgSpec argument) {
     var type = argument.isMultiValue() ? argument.auxiliaryTypes()[0] : argument.type();
     if (type.isEnum()) {
-      return Stream.of(type.getEnumConstants()).map(Object::toString).collect(joining(", "));
+      return Stream.of(type.getEnumConstants())
+          .map(Object::toString)
+          .collect(joining(", ", "one of ", ""));
     }
     return type == double.class || type == Double.class
         ? "a number"
@@ -101,19 +103,19 @@ public final class BadUse implements IParameterExceptionHandler {
             : argument.paramLabel();
   }
 
-  /** Returns {@code did you mean X?} where a name resembles what was given, else the other hint. */
+  /** Returns {@code did you mean X?} if a name resembles the given one, else the other hint. */
   public static String hint(String given, Collection<String> names, String otherwise) {
     return closest(given, names).map("did you mean %s?"::formatted).orElse(otherwise);
   }
 
-  /** The name that is fewest edits away, if that is at most a third of the letters. */
+  /** Returns the name with the smallest edit distance, if that is at most a third of its length. */
   private static Optional<String> closest(String given, Collection<String> names) {
     return names.stream()
         .filter(name -> edits(given, name) <= Math.max(1, name.length() / 3))
         .min(Comparator.comparingInt(name -> edits(given, name)));
   }
 
-  /** The insertions, deletions, replacements and swaps of neighbors between two words. */
+  /** Returns the Damerau–Levenshtein distance (optimal string alignment) of two words. */
   private static int edits(String a, String b) {
     var rows = new int[a.length() + 1][b.length() + 1];
     for (int i = 0; i <= a.length(); i++) {

@@ -9,8 +9,8 @@ import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
 
-/** Answers failures of devices and files with one sentence; others keep their stack trace. */
-public final class Failed implements IExecutionExceptionHandler {
+/** Reports failures of devices and files in one sentence; others print their stack trace. */
+public final class FailureHandler implements IExecutionExceptionHandler {
 
   @Override
   public int handleExecutionException(Exception e, CommandLine command, ParseResult parsed)

@@ -7,23 +7,23 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A result of the service.
+ * A successful response of the service.
  *
- * @param phases how long its parts took the service, in nanoseconds
- * @param right whether the result is right, of an answer that was to be checked
+ * @param phases the times of the service's phases in nanoseconds
+ * @param correct compares the result with the expected one; only valid for checked requests
  */
-record Answer(Map<String, Long> phases, BooleanSupplier right) {
+record Response(Map<String, Long> phases, BooleanSupplier correct) {
 
   /**
-   * Returns an answer with the phases that the Java client was told.
+   * Returns a response with the phases that the Java client received.
    *
-   * @param timing null if it was told none
+   * @param timing null if the response had no timing
    */
-  static Answer of(@Nullable Timing timing, BooleanSupplier right) {
+  static Response of(@Nullable Timing timing, BooleanSupplier correct) {
     if (timing == null) {
-      return new Answer(Map.of(), right);
+      return new Response(Map.of(), correct);
     }
-    return new Answer(
+    return new Response(
         Map.of(
             "prepare", nanos(timing.prepare()),
             "queue", nanos(timing.queue()),
@@ -31,7 +31,7 @@ record Answer(Map<String, Long> phases, BooleanSupplier right) {
             "kernel", nanos(timing.kernel()),
             "download", nanos(timing.download()),
             "total", nanos(timing.total())),
-        right);
+        correct);
   }
 
   private static long nanos(Duration duration) {
