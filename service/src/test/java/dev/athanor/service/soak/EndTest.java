@@ -137,6 +137,6 @@ class EndTest {
     }
     assertThat(outcomes).contains(Tally.OK).isSubsetOf(List.of(Tally.OK, "draining"));
     assertThat(service.process().exitValue()).isEqualTo(SIGTERM);
-    assertThat(service.said()).contains("Draining: ").doesNotContain("ERROR");
+    assertThat(service.output()).contains("Draining: ").doesNotContain("ERROR");
   }
 }
