@@ -25,7 +25,9 @@ final class Chart {
 
   static final Path FOLDER = Path.of("../helm/athanor").toAbsolutePath().normalize();
 
-  /** The oldest version that Chart.yaml allows. By default, offline Helm assumes its own version. */
+  /**
+   * The oldest version that Chart.yaml allows. By default, offline Helm assumes its own version.
+   */
   private static final String OLDEST_KUBERNETES = "1.28.0";
 
   private static final String NAME = "kiln-athanor";
@@ -36,7 +38,8 @@ final class Chart {
    * Renders the chart.
    *
    * @param values YAML that is merged with the chart's own values
-   * @return the objects by kind; if a kind has several objects, those not named after the release have the key {@code Kind/name}
+   * @return the objects by kind; if a kind has several objects, those not named after the release
+   *     have the key {@code Kind/name}
    * @throws IllegalStateException with Helm's message if the chart rejects the values
    */
   static Map<String, Object> render(String values) throws IOException {
@@ -129,9 +132,7 @@ final class Chart {
     return new Yaml(new SafeConstructor(new LoaderOptions()));
   }
 
-  /**
-   * Returns the value at a path of map keys and list indices.
-   */
+  /** Returns the value at a path of map keys and list indices. */
   static Object at(Object object, String... path) {
     Object here = object;
     for (String step : path) {

@@ -30,7 +30,8 @@ import org.springframework.util.unit.DataSize;
 /** Tests the pods of the chart: security, memory, probes and settings. */
 class ChartTest {
   /**
-   * {@code spring.grpc.server.shutdown.grace-period}, the maximum time from the end of the drain to the exit.
+   * {@code spring.grpc.server.shutdown.grace-period}, the maximum time from the end of the drain to
+   * the exit.
    */
   private static final Duration GRPC_GRACE = Duration.ofSeconds(10);
 
@@ -565,8 +566,7 @@ class ChartTest {
         "security: {apiKeys: {lines: [ath_x]}} | /security/apiKeys/lines/0 | does not match pattern",
         "replicaz: 2                      | ``                | 'replicaz' not allowed",
       })
-  void rejectsInvalidValuesWithPathAndReason(
-      String values, String path, String reason) {
+  void rejectsInvalidValuesWithPathAndReason(String values, String path, String reason) {
     assertThatThrownBy(() -> render(values))
         .hasMessageContaining("don't meet the specifications of the schema")
         .hasMessageContaining(path)

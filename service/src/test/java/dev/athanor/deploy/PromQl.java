@@ -9,7 +9,8 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 
 /**
- * The metrics and labels of a PromQL expression. The parser recognizes only selectors and groupings; promtool checks whether the expression is valid.
+ * The metrics and labels of a PromQL expression. The parser recognizes only selectors and
+ * groupings; promtool checks whether the expression is valid.
  */
 public final class PromQl {
 

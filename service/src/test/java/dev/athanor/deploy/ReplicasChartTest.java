@@ -17,9 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Tests the replicas of the chart: names, update order, topology spread and volumes.
- */
+/** Tests the replicas of the chart: names, update order, topology spread and volumes. */
 class ReplicasChartTest {
 
   private static final Map<String, Object> SELECTOR =

@@ -67,7 +67,8 @@ class TrafficChartTest {
   }
 
   /**
-   * Tests the successor of sessionName after Gateway API 1.6, and no persistence, for the standard channel.
+   * Tests the successor of sessionName after Gateway API 1.6, and no persistence, for the standard
+   * channel.
    */
   @Test
   void copiesOtherFormsOfSessionPersistence() throws IOException {

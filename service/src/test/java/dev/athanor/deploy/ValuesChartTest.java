@@ -23,7 +23,8 @@ import org.yaml.snakeyaml.nodes.NodeTuple;
 import org.yaml.snakeyaml.nodes.ScalarNode;
 
 /**
- * Checks that {@code values.yaml}, its schema and the table in the chart's README list the same values. -Dbless updates the table.
+ * Checks that {@code values.yaml}, its schema and the table in the chart's README list the same
+ * values. -Dbless updates the table.
  */
 class ValuesChartTest {
 
@@ -38,7 +39,10 @@ class ValuesChartTest {
         Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("values.schema.json")));
   }
 
-  /** Returns the values of a mapping; a nested mapping with commented keys contributes its own values. */
+  /**
+   * Returns the values of a mapping; a nested mapping with commented keys contributes its own
+   * values.
+   */
   private static List<Value> values(MappingNode mapping, Map<?, ?> schema, String prefix) {
     List<Value> values = new ArrayList<>();
     for (NodeTuple entry : mapping.getValue()) {

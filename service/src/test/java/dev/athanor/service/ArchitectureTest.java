@@ -34,7 +34,10 @@ class ArchitectureTest {
   private static final String SERVICE = "dev.athanor.service..";
   private static final String SCHEDULE = "dev.athanor.service.schedule";
 
-  /** Minimum number of classes, so that no rule passes on an empty import. Raise it as the modules grow. */
+  /**
+   * Minimum number of classes, so that no rule passes on an empty import. Raise it as the modules
+   * grow.
+   */
   private static final int MIN_CLASSES = 1600;
 
   /** Maximum number of top-level classes of a package. */
@@ -66,7 +69,9 @@ class ArchitectureTest {
         .check(CLASSES);
   }
 
-  /** Tuning results and PyTorch measurements are JSON, so their packages may use other libraries. */
+  /**
+   * Tuning results and PyTorch measurements are JSON, so their packages may use other libraries.
+   */
   @Test
   void opsDependOnlyOnTheEngine() {
     classes()
@@ -107,7 +112,8 @@ class ArchitectureTest {
   }
 
   /**
-   * Requests cause connections only to other replicas, if configured. Spring fetches the keys of a token issuer.
+   * Requests cause connections only to other replicas, if configured. Spring fetches the keys of a
+   * token issuer.
    */
   @Test
   void onlyForwardingOpensConnections() {

@@ -52,7 +52,10 @@ public final class Http2 {
         .array();
   }
 
-  /** Returns the HEADERS frame of a gRPC call whose messages follow. {@code further} has names and values in turn. */
+  /**
+   * Returns the HEADERS frame of a gRPC call whose messages follow. {@code further} has names and
+   * values in turn.
+   */
   public static byte[] call(int stream, String method, String... further) {
     var block =
         join(
@@ -179,7 +182,10 @@ public final class Http2 {
       return frame;
     }
 
-    /** Returns a header of a HEADERS frame. Must be called for all HEADERS frames in order, because of their shared HPACK state. */
+    /**
+     * Returns a header of a HEADERS frame. Must be called for all HEADERS frames in order, because
+     * of their shared HPACK state.
+     */
     public @Nullable String header(Frame headers, String name) {
       try {
         var value =

@@ -61,7 +61,8 @@ class ByteSinkTest {
     "3000000, 3000000, 1048576 3000000",
     "8388609, 20000000, 1048576 8388608 20000000",
   })
-  void memoryGrowsWithTheReceivedBytes(int sent, long limit, String allocations) throws IOException {
+  void memoryGrowsWithTheReceivedBytes(int sent, long limit, String allocations)
+      throws IOException {
     var bytes = pattern(sent);
     assertThat(receive(bytes, limit)).isEqualTo(bytes);
     assertThat(allocated).isEqualTo(Stream.of(allocations.split(" ")).map(Long::valueOf).toList());

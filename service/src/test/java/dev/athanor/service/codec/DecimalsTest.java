@@ -13,7 +13,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Compares {@link Decimals} with the parsers of Java. */
 class DecimalsTest {
 
-  private static final BigInteger MAX_DIGITS = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
+  private static final BigInteger MAX_DIGITS =
+      BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
 
   /** NaN is allowed for numbers that are not normal, and for floats halfway between two values. */
   private static void check(long digits, int exponent) {

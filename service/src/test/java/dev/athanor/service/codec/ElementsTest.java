@@ -97,8 +97,7 @@ class ElementsTest {
 
   @ParameterizedTest
   @CsvSource({"2, 100, >i2", "4, 50, >f4", "8, 25, >i8", "1, 200, |u1"})
-  void swapsTheBytesOfBigEndianArrays(int width, int count, String descr)
-      throws IOException {
+  void swapsTheBytesOfBigEndianArrays(int width, int count, String descr) throws IOException {
     var sent = pattern(200);
     var swapped = new byte[200];
     for (int i = 0; i < 200; i++) {

@@ -14,7 +14,10 @@ import tools.jackson.core.ObjectReadContext;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.json.JsonFactory;
 
-/** Reads lists of numbers alternately with {@link NumberParser} and with Jackson, and prints the times. */
+/**
+ * Reads lists of numbers alternately with {@link NumberParser} and with Jackson, and prints the
+ * times.
+ */
 @EnabledIfSystemProperty(named = "athanor.benchmark", matches = "true")
 class NumberParserBenchmark {
 

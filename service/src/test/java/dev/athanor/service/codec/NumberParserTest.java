@@ -75,7 +75,10 @@ class NumberParserTest {
     return text.toString();
   }
 
-  /** Returns numbers of all forms and sizes, including halfway cases between two floats and their neighbors. */
+  /**
+   * Returns numbers of all forms and sizes, including halfway cases between two floats and their
+   * neighbors.
+   */
   private static List<String> numbers(Random random) {
     var texts = new ArrayList<String>();
     for (int i = 0; i < 4000; i++) {

@@ -13,7 +13,8 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Checks that {@code ops.json}, from which clients are generated, equals the response to {@code GET /ops}. -Dbless updates it.
+ * Checks that {@code ops.json}, from which clients are generated, equals the response to {@code GET
+ * /ops}. -Dbless updates it.
  */
 class OpCatalogueTest {
 

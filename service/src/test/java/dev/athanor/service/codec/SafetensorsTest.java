@@ -72,7 +72,9 @@ class SafetensorsTest {
     }
   }
 
-  /** The file is as the reference implementation writes it: sorted by alignment, padded with spaces. */
+  /**
+   * The file is as the reference implementation writes it: sorted by alignment, padded with spaces.
+   */
   @Test
   void returnsTensorsInTheOrderOfTheData() throws IOException {
     var text =

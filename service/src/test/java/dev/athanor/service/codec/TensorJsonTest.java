@@ -122,7 +122,8 @@ class TensorJsonTest {
 
   @Test
   void roundsNumbersOnce() throws IOException {
-    // just above halfway between two floats; converted through double, it would be exactly halfway and round down
+    // just above halfway between two floats; converted through double, it would be exactly halfway
+    // and round down
     var text = "1.00000005960464477539062500000001";
     assertThat(read("{\"dtype\":\"f32\",\"shape\":[],\"data\":%s}".formatted(text)).get(0))
         .isEqualTo(Float.parseFloat(text));

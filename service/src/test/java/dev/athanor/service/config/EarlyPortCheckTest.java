@@ -16,7 +16,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Tests that a port in use is detected before Spring Boot starts, unless a configuration file may choose another. */
+/**
+ * Tests that a port in use is detected before Spring Boot starts, unless a configuration file may
+ * choose another.
+ */
 class EarlyPortCheckTest {
 
   @TempDir Path folder;

@@ -10,7 +10,9 @@ import org.junit.jupiter.api.Test;
 
 class HousekeepingTest {
 
-  /** A hanging sweep must not block the calling thread, which also reloads keys and certificates. */
+  /**
+   * A hanging sweep must not block the calling thread, which also reloads keys and certificates.
+   */
   @Test
   void hangingSweepNeitherBlocksTheCallerNorOverlapsAnother() {
     var sweeps = new AtomicInteger();

@@ -33,7 +33,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Checks that docs/settings.md matches the metadata of the settings, which an annotation processor generates. -Dbless updates it.
+ * Checks that docs/settings.md matches the metadata of the settings, which an annotation processor
+ * generates. -Dbless updates it.
  */
 class SettingsDocumentTest {
 
@@ -84,7 +85,10 @@ class SettingsDocumentTest {
     }
   }
 
-  /** Returns the descriptions by key. The metadata omits the values of maps, so their descriptions are read from the source. */
+  /**
+   * Returns the descriptions by key. The metadata omits the values of maps, so their descriptions
+   * are read from the source.
+   */
   private static Map<String, String> descriptions() throws IOException {
     var metadata = metadata();
     var descriptions = new HashMap<String, String>();
@@ -184,9 +188,7 @@ class SettingsDocumentTest {
     var min = bound(component, Min.class, DecimalMin.class);
     var max = bound(component, Max.class, DecimalMax.class);
     if (min != null || max != null) {
-      return min == null
-          ? "at most " + max
-          : max == null ? "at least " + min : min + " to " + max;
+      return min == null ? "at most " + max : max == null ? "at least " + min : min + " to " + max;
     }
     var pattern = annotation(component, jakarta.validation.constraints.Pattern.class);
     if (pattern != null) {
@@ -226,7 +228,10 @@ class SettingsDocumentTest {
     };
   }
 
-  /** Returns a constraint annotation, which is on the accessor and the field but not on the component. */
+  /**
+   * Returns a constraint annotation, which is on the accessor and the field but not on the
+   * component.
+   */
   private static <A extends java.lang.annotation.Annotation> @Nullable A annotation(
       RecordComponent component, Class<A> type) {
     AnnotatedElement accessor = component.getAccessor();

@@ -110,7 +110,8 @@ class UnknownSettingsTest {
           ATHANOR_RUN_NOTHING      | docs/settings.md lists all settings.
           """)
   void reportsEnvironmentVariablesByName(String name, String hint) {
-    expectRejection(variable(name), "Unknown setting %s (environment variable); %s".formatted(name, hint));
+    expectRejection(
+        variable(name), "Unknown setting %s (environment variable); %s".formatted(name, hint));
   }
 
   /** Other programs use variables with this prefix, too. */

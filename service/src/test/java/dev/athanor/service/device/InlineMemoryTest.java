@@ -39,7 +39,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Tests the memory of requests: shared by the tensors of a request, cached for the next, bounded, and exclusive to a request. */
+/**
+ * Tests the memory of requests: shared by the tensors of a request, cached for the next, bounded,
+ * and exclusive to a request.
+ */
 class InlineMemoryTest {
 
   private static final long MIB = 1 << 20;

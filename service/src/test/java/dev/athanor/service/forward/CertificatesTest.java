@@ -22,7 +22,9 @@ import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.util.unit.DataSize;
 
-/** Tests that requests with client certificates are not forwarded, since the certificate cannot be. */
+/**
+ * Tests that requests with client certificates are not forwarded, since the certificate cannot be.
+ */
 class CertificatesTest {
 
   private static final String HANDLE = "t_0123456789abcdef0123456789abcdef_2";

@@ -38,7 +38,8 @@ import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
 /**
- * Tests replica 1 with an HTTP server at 127.0.0.2 whose responses the tests define, a closed port at 127.0.0.3, and plain sockets at 127.0.0.4.
+ * Tests replica 1 with an HTTP server at 127.0.0.2 whose responses the tests define, a closed port
+ * at 127.0.0.3, and plain sockets at 127.0.0.4.
  */
 @TestPropertySource(
     properties = {
@@ -279,7 +280,10 @@ class ForwardingTest extends RestTest {
     }
   }
 
-  /** The owner rejects the headers without reading the body. The client gets the response instead of a broken pipe. */
+  /**
+   * The owner rejects the headers without reading the body. The client gets the response instead of
+   * a broken pipe.
+   */
   @Test
   void returnsAnEarlyRejectionOfALongBody() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
@@ -406,7 +410,10 @@ class ForwardingTest extends RestTest {
     }
   }
 
-  /** If nothing has been sent to the client, it gets a problem; otherwise its response is truncated, too. */
+  /**
+   * If nothing has been sent to the client, it gets a problem; otherwise its response is truncated,
+   * too.
+   */
   @Test
   void truncatedResponsesAreDetectable() throws Exception {
     for (int length : new int[] {10, 1 << 20}) {
@@ -527,7 +534,8 @@ class ForwardingTest extends RestTest {
   }
 
   /**
-   * If a replica fails after the upload and before the naming, the problem lists it and the replicas with a copy.
+   * If a replica fails after the upload and before the naming, the problem lists it and the
+   * replicas with a copy.
    */
   @Test
   void reportsACopyWithoutAName() throws Exception {

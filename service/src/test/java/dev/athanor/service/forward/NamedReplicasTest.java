@@ -39,7 +39,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Tests the copying of named tensors between replicas 2, 3 and 4. Replica 5 is configured but does not run.
+ * Tests the copying of named tensors between replicas 2, 3 and 4. Replica 5 is configured but does
+ * not run.
  */
 @Timeout(300)
 class NamedReplicasTest {

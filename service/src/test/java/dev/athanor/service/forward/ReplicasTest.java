@@ -41,7 +41,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Tests three replicas behind HAProxy, which ignores handles. One is killed and one is added during the test; every response must be correct or report the loss.
+ * Tests three replicas behind HAProxy, which ignores handles. One is killed and one is added during
+ * the test; every response must be correct or report the loss.
  */
 class ReplicasTest {
 
@@ -302,7 +303,10 @@ class ReplicasTest {
     return code;
   }
 
-  /** Returns whether a tensor exists, and checks its values. Only the killed replica may have lost tensors. */
+  /**
+   * Returns whether a tensor exists, and checks its values. Only the killed replica may have lost
+   * tensors.
+   */
   private boolean check(ExpectedTensor tensor) throws IOException, InterruptedException {
     boolean gone = killed && tensor.owner().equals(KILLED);
     var answer = call(tensor, "GET", "/data", "", new byte[0]);
@@ -316,7 +320,10 @@ class ReplicasTest {
     return false;
   }
 
-  /** Calls an endpoint of a tensor. It must succeed unless its replica or the receiving one was killed. */
+  /**
+   * Calls an endpoint of a tensor. It must succeed unless its replica or the receiving one was
+   * killed.
+   */
   private Answer call(ExpectedTensor tensor, String method, String path, String type, byte[] body)
       throws IOException, InterruptedException {
     boolean wasSettled = settled;
@@ -472,7 +479,10 @@ class ReplicasTest {
       }
     }
 
-    /** Adds to the shared weights. Every replica can, including the added one; only the killed one may fail to respond. */
+    /**
+     * Adds to the shared weights. Every replica can, including the added one; only the killed one
+     * may fail to respond.
+     */
     private void addWeights() throws Exception {
       boolean wasSettled = settled;
       var b = numbers();

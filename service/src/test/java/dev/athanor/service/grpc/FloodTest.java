@@ -31,7 +31,7 @@ class FloodTest extends GrpcTest {
   }
 
   @Test
-  void thousandsOfCancelledCallsCloseTheConnection() throws IOException {
+  void thousandsOfCanceledCallsCloseTheConnection() throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       var sender =
           Thread.startVirtualThread(() -> {

@@ -51,7 +51,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 
 /**
- * Base class of tests that call the service on a real port through generated stubs, with a fake device in host memory. All tests share one context.
+ * Base class of tests that call the service on a real port through generated stubs, with a fake
+ * device in host memory. All tests share one context.
  */
 @SpringBootTest(
     classes = {AthanorApplication.class, Fakes.class},

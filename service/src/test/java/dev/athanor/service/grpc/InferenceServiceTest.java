@@ -430,7 +430,8 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(wrong.getErrorMessage())
         .isEqualTo("Unknown model \"sing\". GET /v2/models lists all models.");
     assertThat(wrong.getInferResponse().getId()).isEqualTo("wrong");
-    assertThat(answers.responses.take().getInferResponse().getRawOutputContents(0)).isEqualTo(bytes(5));
+    assertThat(answers.responses.take().getInferResponse().getRawOutputContents(0))
+        .isEqualTo(bytes(5));
     assertThat(answers.ended.join().status()).isEqualTo(Status.Code.OK);
   }
 

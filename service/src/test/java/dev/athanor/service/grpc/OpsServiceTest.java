@@ -87,7 +87,10 @@ class OpsServiceTest extends GrpcTest {
     assertThat(requests("ok")).isEqualTo(before + 1);
   }
 
-  /** The host memory of the results is reserved before the call is queued, and released after the response. */
+  /**
+   * The host memory of the results is reserved before the call is queued, and released after the
+   * response.
+   */
   @Test
   void resultsUseTheMemoryOfTheRequest() throws Exception {
     int atGate = TestOps.Identity.AT_GATE.get();
@@ -455,7 +458,7 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void rejectsCallsIfTheQueueIsFullAndCleansUpCancelledCalls() {
+  void rejectsCallsIfTheQueueIsFullAndCleansUpCanceledCalls() {
     store.sweep(); // so that the service does not sweep during the test
     long bytes = store.bytes();
     TestOps.Identity.AT_GATE.set(0);

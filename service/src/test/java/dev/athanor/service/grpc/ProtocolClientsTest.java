@@ -27,7 +27,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Tests requests as the Python clients of KServe ({@code InferRequest.to_grpc}) and Triton ({@code tritonclient.grpc}) send them. Messages are encoded field by field, with the numbers of their .proto files.
+ * Tests requests as the Python clients of KServe ({@code InferRequest.to_grpc}) and Triton ({@code
+ * tritonclient.grpc}) send them. Messages are encoded field by field, with the numbers of their
+ * .proto files.
  */
 class ProtocolClientsTest extends GrpcTest {
 

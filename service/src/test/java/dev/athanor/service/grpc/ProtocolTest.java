@@ -39,7 +39,10 @@ class ProtocolTest extends GrpcTest {
   private static final Pattern METHOD =
       Pattern.compile("rpc (\\w+)\\((stream )?(\\w+)\\) returns \\((stream )?(\\w+)\\)");
 
-  /** Returns the methods in the .proto files, as {@code package.Service/Method(stream Request) Answer}. */
+  /**
+   * Returns the methods in the .proto files, as {@code package.Service/Method(stream Request)
+   * Answer}.
+   */
   private static Set<String> declaredMethods() throws IOException {
     var methods = new TreeSet<String>();
     var resolver = new PathMatchingResourcePatternResolver();

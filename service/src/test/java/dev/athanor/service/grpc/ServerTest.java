@@ -68,9 +68,7 @@ class ServerTest extends GrpcTest {
     assertThat(watched.next().getStatus()).isEqualTo(ServingStatus.SERVING);
   }
 
-  /**
-   * Clients must get the error that the service is draining, and not a broken connection.
-   */
+  /** Clients must get the error that the service is draining, and not a broken connection. */
   @Test
   void serverStopsAfterTheDrain() {
     assertThat(server.getPhase()).isLessThan(drain.getPhase());
@@ -224,7 +222,7 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
-  void manyCancelledCallsLeakNothing() {
+  void manyCanceledCallsLeakNothing() {
     var calls = new ArrayList<ListenableFuture<RunResponse>>();
     for (int i = 0; i < 300; i++) {
       var call = OpsGrpc.newFutureStub(channel()).run(gated());
@@ -233,7 +231,7 @@ class ServerTest extends GrpcTest {
     }
     await()
         .until(() -> {
-          openGate(); // more than once: a call may reach the gate after it was cancelled
+          openGate(); // more than once: a call may reach the gate after it was canceled
           return device.openBuffers() == store.count();
         });
     assertThat(calls).allMatch(ListenableFuture::isCancelled);

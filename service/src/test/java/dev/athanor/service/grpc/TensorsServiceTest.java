@@ -424,7 +424,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void cancelledDownloadReleasesTheTensor() throws InterruptedException {
+  void canceledDownloadReleasesTheTensor() throws InterruptedException {
     var tensor = put(messages(header("u8", 30_000_000), random(30_000_000)));
     var slow = new SlowReader();
     TensorsGrpc.newStub(channel()).get(from(tensor).build(), slow);

@@ -62,7 +62,8 @@ class GpuMetersTest {
         .hasSize(10 + 9);
     var samples = registry.scrape();
     assertThat(Arrays.stream(Meters.values()).filter(meter -> meter.name().startsWith("GPU_")))
-        .allMatch(meter -> samples.contains("# HELP " + meter.exposed() + " " + meter.description()));
+        .allMatch(
+            meter -> samples.contains("# HELP " + meter.exposed() + " " + meter.description()));
   }
 
   @Test
@@ -71,7 +72,8 @@ class GpuMetersTest {
     var meters = meters();
     meters.register();
     meters.registerAsTriton("GPU-1");
-    assertThat(samples()).containsExactly("athanor_gpu_temperature_celsius{device=\"cuda:0\"} 40.0");
+    assertThat(samples())
+        .containsExactly("athanor_gpu_temperature_celsius{device=\"cuda:0\"} 40.0");
   }
 
   @Test

@@ -167,12 +167,15 @@ class ApiKeyTest extends RestTest {
     expectUnauthenticated(given().header("X-API-Key", "x"), unknown);
     expectUnauthenticated(given().header("X-API-Key", own + "x"), unknown);
     expectUnauthenticated(given().header("X-API-Key", own.substring(0, own.length() - 1)), unknown);
-    expectUnauthenticated(given().header("X-API-Key", own.toUpperCase(java.util.Locale.ROOT)), unknown);
+    expectUnauthenticated(
+        given().header("X-API-Key", own.toUpperCase(java.util.Locale.ROOT)), unknown);
     // the name of one key and the secret of another
-    expectUnauthenticated(given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
+    expectUnauthenticated(
+        given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
     expectUnauthenticated(given().header("X-API-Key", key("alice", "admin").key()), unknown);
     // the hash in the file is not a key
-    expectUnauthenticated(given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
+    expectUnauthenticated(
+        given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
     var form = "Authorization must be given once, as Bearer followed by a token";
     expectUnauthenticated(given().header("Authorization", own), form);
     expectUnauthenticated(given().header("Authorization", "Basic " + own), form);
@@ -212,7 +215,8 @@ class ApiKeyTest extends RestTest {
     "POST, /ops/identity, ops:run",
     "POST, /ops/nothing, ops:run"
   })
-  void missingScopesAreForbiddenWhetherTheTargetExistsOrNot(String method, String path, String scope) {
+  void missingScopesAreForbiddenWhetherTheTargetExistsOrNot(
+      String method, String path, String scope) {
     problem(
             as(READER, "{}").request(method, path),
             403,
@@ -531,7 +535,10 @@ class ApiKeyTest extends RestTest {
     }
   }
 
-  /** Returns the head of the response. The connection may stay open while the service discards the body. */
+  /**
+   * Returns the head of the response. The connection may stay open while the service discards the
+   * body.
+   */
   private String head(String line, String... headers) throws IOException {
     try (var socket = send(line, headers)) {
       var in = new BufferedReader(new InputStreamReader(socket.getInputStream(), ISO_8859_1));

@@ -33,7 +33,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
- * Base class of tests of the console in Chromium, with the unmodified service. {@code -Dathanor.screenshots=true} updates the pictures in docs/console.
+ * Base class of tests of the console in Chromium, with the unmodified service. {@code
+ * -Dathanor.screenshots=true} updates the pictures in docs/console.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,
@@ -111,9 +112,7 @@ abstract class BrowserTest {
     page =
         Objects.requireNonNull(browser)
             .newPage(
-                new Browser.NewPageOptions()
-                    .setViewportSize(width, height)
-                    .setColorScheme(colors));
+                new Browser.NewPageOptions().setViewportSize(width, height).setColorScheme(colors));
     page.onConsoleMessage(message -> {
       if (List.of("error", "warning").contains(message.type())) {
         faults.add(message.text());

@@ -22,7 +22,10 @@ import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 
-/** Checks that the alerts, dashboards and autoscalers of the chart query only metrics that the service exports. */
+/**
+ * Checks that the alerts, dashboards and autoscalers of the chart query only metrics that the
+ * service exports.
+ */
 class ChartMetricsTest extends RestTest {
 
   /** Labels that the Prometheus operator adds to each series of a PodMonitor. */
@@ -30,7 +33,8 @@ class ChartMetricsTest extends RestTest {
       Set.of("namespace", "pod", "container", "endpoint", "instance", "job");
 
   /** Labels with a fixed set of values. */
-  private static final Set<String> ENUM_LABELS = Set.of("phase", "state", "outcome", "kind", "area");
+  private static final Set<String> ENUM_LABELS =
+      Set.of("phase", "state", "outcome", "kind", "area");
 
   private static final Pattern SERIES = Pattern.compile("(?m)^(\\w+)(?:\\{(.*)})? \\S+$");
   private static final Pattern LABEL = Pattern.compile("(\\w+)=\"([^\"]*)\"");
@@ -56,7 +60,8 @@ class ChartMetricsTest extends RestTest {
                         .add(label.group(2)));
           }
         });
-    // Test ops load no kernels, the emulator creates no graphs, and there is no GPU. Other tests check that these meters are exported as declared.
+    // Test ops load no kernels, the emulator creates no graphs, and there is no GPU. Other tests
+    // check that these meters are exported as declared.
     Arrays.stream(Meters.values())
         .filter(meter -> meter.name().matches("GPU_.*|KERNEL_LOADS|GRAPH_LAUNCHES"))
         .forEach(meter -> {

@@ -156,12 +156,14 @@ class ConsoleStatesTest extends BrowserTest {
       }
     });
     choose("matmul");
-    expectShapeError("8, zero", "“zero” is not an extent. A shape is positive integers separated by commas");
+    expectShapeError(
+        "8, zero", "“zero” is not an extent. A shape is positive integers separated by commas");
     expectShapeError("8,,8", "“” is not an extent.");
     expectShapeError("0, 8", "“0” is not an extent.");
     expectShapeError("8.5, 8", "“8.5” is not an extent.");
     expectShapeError("8", "[8] has 1 dimension; […, M, K] needs at least 2.");
-    expectShapeError("100000, 100000", "[100000, 100000] has 10000000000 elements; this page generates");
+    expectShapeError(
+        "100000, 100000", "[100000, 100000] has 10000000000 elements; this page generates");
     shape("a").fill("8, 8");
     assertThat(page.locator("#run .error")).hasCount(0);
     assertThat(page.locator("#run [aria-invalid]")).hasCount(0);

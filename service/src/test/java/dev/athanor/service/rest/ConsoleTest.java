@@ -336,12 +336,12 @@ class ConsoleTest extends BrowserTest {
     page.keyboard().press("Enter");
     assertThat(page.locator("#main")).isFocused();
     view("Run");
-    var unlabelled =
+    var unlabeled =
         page.evaluate(
             """
             () => [...document.querySelectorAll('input, select, textarea')]
               .filter(each => !each.labels.length && !each.ariaLabel).map(each => each.outerHTML)
             """);
-    assertThat(unlabelled).isEqualTo(List.of());
+    assertThat(unlabeled).isEqualTo(List.of());
   }
 }

@@ -22,9 +22,13 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Tests the running service against its OpenAPI document. Requests are derived from the document, and every response must have a documented status, content type and body.
+ * Tests the running service against its OpenAPI document. Requests are derived from the document,
+ * and every response must have a documented status, content type and body.
  *
- * <p>This resembles schemathesis but is written in Java, because the build does not use Python and an external tool could not be pinned and run offline. Every build sends a few requests for each operation; {@code -Dathanor.sweep=true} sends many, 400 or {@code -Dathanor.fuzz.requests}. A failure reports its seed; {@code -Dathanor.fuzz.seed} repeats it.
+ * <p>This resembles schemathesis but is written in Java, because the build does not use Python and
+ * an external tool could not be pinned and run offline. Every build sends a few requests for each
+ * operation; {@code -Dathanor.sweep=true} sends many, 400 or {@code -Dathanor.fuzz.requests}. A
+ * failure reports its seed; {@code -Dathanor.fuzz.seed} repeats it.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,

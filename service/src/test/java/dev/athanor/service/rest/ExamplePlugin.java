@@ -21,7 +21,8 @@ import javax.tools.ToolProvider;
 import org.jspecify.annotations.NullMarked;
 
 /**
- * The example plugin, compiled against the modules that are visible to plugins and packed into a jar.
+ * The example plugin, compiled against the modules that are visible to plugins and packed into a
+ * jar.
  */
 final class ExamplePlugin {
 

@@ -20,7 +20,9 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Checks that the examples of openapi.yaml match their schemas, and sends those that are requests. */
+/**
+ * Checks that the examples of openapi.yaml match their schemas, and sends those that are requests.
+ */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",

@@ -129,7 +129,9 @@ class HostileTest extends RestTest {
         .body("type", org.hamcrest.Matchers.equalTo("urn:athanor:problem:malformed-body"));
   }
 
-  /** Tests overlong forms of {@code x}, an unpaired surrogate, a truncated character, and UTF-16. */
+  /**
+   * Tests overlong forms of {@code x}, an unpaired surrogate, a truncated character, and UTF-16.
+   */
   @ParameterizedTest
   @ValueSource(strings = {"c1b8", "e081b8", "f08081b8", "eda080", "e282", "00780000"})
   void rejectsInvalidUtf8AnywhereInTheBody(String bytes) {
@@ -166,7 +168,9 @@ class HostileTest extends RestTest {
     }
   }
 
-  /** Tests characters that reorder or hide text: bidi controls, zero-width spaces, line separators. */
+  /**
+   * Tests characters that reorder or hide text: bidi controls, zero-width spaces, line separators.
+   */
   @ParameterizedTest
   @ValueSource(ints = {0x202E, 0x2066, 0x200F, 0x061C, 0x200B, 0xFEFF, 0x2028, 0x85})
   void rejectsInvisibleCharactersInNames(int character) {
@@ -514,7 +518,8 @@ class HostileTest extends RestTest {
             "POST /ops/identity HTTP/1.1",
             "POST /v2/models/identity/infer HTTP/1.1",
             "GET /livez HTTP/1.1")) {
-      sendAndReset(head(line, line.startsWith("GET") ? "X: x" : JSON + "\r\nContent-Length: 4000") + "{");
+      sendAndReset(
+          head(line, line.startsWith("GET") ? "X: x" : JSON + "\r\nContent-Length: 4000") + "{");
     }
     given().get("/livez").then().statusCode(200);
     given().delete("/tensors/" + handle).then().statusCode(204);

@@ -77,8 +77,7 @@ class InPlaceTest {
           bias-activation | "x": T, "bias": {"dtype": "f32", "shape": [2], "data": [-5, 0]} | "activation": "relu" | 0, 2, 0, 4
           cast   | "x": T | "to": "f32" | 1, 2, 3, 4
           """)
-  void elementwiseOpsRunInPlace(
-      String op, String inputs, String attributes, String expected) {
+  void elementwiseOpsRunInPlace(String op, String inputs, String attributes, String expected) {
     var handle = matrix();
     run(op, handle, inputs, attributes, "y")
         .then()
@@ -125,7 +124,8 @@ class InPlaceTest {
           layer-norm | "x": T, "weight": {"dtype": "f32", "shape": [2], "data": [1, 1]}, "bias": {"dtype": "f32", "shape": [2], "data": [1, 1]} | `` | y | x
           transpose | "x": T | `` | y | x
           """)
-  void otherOpsRejectInPlaceOutputs(String op, String inputs, String attributes, String output, String input) {
+  void otherOpsRejectInPlaceOutputs(
+      String op, String inputs, String attributes, String output, String input) {
     var handle = matrix();
     problem(
         run(op, handle, inputs, attributes, output),

@@ -27,9 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/**
- * Tests binary inline tensors: isolation between requests, and the limit of their memory.
- */
+/** Tests binary inline tensors: isolation between requests, and the limit of their memory. */
 class InlineTensorsTest extends RestTest {
 
   private static final String FILE = "application/x-safetensors";

@@ -231,18 +231,23 @@ class JwtTest extends RestTest {
   void rejectsSignaturesOfOthers() throws JOSEException {
     var claims = claims(c -> c);
     expectUnauthenticated(new PlainJWT(claims).serialize(), INVALID);
-    expectUnauthenticated(signed(claims, JWSAlgorithm.RS256, "one", new RSASSASigner(OTHER_KEY)), INVALID);
-    expectUnauthenticated(signed(claims, JWSAlgorithm.RS256, "two", new RSASSASigner(OTHER_KEY)), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.RS256, "one", new RSASSASigner(OTHER_KEY)), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.RS256, "two", new RSASSASigner(OTHER_KEY)), INVALID);
     // the public key of RS256 as the secret of HS256
     for (var secret :
         List.of(
             KEY.toRSAPublicKey().getEncoded(),
             KEY.toPublicJWK().toJSONString().getBytes(StandardCharsets.UTF_8))) {
-      expectUnauthenticated(signed(claims, JWSAlgorithm.HS256, "one", new MACSigner(secret)), INVALID);
+      expectUnauthenticated(
+          signed(claims, JWSAlgorithm.HS256, "one", new MACSigner(secret)), INVALID);
     }
     // signed by the issuer, with algorithms that are not allowed
-    expectUnauthenticated(signed(claims, JWSAlgorithm.ES256, "curve", new ECDSASigner(CURVE)), INVALID);
-    expectUnauthenticated(signed(claims, JWSAlgorithm.RS512, "one", new RSASSASigner(KEY)), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.ES256, "curve", new ECDSASigner(CURVE)), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.RS512, "one", new RSASSASigner(KEY)), INVALID);
     var good = token(c -> c);
     var parts = List.of(good.split("\\.", -1));
     var other = List.of(token(c -> c.claim("org", "other")).split("\\.", -1));

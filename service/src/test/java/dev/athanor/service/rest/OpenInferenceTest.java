@@ -324,7 +324,8 @@ class OpenInferenceTest extends RestTest {
           "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor has datatype FP32
           "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has both a tensor_handle and data; give only one
           """)
-  void rejectsWrongDescriptionsOfAHandle(String description, String code, String field, String detail) {
+  void rejectsWrongDescriptionsOfAHandle(
+      String description, String code, String field, String detail) {
     var body =
         "{\"inputs\": [{\"name\": \"x\", \"parameters\": {\"tensor_handle\": \"%s\"}, %s}]}"
             .formatted(tensor(1, 2), description);

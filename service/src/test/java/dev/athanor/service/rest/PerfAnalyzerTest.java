@@ -18,7 +18,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
- * Sends the requests of Triton's load tool, {@code perf_analyzer -m matmul --shape a:4,4 --shape b:4,4 --shape bias:4}, byte by byte, and checks what it reads.
+ * Sends the requests of Triton's load tool, {@code perf_analyzer -m matmul --shape a:4,4 --shape
+ * b:4,4 --shape bias:4}, byte by byte, and checks what it reads.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,
@@ -123,7 +124,8 @@ class PerfAnalyzerTest {
     var metadata = get("/v2/models/matmul");
     assertThat(metadata.getString("name")).isEqualTo("matmul");
     assertThat(metadata.getList("inputs.name")).containsExactly("a", "b", "bias");
-    assertThat(metadata.getList("inputs[0].shape")).containsExactly(-1, -1); // so perf_analyzer uses --shape
+    assertThat(metadata.getList("inputs[0].shape"))
+        .containsExactly(-1, -1); // so perf_analyzer uses --shape
     var config = get("/v2/models/matmul/config");
     assertThat(config.getInt("max_batch_size")).isZero();
     assertThat(config.getList("input.name")).isEqualTo(metadata.getList("inputs.name"));

@@ -14,7 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Checks that docs/add-an-op.md shows code of the example plugin and lists all classes for plugins. */
+/**
+ * Checks that docs/add-an-op.md shows code of the example plugin and lists all classes for plugins.
+ */
 class PluginDocumentTest {
 
   private static final Path DOCUMENT = Path.of("../docs/add-an-op.md");

@@ -127,9 +127,7 @@ class PluginOpsTest {
         });
   }
 
-  /**
-   * Returns the distinct kernels of the cases of an op, and checks that their names are unique.
-   */
+  /** Returns the distinct kernels of the cases of an op, and checks that their names are unique. */
   private static List<Variant> kernels(Op op) {
     var kernels = new TreeMap<String, Variant>();
     for (var each : op.cases(new SplittableRandom(1), false)) {

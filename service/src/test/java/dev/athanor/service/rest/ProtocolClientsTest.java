@@ -14,7 +14,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Tests requests as the Python clients of KServe ({@code InferRequest.to_rest}) and Triton ({@code tritonclient.http}) send them, byte by byte, because the build cannot install these clients.
+ * Tests requests as the Python clients of KServe ({@code InferRequest.to_rest}) and Triton ({@code
+ * tritonclient.http}) send them, byte by byte, because the build cannot install these clients.
  */
 class ProtocolClientsTest extends RestTest {
 

@@ -14,9 +14,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
-/**
- * Generates requests for an operation from an OpenAPI document: valid ones, or with one defect.
- */
+/** Generates requests for an operation from an OpenAPI document: valid ones, or with one defect. */
 final class RequestGenerator {
 
   /**

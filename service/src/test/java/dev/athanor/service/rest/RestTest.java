@@ -23,7 +23,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
- * Base class of tests that call REST on a real port, with a fake device in host memory. All tests share one context, and every response is checked against openapi.yaml.
+ * Base class of tests that call REST on a real port, with a fake device in host memory. All tests
+ * share one context, and every response is checked against openapi.yaml.
  */
 @SpringBootTest(
     classes = {AthanorApplication.class, Fakes.class},

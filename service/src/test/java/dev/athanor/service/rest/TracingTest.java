@@ -51,7 +51,10 @@ class TracingTest extends RestTest {
         .post(path);
   }
 
-  /** Returns the spans of the trace, after waiting for the request's span, which ends after the response. */
+  /**
+   * Returns the spans of the trace, after waiting for the request's span, which ends after the
+   * response.
+   */
   private List<SpanData> spans() {
     await().until(() -> finished().stream().anyMatch(span -> span.getKind() == SpanKind.SERVER));
     return finished();
@@ -193,7 +196,10 @@ class TracingTest extends RestTest {
     }
   }
 
-  /** OpenMetrics 1.0, Exemplars: prometheus_client rejects the whole response if other series have exemplars. */
+  /**
+   * OpenMetrics 1.0, Exemplars: prometheus_client rejects the whole response if other series have
+   * exemplars.
+   */
   @Test
   void onlyBucketsAndCountersHaveExemplars() {
     post("/ops/identity", run("i32"), true).then().statusCode(200);
