@@ -38,7 +38,7 @@ class ContractFuzzTest {
 
   private static final JsonMapper JSON = JsonMapper.builder().build();
 
-  /** Requests for each operation. */
+  /** Requests per operation; each op has two operations of its own. */
   private static final int REQUESTS =
       Boolean.getBoolean("athanor.sweep") ? Integer.getInteger("athanor.fuzz.requests", 400) : 4;
 

@@ -164,7 +164,7 @@ public final class Rig implements AutoCloseable {
     }
   }
 
-  /** Returns a request context with separate request memory. */
+  /** Returns a copy of a context that uses the given request memory. */
   public static RequestContext in(RequestMemory memory, RequestContext context) {
     return new RequestContext(
         context.tenant(),

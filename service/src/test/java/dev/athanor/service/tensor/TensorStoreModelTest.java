@@ -148,7 +148,7 @@ class TensorStoreModelTest {
     long version = 1;
     @Nullable Instant deletedAt;
 
-    /** Whether a sweep or a deletion found the tensor expired. */
+    /** True if a sweep or a deletion found the tensor expired. */
     boolean swept;
 
     ModelTensor(int owner, TensorInfo info, Memory memory, Duration lease, Instant now) {
