@@ -25,7 +25,9 @@ final class Chart {
 
   static final Path FOLDER = Path.of("../helm/athanor").toAbsolutePath().normalize();
 
-  /** What Chart.yaml requires; without a cluster Helm would otherwise assume its own release. */
+  /**
+   * The oldest version that Chart.yaml allows. By default, offline Helm assumes its own version.
+   */
   private static final String OLDEST_KUBERNETES = "1.28.0";
 
   private static final String NAME = "kiln-athanor";
@@ -36,9 +38,9 @@ final class Chart {
    * Renders the chart.
    *
    * @param values YAML that is merged with the chart's own values
-   * @return the objects, under their kind; where there are several of a kind, those with other
-   *     names than the release's under {@code Kind/name}
-   * @throws IllegalStateException with Helm's message when the chart rejects the values
+   * @return the objects by kind; if a kind has several objects, those not named after the release
+   *     have the key {@code Kind/name}
+   * @throws IllegalStateException with Helm's message if the chart rejects the values
    */
   static Map<String, Object> render(String values) throws IOException {
     return objects(
@@ -73,7 +75,7 @@ final class Chart {
     return output.substring(output.indexOf("NOTES:\n") + 7);
   }
 
-  /** Returns the pod of {@code helm test}, which {@code helm template} leaves out here. */
+  /** Returns the pod of {@code helm test}, which {@link #render} omits. */
   static Object testPod(String values) throws IOException {
     Path copy = Files.createTempDirectory("chart");
     try {
@@ -130,9 +132,7 @@ final class Chart {
     return new Yaml(new SafeConstructor(new LoaderOptions()));
   }
 
-  /**
-   * Returns what lies at a path through maps by key and lists by index; fails if a step is missing.
-   */
+  /** Returns the value at a path of map keys and list indices. */
   static Object at(Object object, String... path) {
     Object here = object;
     for (String step : path) {
@@ -163,7 +163,7 @@ final class Chart {
     return (Map<?, ?>) at(pod(objects), "containers", "0");
   }
 
-  /** Returns the environment of the container: values, and {@code valueFrom} where there is one. */
+  /** Returns the environment of the container: the value or {@code valueFrom} of each variable. */
   static Map<Object, Object> env(Map<String, Object> objects) {
     Map<Object, Object> env = new LinkedHashMap<>();
     for (Object variable : list(container(objects), "env")) {

@@ -17,7 +17,7 @@ public final class ChartQueries {
 
   private ChartQueries() {}
 
-  /** Returns the expressions by the place that has them. */
+  /** Returns the expressions by their origin. */
   public static Map<String, String> all() throws IOException {
     Map<String, String> queries = new LinkedHashMap<>();
     Map<String, Object> objects =
@@ -31,12 +31,12 @@ public final class ChartQueries {
     queries.putAll(dashboards());
     Object adapter = Chart.yaml().load(adapterRules());
     for (Object rule : list(adapter, "rules", "custom")) {
-      queries.put("README " + text(rule, "name", "as"), plain(text(rule, "metricsQuery")));
+      queries.put("README " + text(rule, "name", "as"), expand(text(rule, "metricsQuery")));
     }
     return queries;
   }
 
-  /** Returns the expressions of the dashboards: those of panels, and those that fill variables. */
+  /** Returns the expressions of the panels and variables of the dashboards. */
   static Map<String, String> dashboards() throws IOException {
     Map<String, String> queries = new LinkedHashMap<>();
     try (var files = Files.list(Chart.FOLDER.resolve("dashboards"))) {
@@ -64,7 +64,7 @@ public final class ChartQueries {
     return queries;
   }
 
-  /** Returns prometheus-adapter's rules in the README of the chart. */
+  /** Returns the rules for prometheus-adapter from the chart's README. */
   private static String adapterRules() throws IOException {
     var block =
         Pattern.compile("(?ms)^```yaml\\R(rules:.*?)^```$")
@@ -75,8 +75,8 @@ public final class ChartQueries {
     return block.group(1);
   }
 
-  /** Returns what prometheus-adapter makes of a template. */
-  private static String plain(String template) {
+  /** Expands a query template as prometheus-adapter does. */
+  private static String expand(String template) {
     return template
         .replace("<<.GroupBy>>", "namespace, pod")
         .replace("<<.LabelMatchers>>", "namespace=\"lab\",pod=\"kiln-athanor-0\"");

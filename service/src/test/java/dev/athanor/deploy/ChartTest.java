@@ -27,22 +27,23 @@ import org.springframework.boot.context.properties.source.MapConfigurationProper
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.util.unit.DataSize;
 
-/** The pods of the chart, their security, memory, probes and settings. */
+/** Tests the pods of the chart: security, memory, probes and settings. */
 class ChartTest {
   /**
-   * {@code spring.grpc.server.shutdown.grace-period}, and with it the longest that follows a drain.
+   * {@code spring.grpc.server.shutdown.grace-period}, the maximum time from the end of the drain to
+   * the exit.
    */
   private static final Duration GRPC_GRACE = Duration.ofSeconds(10);
 
   @Test
-  void strictLintFindsNothing() {
+  void passesStrictLint() {
     LintResult result = new Helm(Chart.FOLDER).lint().strict().call();
 
     assertThat(result.isFailed()).as(() -> String.join("\n", result.getMessages())).isFalse();
   }
 
   @Test
-  void byDefaultEveryPodHasOneGpuAndRefusesToRunWithout() throws IOException {
+  void requestsOneGpuPerPodByDefault() throws IOException {
     Map<String, Object> objects = render("{}");
 
     assertThat(objects)
@@ -69,12 +70,12 @@ class ChartTest {
                 "all"));
     assertThat(at(pod(objects), "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
     assertThat(pod(objects).containsKey("runtimeClassName")).isFalse();
-    // The device plugin says which GPUs a pod sees; a value here would overrule it.
+    // The device plugin selects the GPUs of a pod; a value here would override it.
     assertThat(env(objects)).doesNotContainKey("NVIDIA_VISIBLE_DEVICES");
   }
 
   @Test
-  void otherGpuResourcesAndTheRuntimeClassAreTaken() throws IOException {
+  void supportsOtherGpuResourcesAndRuntimeClasses() throws IOException {
     Map<String, Object> objects =
         render("gpu: {resource: nvidia.com/mig-1g.10gb, count: 2, runtimeClassName: nvidia}");
 
@@ -84,7 +85,7 @@ class ChartTest {
   }
 
   @Test
-  void cpuModeAsksForNoGpu() throws IOException {
+  void cpuModeRequestsNoGpu() throws IOException {
     Map<String, Object> objects = render("{mode: cpu, gpu: {runtimeClassName: nvidia}}");
 
     assertThat(at(container(objects), "resources", "limits")).isEqualTo(Map.of("memory", "4Gi"));
@@ -95,7 +96,7 @@ class ChartTest {
   }
 
   @Test
-  void thePodRunsWithoutPrivileges() throws IOException {
+  void podsRunWithoutPrivileges() throws IOException {
     Map<String, Object> objects = render("{}");
 
     assertThat(at(pod(objects), "securityContext"))
@@ -118,7 +119,7 @@ class ChartTest {
         .isEqualTo(at(objects, "ServiceAccount", "metadata", "name"));
   }
 
-  /** The root file system is read-only: all that is written has a volume. */
+  /** The root file system is read-only, so every written path needs a volume. */
   @Test
   void temporaryFilesAndCachesHaveVolumes() throws IOException {
     Map<String, Object> objects = render("{}");
@@ -142,7 +143,7 @@ class ChartTest {
   }
 
   @Test
-  void probesAskTheServiceAndTheServiceFindsThePods() throws IOException {
+  void connectsProbesAndServiceToThePods() throws IOException {
     Map<String, Object> objects = render("{port: 8181, service: {port: 80}}");
 
     assertThat(at(container(objects), "ports", "0", "containerPort")).isEqualTo(8181);
@@ -181,10 +182,10 @@ class ChartTest {
   }
 
   /**
-   * What the service is told, and Kubernetes waits for it: with the time that gRPC takes to close.
+   * The termination grace period covers the drain delay, the drain timeout and the gRPC shutdown.
    */
   @Test
-  void terminatingPodsHaveTheTimeToDrain() throws IOException {
+  void terminatingPodsHaveTimeToDrain() throws IOException {
     for (var values : List.of("{}", "{drainDelaySeconds: 7, drainTimeoutSeconds: 600}")) {
       Map<String, Object> objects = render(values);
 
@@ -196,10 +197,10 @@ class ChartTest {
       assertThat(limit).isGreaterThan(delay.plus(timeout).plus(GRPC_GRACE));
       assertThat(container(objects).containsKey("lifecycle")).isFalse();
     }
-    Map<String, Object> told = render("{drainDelaySeconds: 7, drainTimeoutSeconds: 600}");
-    assertThat(duration(told, "ATHANOR_RUN_DRAINDELAY")).hasSeconds(7);
-    assertThat(duration(told, "ATHANOR_RUN_DRAINTIMEOUT")).hasSeconds(600);
-    assertThat(at(pod(told), "terminationGracePeriodSeconds")).isEqualTo(622);
+    Map<String, Object> custom = render("{drainDelaySeconds: 7, drainTimeoutSeconds: 600}");
+    assertThat(duration(custom, "ATHANOR_RUN_DRAINDELAY")).hasSeconds(7);
+    assertThat(duration(custom, "ATHANOR_RUN_DRAINTIMEOUT")).hasSeconds(600);
+    assertThat(at(pod(custom), "terminationGracePeriodSeconds")).isEqualTo(622);
   }
 
   private static Duration duration(Map<String, Object> objects, String variable) {
@@ -207,7 +208,7 @@ class ChartTest {
   }
 
   @Test
-  void composeWaitsForTheDrainToo() throws IOException {
+  void composeWaitsForTheDrain() throws IOException {
     Object compose =
         Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("../../docker/compose.yaml")));
     RunSettings settings =
@@ -221,7 +222,7 @@ class ChartTest {
     }
   }
 
-  /** Heap, direct memory and the rest, in MiB; the emulator's memory is twice the heap. */
+  /** All sizes are in MiB. The emulator's memory is twice the heap. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -234,7 +235,7 @@ class ChartTest {
         "{resources: {limits: {memory: 1.5Gi}}, memory: {requests: 64Mi, staging: 16Mi, buffers: 64Mi}} | 608 | 1536",
         "memory: {spill: 1Gi} | 1152 | 4096",
       })
-  void whatThePodsMayTakeFitsTheirLimit(String values, int heap, int limit) throws IOException {
+  void memoryOfAPodFitsItsLimit(String values, int heap, int limit) throws IOException {
     Map<String, Object> objects = render(values);
 
     var options = String.valueOf(env(objects).get("JDK_JAVA_OPTIONS"));
@@ -261,7 +262,7 @@ class ChartTest {
   }
 
   @Test
-  void withoutALimitTheJvmChoosesItsHeap() throws IOException {
+  void jvmChoosesItsHeapWithoutAMemoryLimit() throws IOException {
     Map<String, Object> objects = render("resources: {limits: {memory: null}}");
 
     assertThat(String.valueOf(env(objects).get("JDK_JAVA_OPTIONS")))
@@ -278,12 +279,12 @@ class ChartTest {
         "jvmOptions: -Xmx3g | jvmOptions has -Xmx: set resources.limits.memory and memory instead",
         "jvmOptions: -XX:MaxRAMPercentage=50 | jvmOptions has -XX:MaxRAMPercentage: set",
       })
-  void memoryThatDoesNotFitIsRefused(String values, String reason) {
+  void rejectsMemoryThatDoesNotFit(String values, String reason) {
     assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
   }
 
   @Test
-  void settingsReachTheServiceAndAChangeRestartsThePods() throws IOException {
+  void changedSettingsRestartThePods() throws IOException {
     Map<String, Object> objects = render("config: {athanor: {quota: 5}}");
 
     assertThat(at(objects, "ConfigMap", "data", "application.yaml"))
@@ -301,7 +302,7 @@ class ChartTest {
   }
 
   @Test
-  void thePodMonitorScrapesTheManagementPort() throws IOException {
+  void podMonitorScrapesTheManagementPort() throws IOException {
     Map<String, Object> objects =
         render("podMonitor: {enabled: true, labels: {release: prometheus}}");
 
@@ -318,7 +319,7 @@ class ChartTest {
         .isEqualTo(at(objects, "Service", "spec", "selector"));
     assertThat(at(objects, "PodMonitor", "metadata", "labels", "release")).isEqualTo("prometheus");
 
-    Object told =
+    Object custom =
         at(
             render(
                 """
@@ -332,15 +333,15 @@ class ChartTest {
             "spec",
             "podMetricsEndpoints",
             "0");
-    assertThat(at(told, "scheme")).isEqualTo("https");
-    assertThat(at(told, "authorization", "credentials", "name")).isEqualTo("scraper");
-    assertThat(at(told, "tlsConfig", "insecureSkipVerify")).isEqualTo(true);
+    assertThat(at(custom, "scheme")).isEqualTo("https");
+    assertThat(at(custom, "authorization", "credentials", "name")).isEqualTo("scraper");
+    assertThat(at(custom, "tlsConfig", "insecureSkipVerify")).isEqualTo(true);
   }
 
   private static final String LINE = "0a1b2c3d lab ops:run sha256:" + "0123456789abcdef".repeat(4);
 
   @Test
-  void callersNeedKeysUnlessToldOtherwise() throws IOException {
+  void requiresApiKeysByDefault() throws IOException {
     Map<String, Object> objects = render("security: {apiKeys: {lines: [\"" + LINE + "\"]}}");
 
     assertThat(env(objects))
@@ -361,7 +362,7 @@ class ChartTest {
   }
 
   @Test
-  void tokensAndCertificatesAreTaken() throws IOException {
+  void supportsTokensAndCertificates() throws IOException {
     Map<String, Object> jwt =
         render(
             """
@@ -411,7 +412,7 @@ class ChartTest {
         "jwkSetUri: https://[2001:db8::1]/jwks | 443",
         "jwkSetUri: https://[2001:db8::1]:444/jwks | 444",
       })
-  void thePodsReachTheIssuerAtItsPort(String jwt, String ports) throws IOException {
+  void allowsEgressToThePortOfTheIssuer(String jwt, String ports) throws IOException {
     String values =
         "{security: {mode: jwt, jwt: {audiences: [lab], %s}}, networkPolicy: {egressPorts: [3128]}}"
             .formatted(jwt.replaceAll("[{}]", "").replaceAll("(\\w+): ([^,]+)", "$1: \"$2\""));
@@ -443,19 +444,19 @@ class ChartTest {
         "grpcPort: 8080 | port and grpcPort are both 8080",
         "grpcPort: 8081 | management.port and grpcPort are both 8081",
       })
-  void whatWouldBeOpenOrWithoutAWayInIsRefused(String values, String reason) {
+  void rejectsIncompleteSecurityAndPortConflicts(String values, String reason) {
     assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
   }
 
   @Test
-  void anOpenServiceMustBeAskedForTwice() throws IOException {
+  void unauthenticatedServiceNeedsTwoSettings() throws IOException {
     assertThat(env(render("security: {mode: none, allowUnauthenticated: true}")))
         .containsEntry("ATHANOR_SECURITY_MODE", "none")
         .containsEntry("ATHANOR_SECURITY_ALLOWUNAUTHENTICATED", "true");
   }
 
   @Test
-  void theNetworkPolicyKeepsManagementToItsNamespaceAndThePodsIn() throws IOException {
+  void networkPolicyRestrictsManagementAndEgress() throws IOException {
     Map<String, Object> objects = render("{}");
 
     Object spec = at(objects, "NetworkPolicy", "spec");
@@ -470,7 +471,7 @@ class ChartTest {
     assertThat(at(spec, "ingress", "1", "from"))
         .isEqualTo(List.of(Map.of("podSelector", Map.of())));
 
-    Object told =
+    Object custom =
         at(
             render(
                 """
@@ -481,14 +482,14 @@ class ChartTest {
             "NetworkPolicy",
             "spec",
             "ingress");
-    assertThat(at(told, "0", "from", "0", "podSelector", "matchLabels", "app")).isEqualTo("kiln");
-    assertThat(at(told, "1", "from", "0", "namespaceSelector", "matchLabels", "name"))
+    assertThat(at(custom, "0", "from", "0", "podSelector", "matchLabels", "app")).isEqualTo("kiln");
+    assertThat(at(custom, "1", "from", "0", "namespaceSelector", "matchLabels", "name"))
         .isEqualTo("monitoring");
     assertThat(render("networkPolicy: {enabled: false}")).doesNotContainKey("NetworkPolicy");
   }
 
   @Test
-  void spansGoToTheCollectorThatIsNamed() throws IOException {
+  void exportsSpansToTheConfiguredCollector() throws IOException {
     assertThat(env(render("")).keySet())
         .noneMatch(name -> String.valueOf(name).contains("TRACING"));
 
@@ -516,7 +517,7 @@ class ChartTest {
   }
 
   @Test
-  void whatIsAddedArrives() throws IOException {
+  void appliesExtraArgumentsAndScheduling() throws IOException {
     Map<String, Object> objects =
         render(
             """
@@ -539,7 +540,7 @@ class ChartTest {
   }
 
   @Test
-  void aDigestWinsOverTheTag() throws IOException {
+  void digestOverridesTag() throws IOException {
     String digest = "sha256:" + "0123456789abcdef".repeat(4);
 
     Map<String, Object> objects = render("image: {tag: \"7\", digest: \"" + digest + "\"}");
@@ -565,11 +566,10 @@ class ChartTest {
         "security: {apiKeys: {lines: [ath_x]}} | /security/apiKeys/lines/0 | does not match pattern",
         "replicaz: 2                      | ``                | 'replicaz' not allowed",
       })
-  void wrongValuesAreRefusedWithTheirPlaceAndWhatWouldBeRight(
-      String values, String place, String reason) {
+  void rejectsInvalidValuesWithPathAndReason(String values, String path, String reason) {
     assertThatThrownBy(() -> render(values))
         .hasMessageContaining("don't meet the specifications of the schema")
-        .hasMessageContaining(place)
+        .hasMessageContaining(path)
         .hasMessageContaining(reason);
   }
 }

@@ -26,11 +26,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What follows an installation: the notes, {@code helm test}, and a runtime for KServe. */
+/** Tests the installation notes, {@code helm test}, and the KServe runtime. */
 class FirstUseChartTest {
 
   @Test
-  void theNotesGetToAProductInThreeLines() throws IOException {
+  void notesRunAProductInThreeLines() throws IOException {
     String notes = Chart.notes("mode: cpu");
     assertThat(notes)
         .contains("Athanor 0.1.0 starts on the emulator. The first product:")
@@ -56,7 +56,7 @@ class FirstUseChartTest {
   }
 
   @Test
-  void theTestPodIsNotOneOfTheReleasesPods() throws IOException {
+  void serviceDoesNotSelectTheTestPod() throws IOException {
     Object pod = Chart.testPod("{}");
 
     assertThat(at(pod, "metadata", "annotations", "hook")).isEqualTo("test");
@@ -72,7 +72,7 @@ class FirstUseChartTest {
   }
 
   @Test
-  void theTestPodHasCredentialsAndTrustsTheCertificate() throws IOException {
+  void testPodHasCredentialsAndTrustsTheCertificate() throws IOException {
     Object pod =
         Chart.testPod(
             "{security: {tls: {existingSecret: pki}}, test: {credentialsSecret: mine, image: my/curl}}");
@@ -92,13 +92,13 @@ class FirstUseChartTest {
     assertThat(at(pod, "spec", "volumes", "0", "secret", "secretName")).isEqualTo("pki");
   }
 
-  /** The script of the test pod, against a server that answers as the service would, or worse. */
+  /** Runs the script of the test pod against a server with correct and incorrect responses. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
       nullValues = "-",
       value = {
-        // ready, credentials, status, data, passes, says
+        // ready, mode, credentials, status, data, passes, output
         "200 | none    | -   | 200 | [19.0,22.0,43.0,50.0] | true  | The product is right.",
         "200 | api-key | key | 200 | [19.0,22.0,43.0,50.0] | true  | The product is right.",
         "200 | none    | -   | 200 | [19.0,22.0,43.0,51.0] | false | The answer is not the product",
@@ -107,14 +107,14 @@ class FirstUseChartTest {
         "200 | jwt     | -   | 200 | [19.0,22.0,43.0,50.0] | false | must be answered with 401",
         "503 | none    | -   | 200 | [19.0,22.0,43.0,50.0] | false | The service is not ready.",
       })
-  void theTestPodTellsRightFromWrong(
+  void testPodChecksTheResponse(
       int ready,
       String mode,
       @Nullable String credentials,
       int status,
       String data,
       boolean passes,
-      String says)
+      String message)
       throws Exception {
     assumeTrue(
         Files.isExecutable(Path.of("/usr/bin/curl")),
@@ -149,7 +149,7 @@ class FirstUseChartTest {
       var process = builder.start();
       String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
       assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
-      assertThat(output).contains(says);
+      assertThat(output).contains(message);
       assertThat(process.exitValue() == 0).as(output).isEqualTo(passes);
       if (ready == 200) {
         assertThat(authorization.get())
@@ -161,7 +161,7 @@ class FirstUseChartTest {
   }
 
   @Test
-  void aServingRuntimeRunsTheSameContainer() throws IOException {
+  void servingRuntimeRunsTheSameContainer() throws IOException {
     assertThat(render("{}")).doesNotContainKey("ServingRuntime");
     Map<String, Object> objects = render("{kserve: {enabled: true}, cache: {persistent: true}}");
 
@@ -196,7 +196,7 @@ class FirstUseChartTest {
                 true,
                 "capabilities",
                 Map.of("drop", List.of("ALL"))));
-    // A runtime claims no volumes: the cache is in an emptyDir again.
+    // A ServingRuntime cannot claim volumes, so the cache is an emptyDir.
     List<Object> volumes =
         list(spec, "volumes").stream()
             .map(volume -> at(volume, "name"))

@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The alerts and dashboards of the chart. */
+/** Tests the alerts and dashboards of the chart. */
 class MonitoringChartTest {
 
   private static final Path SCENARIOS =
@@ -30,7 +30,7 @@ class MonitoringChartTest {
 
   @TempDir Path folder;
 
-  /** Runs promtool in the temporary folder, or skips the test where there is none. */
+  /** Runs promtool in the temporary folder, or skips the test if promtool is not installed. */
   private void promtool(String... arguments) throws IOException, InterruptedException {
     var found =
         Stream.of(System.getenv("PATH").split(File.pathSeparator, -1))
@@ -54,7 +54,7 @@ class MonitoringChartTest {
             .redirectOutput(output.toFile())
             .start();
     try {
-      assertThat(process.waitFor(2, TimeUnit.MINUTES)).as("promtool ends").isTrue();
+      assertThat(process.waitFor(2, TimeUnit.MINUTES)).as("promtool exits").isTrue();
       assertThat(process.exitValue()).as(() -> read(output)).isZero();
     } finally {
       process.destroyForcibly();
@@ -74,7 +74,7 @@ class MonitoringChartTest {
   }
 
   @Test
-  void alertsFireWhenTheyShouldAndOnlyThen() throws Exception {
+  void alertsFireExactlyAsInTheScenarios() throws Exception {
     Object groups = at(rule("prometheusRule: {enabled: true}"), "spec");
     Files.writeString(folder.resolve("rules.yaml"), Chart.yaml().dump(groups));
     promtool("check", "rules", "rules.yaml");
@@ -87,9 +87,9 @@ class MonitoringChartTest {
     promtool("test", "rules", "scenarios.yaml");
   }
 
-  /** Runs even without promtool. */
+  /** Does not need promtool. */
   @Test
-  void everyAlertHasAScenarioAndSaysWhatToDo() throws IOException {
+  void everyAlertHasAScenarioAndADescription() throws IOException {
     String scenarios = Files.readString(SCENARIOS);
     for (Object alert :
         list(rule("prometheusRule: {enabled: true}"), "spec", "groups", "0", "rules")) {
@@ -102,7 +102,7 @@ class MonitoringChartTest {
   }
 
   @Test
-  void theQueriesOfTheChartAreValid() throws Exception {
+  void queriesOfTheChartAreValid() throws Exception {
     List<Object> rules = new ArrayList<>();
     for (String query : ChartQueries.all().values()) {
       String record = "query:" + rules.size();
@@ -115,7 +115,7 @@ class MonitoringChartTest {
   }
 
   @Test
-  void thresholdsAndLabelsAreValues() throws IOException {
+  void thresholdsAndLabelsAreConfigurable() throws IOException {
     assertThat(render("{}")).doesNotContainKey("PrometheusRule");
     Object rule =
         rule(
@@ -128,7 +128,7 @@ class MonitoringChartTest {
             """);
     assertThat(at(rule, "metadata", "labels", "release")).isEqualTo("prometheus");
     assertThat(rule.toString()).contains("> 2.5", "2500 ms", "> 0.8", "80%");
-    // The histogram ends at 10 s: a quantile beyond that cannot be told.
+    // The largest bucket of the histogram is 10 s; quantiles above it are unknown.
     assertThatThrownBy(() -> rule("prometheusRule: {enabled: true, queueMilliseconds: 20000}"))
         .hasMessageContaining("/prometheusRule/queueMilliseconds");
   }
@@ -168,7 +168,7 @@ class MonitoringChartTest {
         for (int column = x; column < x + (int) at(grid, "w"); column++) {
           for (int row = y; row < y + (int) at(grid, "h"); row++) {
             assertThat(column).isLessThan(24);
-            assertThat(cells.add(column + "," + row)).as("place of " + title).isTrue();
+            assertThat(cells.add(column + "," + row)).as("position of " + title).isTrue();
           }
         }
         if (!at(panel, "type").equals("row")) {

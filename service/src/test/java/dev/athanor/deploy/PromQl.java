@@ -9,16 +9,16 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 
 /**
- * What a PromQL expression refers to. It recognizes selectors and groupings and nothing else:
- * whether the expression is valid, promtool checks.
+ * The metrics and labels of a PromQL expression. The parser recognizes only selectors and
+ * groupings; promtool checks whether the expression is valid.
  */
 public final class PromQl {
 
   /**
    * A selector.
    *
-   * @param metric the name of the series
-   * @param labels the text that each label is compared with, by whatever operator
+   * @param metric the metric name
+   * @param labels the text that each label is compared with, for any operator
    */
   public record Selector(String metric, Map<String, String> labels) {}
 
@@ -38,7 +38,7 @@ public final class PromQl {
     this.tokens = tokens;
   }
 
-  /** Reads an expression. */
+  /** Parses an expression. */
   public static PromQl of(String expression) {
     var matcher = TOKEN.matcher(expression);
     var promQl =
@@ -48,11 +48,11 @@ public final class PromQl {
                 .map(token -> token.group())
                 .filter(token -> !token.isBlank() && !token.startsWith("#"))
                 .toList());
-    promQl.read();
+    promQl.parse();
     return promQl;
   }
 
-  /** Returns the selectors in their order. */
+  /** Returns the selectors in order of occurrence. */
   public List<Selector> selectors() {
     return selectors;
   }
@@ -66,7 +66,7 @@ public final class PromQl {
     return index < tokens.size() ? tokens.get(index) : "";
   }
 
-  private void read() {
+  private void parse() {
     int i = 0;
     while (i < tokens.size()) {
       String token = token(i++);

@@ -17,16 +17,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * The replicas of the chart: their names, their order, their spread and what each of them keeps.
- */
+/** Tests the replicas of the chart: names, update order, topology spread and volumes. */
 class ReplicasChartTest {
 
   private static final Map<String, Object> SELECTOR =
       Map.of("app.kubernetes.io/name", "athanor", "app.kubernetes.io/instance", "kiln");
 
   @Test
-  void podsAreAStatefulSetThatStartsTogetherAndUpdatesOneByOne() throws IOException {
+  void podsStartInParallelAndUpdateOneByOne() throws IOException {
     Map<String, Object> objects = render("replicas: 3");
 
     Object spec = at(objects, "StatefulSet", "spec");
@@ -41,15 +39,15 @@ class ReplicasChartTest {
         .isEqualTo(Map.of("type", "OnDelete"));
   }
 
-  /** The service marks handles with what follows the last hyphen of its name: the ordinal. */
+  /** The service appends the ordinal, the part of its name after the last hyphen, to handles. */
   @Test
-  void theOrdinalOfAPodMarksItsHandles() throws IOException {
+  void podNameIsTheReplicaName() throws IOException {
     assertThat(env(render("replicas: 3")))
         .containsEntry("ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
   }
 
   @Test
-  void severalPodsForwardRequestsToEachOther() throws IOException {
+  void multiplePodsForwardRequestsToEachOther() throws IOException {
     Map<String, Object> objects =
         render("{replicas: 2, port: 8181, networkPolicy: {from: [{podSelector: {}}]}}");
 
@@ -82,7 +80,7 @@ class ReplicasChartTest {
         "{replicas: 2, security: {tls: {existingSecret: pki}}}",
         "{replicas: 2, security: {mode: mtls, tls: {existingSecret: pki}}, forwarding: {tls: true}}"
       })
-  void otherPodsDoNotReachEachOther(String values) throws IOException {
+  void withoutForwardingPodsCannotReachEachOther(String values) throws IOException {
     Map<String, Object> objects = render(values);
 
     assertThat(env(objects)).doesNotContainKey("ATHANOR_FORWARD_URL");
@@ -90,7 +88,7 @@ class ReplicasChartTest {
   }
 
   @Test
-  void podsVerifyTheCertificatesOfOthers() throws IOException {
+  void podsVerifyEachOthersCertificates() throws IOException {
     assertThat(
             env(
                 render(
@@ -104,19 +102,19 @@ class ReplicasChartTest {
   }
 
   @Test
-  void aHeadlessServiceNamesEveryPod() throws IOException {
+  void headlessServiceNamesEveryPod() throws IOException {
     Map<String, Object> objects = render("{port: 8181, grpcPort: 9191, service: {port: 80}}");
 
     Object spec = at(objects, "Service/kiln-athanor-headless", "spec");
     assertThat(at(spec, "clusterIP")).isEqualTo("None");
     assertThat(at(spec, "publishNotReadyAddresses")).isEqualTo(true);
     assertThat(at(spec, "selector")).isEqualTo(SELECTOR);
-    // A headless Service translates no ports.
+    // A headless Service does not translate ports.
     assertThat(at(spec, "ports", "0", "port")).isEqualTo(8181);
     assertThat(at(spec, "ports", "1", "port")).isEqualTo(9191);
   }
 
-  /** Pods get the label controller-revision-hash: the name, a hyphen and up to ten characters. */
+  /** The label controller-revision-hash of pods is the name, a hyphen and up to ten characters. */
   @Test
   void namesLeaveRoomForTheHashOfARevision() throws IOException {
     String long52 = "a".repeat(52);
@@ -130,7 +128,7 @@ class ReplicasChartTest {
   }
 
   @Test
-  void moreThanOnePodHasADisruptionBudget() throws IOException {
+  void multiplePodsHaveADisruptionBudget() throws IOException {
     assertThat(render("{}")).doesNotContainKey("PodDisruptionBudget");
     Map<String, Object> objects = render("replicas: 2");
     assertThat(at(objects, "PodDisruptionBudget", "spec"))
@@ -141,7 +139,7 @@ class ReplicasChartTest {
   }
 
   @Test
-  void podsSpreadOverNodesIfTheyCan() throws IOException {
+  void spreadsPodsOverNodesIfPossible() throws IOException {
     assertThat(at(pod(render("{}")), "topologySpreadConstraints"))
         .isEqualTo(
             List.of(
@@ -167,7 +165,7 @@ class ReplicasChartTest {
   }
 
   @Test
-  void theCacheMayOutliveItsPod() throws IOException {
+  void supportsAPersistentCache() throws IOException {
     Map<String, Object> objects =
         render("cache: {persistent: true, sizeLimit: 5Gi, storageClassName: fast}");
 
@@ -195,7 +193,7 @@ class ReplicasChartTest {
   }
 
   @Test
-  void furtherVolumesAndVariablesAreAdded() throws IOException {
+  void addsExtraVolumesAndVariables() throws IOException {
     Map<String, Object> objects =
         render(
             """

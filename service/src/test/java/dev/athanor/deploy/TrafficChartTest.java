@@ -13,14 +13,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How the chart routes requests to replicas, and how it chooses their number. */
+/** Tests the routes and autoscalers of the chart. */
 class TrafficChartTest {
 
   private static final Map<String, Object> TARGET =
       Map.of("apiVersion", "apps/v1", "kind", "StatefulSet", "name", "kiln-athanor");
 
   @Test
-  void anHttpRouteKeepsAClientAtOneReplica() throws IOException {
+  void httpRouteIsSticky() throws IOException {
     Map<String, Object> objects =
         render(
             """
@@ -52,7 +52,7 @@ class TrafficChartTest {
   }
 
   @Test
-  void aGrpcRouteKeepsAClientByAHeader() throws IOException {
+  void grpcRouteIsStickyByHeader() throws IOException {
     Map<String, Object> objects =
         render("gateway: {grpc: {enabled: true, parentRefs: [{name: edge}]}}");
 
@@ -67,10 +67,11 @@ class TrafficChartTest {
   }
 
   /**
-   * The form that replaces sessionName after Gateway API 1.6, and none, for the standard channel.
+   * Tests the successor of sessionName after Gateway API 1.6, and no persistence, for the standard
+   * channel.
    */
   @Test
-  void otherFormsOfSessionPersistenceAreCopied() throws IOException {
+  void copiesOtherFormsOfSessionPersistence() throws IOException {
     String later =
         """
         gateway:
@@ -92,7 +93,7 @@ class TrafficChartTest {
   }
 
   @Test
-  void anAutoscalerFollowsTheQueue() throws IOException {
+  void autoscalerFollowsTheQueue() throws IOException {
     Map<String, Object> objects =
         render("autoscaling: {hpa: {enabled: true}, minReplicas: 2, maxReplicas: 6}");
 
@@ -105,7 +106,7 @@ class TrafficChartTest {
         .isEqualTo(
             List.of(pods("athanor_queue_depth", "8"), pods("athanor_queue_seconds_p99", "250m")));
     assertThat(at(spec, "behavior", "scaleDown", "stabilizationWindowSeconds")).isEqualTo(600);
-    // The number of pods is the autoscaler's: an upgrade must not reset it.
+    // The autoscaler controls the number of pods; an upgrade must not reset it.
     assertThat(((Map<?, ?>) at(objects, "StatefulSet", "spec")).containsKey("replicas")).isFalse();
     assertThat(
             list(
@@ -127,7 +128,7 @@ class TrafficChartTest {
   }
 
   @Test
-  void kedaAsksPrometheusForTheQueue() throws IOException {
+  void kedaQueriesPrometheusForTheQueue() throws IOException {
     Map<String, Object> objects =
         render("{replicas: 3, autoscaling: {keda: {enabled: true, authenticationRef: {name: p}}}}");
 
@@ -137,11 +138,11 @@ class TrafficChartTest {
     assertThat(at(spec, "minReplicaCount")).isEqualTo(1);
     assertThat(at(spec, "maxReplicaCount")).isEqualTo(4);
     assertThat(at(spec, "fallback")).isEqualTo(Map.of("failureThreshold", 5, "replicas", 3));
-    // KEDA rejects a fallback where all triggers are of type Value.
-    Object onTimeAlone =
+    // KEDA rejects a fallback if all triggers have the type Value.
+    Object withoutDepth =
         at(render("autoscaling: {keda: {enabled: true}, queueDepth: 0}"), "ScaledObject", "spec");
-    assertThat(list(onTimeAlone, "triggers")).hasSize(1);
-    assertThat(((Map<?, ?>) onTimeAlone).containsKey("fallback")).isFalse();
+    assertThat(list(withoutDepth, "triggers")).hasSize(1);
+    assertThat(((Map<?, ?>) withoutDepth).containsKey("fallback")).isFalse();
     assertThat(at(spec, "triggers", "0", "metricType")).isEqualTo("AverageValue");
     assertThat(at(spec, "triggers", "0", "authenticationRef")).isEqualTo(Map.of("name", "p"));
     assertThat(at(spec, "triggers", "0", "metadata"))
@@ -177,7 +178,7 @@ class TrafficChartTest {
         "{gateway: {grpc: {enabled: true, parentRefs: [{name: edge}]}}, security: {mode: mtls, tls: {existingSecret: pki}}} | a Gateway terminates TLS, so client certificates do not reach the pods.",
         "gateway: {http: {sessionPersistence: {cookies: {}}}} | 'cookies' not allowed",
       })
-  void contradictionsAreRejectedWithASentence(String values, String reason) {
+  void rejectsContradictoryValues(String values, String reason) {
     assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
   }
 }

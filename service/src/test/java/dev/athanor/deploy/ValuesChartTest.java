@@ -23,8 +23,8 @@ import org.yaml.snakeyaml.nodes.NodeTuple;
 import org.yaml.snakeyaml.nodes.ScalarNode;
 
 /**
- * {@code values.yaml}, its schema and the table in the chart's README have the same values; -Dbless
- * writes the table.
+ * Checks that {@code values.yaml}, its schema and the table in the chart's README list the same
+ * values. -Dbless updates the table.
  */
 class ValuesChartTest {
 
@@ -32,14 +32,17 @@ class ValuesChartTest {
   private static final String MARKER =
       "<!-- Made from the comments of values.yaml by ValuesChartTest; -Dbless writes it. -->\n";
 
-  private record Value(String key, String ownDefault, String description) {}
+  private record Value(String key, String defaultValue, String description) {}
 
   private static Map<?, ?> schema() throws IOException {
     return (Map<?, ?>)
         Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("values.schema.json")));
   }
 
-  /** Returns the value or, for a mapping whose keys the schema lists, the values below it. */
+  /**
+   * Returns the values of a mapping; a nested mapping with commented keys contributes its own
+   * values.
+   */
   private static List<Value> values(MappingNode mapping, Map<?, ?> schema, String prefix) {
     List<Value> values = new ArrayList<>();
     for (NodeTuple entry : mapping.getValue()) {
@@ -75,7 +78,7 @@ class ValuesChartTest {
     if (comments == null) {
       return "";
     }
-    // A blank line divides the comment of a value from that of a section.
+    // A blank line separates a section's comment from a value's comment.
     List<String> lines = new ArrayList<>();
     for (var line : comments) {
       if (line.getCommentType() == CommentType.BLANK_LINE) {
@@ -87,7 +90,7 @@ class ValuesChartTest {
     return String.join(" ", lines);
   }
 
-  /** Returns a value in one line. */
+  /** Formats a value as one line of YAML. */
   private static String text(Node node) {
     StringWriter block = new StringWriter();
     new Yaml().serialize(node, block);
@@ -106,12 +109,12 @@ class ValuesChartTest {
   }
 
   @Test
-  void theReadmeListsEveryValue() throws IOException {
+  void readmeListsEveryValue() throws IOException {
     String table =
         values().stream()
             .map(value ->
                 "| `%s` | `%s` | %s |"
-                    .formatted(value.key(), value.ownDefault(), value.description())
+                    .formatted(value.key(), value.defaultValue(), value.description())
                     .replace("||", "\\|\\|"))
             .collect(
                 Collectors.joining(
@@ -124,24 +127,24 @@ class ValuesChartTest {
     assertThat(Files.readString(README).lines()).isEqualTo((head + table).lines().toList());
   }
 
-  /** Every value has a schema, every schema a value: see also {@link #values}. */
+  /** {@link #values} checks the converse below the top level. */
   @Test
-  void theSchemaHasTheValuesOfTheChartAndNoOthers() throws IOException {
+  void schemaHasExactlyTheValuesOfTheChart() throws IOException {
     Map<?, ?> values =
         (Map<?, ?>) Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("values.yaml")));
     var known =
         new TreeSet<>(
             ((Map<?, ?>) Chart.at(schema(), "properties"))
                 .keySet().stream().map(String::valueOf).toList());
-    // Helm's own, for charts above this one.
+    // Reserved by Helm for values of parent charts.
     known.remove("global");
     assertThat(known)
         .isEqualTo(new TreeSet<>(values.keySet().stream().map(String::valueOf).toList()));
   }
 
-  /** Objects in the schema are closed, but for those whose form is Kubernetes' or the service's. */
+  /** Only objects whose format Kubernetes or the service defines allow additional properties. */
   @Test
-  void unknownKeysAreRejectedEverywhere() throws IOException {
+  void rejectsUnknownKeysEverywhere() throws IOException {
     List<String> open = new ArrayList<>();
     open(schema(), "", open);
     assertThat(open)

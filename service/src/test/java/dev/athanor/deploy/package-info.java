@@ -1,4 +1,4 @@
-/** What lies around the application: the chart, the scripts. */
+/** Tests of the Helm chart. */
 @NullMarked
 package dev.athanor.deploy;
 

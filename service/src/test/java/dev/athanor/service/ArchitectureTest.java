@@ -27,18 +27,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The arrows between the modules, and the rules that hold in all of them. */
+/** Checks the dependencies between modules and packages, and rules for all code. */
 class ArchitectureTest {
   private static final String ENGINE = "dev.athanor.engine..";
   private static final String OPS = "dev.athanor.ops..";
   private static final String SERVICE = "dev.athanor.service..";
   private static final String SCHEDULE = "dev.athanor.service.schedule";
 
-  /** A floor, so that no rule passes for want of classes; raise it as the modules grow. */
-  private static final int FEWEST_CLASSES = 1600;
+  /**
+   * Minimum number of classes, so that no rule passes on an empty import. Raise it as the modules
+   * grow.
+   */
+  private static final int MIN_CLASSES = 1600;
 
   /** Maximum number of top-level classes of a package. */
-  private static final int MOST_CLASSES = 25;
+  private static final int MAX_CLASSES = 25;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -46,8 +49,8 @@ class ArchitectureTest {
           .importPackages("dev.athanor");
 
   @Test
-  void classesOfEveryModuleWereSeen() {
-    assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(FEWEST_CLASSES);
+  void importsClassesOfEveryModule() {
+    assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(MIN_CLASSES);
     for (String module : new String[] {ENGINE, OPS, SERVICE}) {
       assertThat(CLASSES.that(JavaClass.Predicates.resideInAPackage(module)))
           .as(module)
@@ -56,7 +59,7 @@ class ArchitectureTest {
   }
 
   @Test
-  void theEngineSeesNeitherOpsNorService() {
+  void engineDependsOnNeitherOpsNorService() {
     noClasses()
         .that()
         .resideInAPackage(ENGINE)
@@ -66,9 +69,11 @@ class ArchitectureTest {
         .check(CLASSES);
   }
 
-  /** Winners of tuning and what PyTorch measured are JSON. */
+  /**
+   * Tuning results and PyTorch measurements are JSON, so their packages may use other libraries.
+   */
   @Test
-  void opsSeeNothingButTheEngine() {
+  void opsDependOnlyOnTheEngine() {
     classes()
         .that()
         .resideInAPackage(OPS)
@@ -80,9 +85,9 @@ class ArchitectureTest {
         .check(CLASSES);
   }
 
-  /** Neither threads nor clocks nor IO: what it decides depends on what it is told alone. */
+  /** The scheduler uses no threads, clocks or I/O; its decisions depend only on its inputs. */
   @Test
-  void schedulingIsPure() {
+  void schedulerIsPure() {
     classes()
         .that()
         .resideInAPackage(SCHEDULE)
@@ -107,11 +112,11 @@ class ArchitectureTest {
   }
 
   /**
-   * No request makes the service connect to anything but another replica, where that is configured.
-   * Tokens have an issuer, whose keys are Spring's to fetch.
+   * Requests cause connections only to other replicas, if configured. Spring fetches the keys of a
+   * token issuer.
    */
   @Test
-  void onlyForwardingConnects() {
+  void onlyForwardingOpensConnections() {
     noClasses()
         .that()
         .resideOutsideOfPackages("dev.athanor.service.forward", "dev.athanor.service.replica")
@@ -129,7 +134,7 @@ class ArchitectureTest {
     slices().matching("dev.athanor.(**)").should().beFreeOfCycles().check(CLASSES);
   }
 
-  /** Each layer sees only lower ones; adapters do not see one another. */
+  /** Each layer depends only on lower ones; adapters do not depend on each other. */
   @Test
   void serviceIsLayered() {
     layeredArchitecture()
@@ -205,17 +210,17 @@ class ArchitectureTest {
         types.add(type.getName().split("\\$", 2)[0]);
       }
     }
-    assertThat(types).as("classes of %s", name).hasSizeBetween(1, MOST_CLASSES);
+    assertThat(types).as("classes of %s", name).hasSizeBetween(1, MAX_CLASSES);
   }
 
-  /** The service logs; only the command line, a module of its own, prints. */
+  /** The service logs; only the CLI module prints. */
   @Test
   void nothingPrints() {
     noClasses().should(ACCESS_STANDARD_STREAMS).check(CLASSES);
   }
 
   @Test
-  void onlyTheEnginesNativePackagesLeaveJava() {
+  void onlyNativePackagesOfTheEngineCallNativeCode() {
     noClasses()
         .that()
         .resideOutsideOfPackages(

@@ -9,11 +9,11 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import org.junit.jupiter.api.Test;
 
-/** Starts that fail; processes of other tests are started by the same class. */
+/** Tests failed starts of the application. */
 class AthanorApplicationTest {
 
   @Test
-  void aPortInUseIsExplained() throws IOException {
+  void explainsAPortInUse() throws IOException {
     try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       var failure =
           catchThrowable(() -> AthanorApplication.start("--server.port=" + taken.getLocalPort()));

@@ -15,7 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
-/** Frames of HTTP/2 (RFC 9113) as bytes, for what no client library would send. */
+/** HTTP/2 frames (RFC 9113) as bytes, for input that client libraries do not send. */
 public final class Http2 {
 
   public static final int DATA = 0;
@@ -34,7 +34,7 @@ public final class Http2 {
 
   private Http2() {}
 
-  /** What a client begins with: the preface, and settings of which it has none. */
+  /** Returns the client connection preface with an empty SETTINGS frame. */
   public static byte[] preface() {
     return join(
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII),
@@ -52,7 +52,10 @@ public final class Http2 {
         .array();
   }
 
-  /** The headers of a gRPC call, of which more follow. */
+  /**
+   * Returns the HEADERS frame of a gRPC call whose messages follow. {@code further} has names and
+   * values in turn.
+   */
   public static byte[] call(int stream, String method, String... further) {
     var block =
         join(
@@ -68,7 +71,7 @@ public final class Http2 {
     return frame(HEADERS, END_HEADERS, stream, block);
   }
 
-  /** A field of a header block: a literal that is not indexed (RFC 7541, 6.2.2). */
+  /** Returns a header field as a literal without indexing (RFC 7541, 6.2.2). */
   public static byte[] field(String name, String value) {
     return join(new byte[] {0}, text(name), text(value));
   }
@@ -91,9 +94,9 @@ public final class Http2 {
   }
 
   /**
-   * A message of gRPC in a DATA frame.
+   * Returns a gRPC message in a DATA frame.
    *
-   * @param length what its prefix says, which need not be true
+   * @param length the length in the message prefix, which may be wrong
    */
   public static byte[] message(int stream, int flags, int length, byte[] message) {
     var payload = ByteBuffer.allocate(5 + message.length).put((byte) 0).putInt(length).put(message);
@@ -108,7 +111,7 @@ public final class Http2 {
     return out.toByteArray();
   }
 
-  /** A frame that has come. */
+  /** A received frame. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
   public record Frame(int type, int flags, int stream, byte[] payload) {
 
@@ -116,7 +119,7 @@ public final class Http2 {
       return (flags & END_STREAM) != 0;
     }
 
-    /** The code of an error, in a frame that has one. */
+    /** Returns the error code of an RST_STREAM or GOAWAY frame. */
     public int error() {
       return ByteBuffer.wrap(payload).getInt(type == GOAWAY ? 4 : 0);
     }
@@ -139,9 +142,9 @@ public final class Http2 {
     }
 
     /**
-     * Sends bytes.
+     * Sends frames.
      *
-     * @return whether the server still took them
+     * @return whether the connection was still open
      */
     public boolean send(byte[]... frames) {
       try {
@@ -153,7 +156,7 @@ public final class Http2 {
       }
     }
 
-    /** The next frame; null when the server has closed the connection. */
+    /** Returns the next frame; null if the server has closed the connection. */
     public @Nullable Frame next() throws IOException {
       try {
         int length = (in.readUnsignedByte() << 16) | in.readUnsignedShort();
@@ -170,7 +173,7 @@ public final class Http2 {
       }
     }
 
-    /** The next frame of a type; null when the server closes the connection before. */
+    /** Returns the next frame of a type; null if the server closes the connection first. */
     public @Nullable Frame next(int type) throws IOException {
       var frame = next();
       while (frame != null && frame.type != type) {
@@ -179,7 +182,10 @@ public final class Http2 {
       return frame;
     }
 
-    /** A header of a block; of every block in its order, since they refer to each other. */
+    /**
+     * Returns a header of a HEADERS frame. Must be called for all HEADERS frames in order, because
+     * of their shared HPACK state.
+     */
     public @Nullable String header(Frame headers, String name) {
       try {
         var value =

@@ -14,10 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** The service on the emulator, in a process of its own. */
+/** The service on the emulator, in a separate process. */
 public final class ServiceProcess implements AutoCloseable {
 
-  private static final Duration LONGEST_START = Duration.ofMinutes(3);
+  private static final Duration START_TIMEOUT = Duration.ofMinutes(3);
 
   private final URI url;
   private final int grpcPort;
@@ -25,13 +25,13 @@ public final class ServiceProcess implements AutoCloseable {
   private final Process process;
 
   /**
-   * Starts it without waiting for it.
+   * Starts the service without waiting until it is ready.
    *
-   * @param address of loopback, on which it listens
-   * @param grpcPort 0 for any
-   * @param log takes its output
-   * @param jvm options of its JVM
-   * @param settings of the service: {@code athanor.run.streams=2}
+   * @param address the loopback address to bind
+   * @param grpcPort 0 for a free port
+   * @param log the file for its output
+   * @param jvm JVM options
+   * @param settings settings of the service, such as {@code athanor.run.streams=2}
    */
   public ServiceProcess(
       String address, int port, int grpcPort, Path log, List<String> jvm, List<String> settings)
@@ -55,9 +55,9 @@ public final class ServiceProcess implements AutoCloseable {
   }
 
   /**
-   * Starts it on free ports and waits until it is ready.
+   * Starts the service on free ports and waits until it is ready.
    *
-   * @param folder for its log
+   * @param folder the folder for its log
    */
   public static ServiceProcess start(Path folder, String... settings)
       throws IOException, InterruptedException {
@@ -80,31 +80,31 @@ public final class ServiceProcess implements AutoCloseable {
   }
 
   /**
-   * Waits until it answers that it is ready.
+   * Waits until the service is ready.
    *
-   * @throws AssertionError with its output if it ends instead or takes more than three minutes
+   * @throws AssertionError with its output if it exits or is not ready within three minutes
    */
   public void awaitReady() throws IOException, InterruptedException {
     var ready = HttpRequest.newBuilder(url.resolve("/readyz")).build();
-    long end = System.nanoTime() + LONGEST_START.toNanos();
+    long end = System.nanoTime() + START_TIMEOUT.toNanos();
     try (var client = HttpClient.newHttpClient()) {
       while (System.nanoTime() < end) {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
-          throw new AssertionError("the service ended: " + said());
+          throw new AssertionError("the service exited: " + output());
         }
         try {
           if (client.send(ready, BodyHandlers.discarding()).statusCode() == 200) {
             return;
           }
         } catch (IOException e) {
-          // it does not listen yet
+          // not listening yet
         }
       }
     }
-    throw new AssertionError("the service is not ready: " + said());
+    throw new AssertionError("the service is not ready: " + output());
   }
 
-  /** Where it serves REST. */
+  /** Returns the base URL of REST. */
   public URI url() {
     return url;
   }
@@ -117,12 +117,12 @@ public final class ServiceProcess implements AutoCloseable {
     return process;
   }
 
-  /** Its output so far. */
-  public String said() throws IOException {
+  /** Returns the output so far. */
+  public String output() throws IOException {
     return Files.readString(log);
   }
 
-  /** Ends it at once, as the loss of its machine would. */
+  /** Kills the process immediately, as if its machine failed. */
   public void kill() throws InterruptedException {
     process.destroyForcibly();
     process.waitFor(30, TimeUnit.SECONDS);

@@ -7,7 +7,7 @@ import java.time.InstantSource;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 
-/** A clock that tests put forward. */
+/** A clock that tests advance. */
 public final class TestClock extends Clock {
 
   private volatile Instant now = Instant.parse("2026-01-01T00:00:00Z");

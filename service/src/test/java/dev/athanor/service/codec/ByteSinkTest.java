@@ -16,7 +16,7 @@ class ByteSinkTest {
 
   private final List<Long> allocated = new ArrayList<>();
 
-  /** What was given back loses its contents. */
+  /** Overwrites released memory, to detect its use. */
   private final HostAllocator allocator =
       new HostAllocator() {
         @Override
@@ -29,24 +29,24 @@ class ByteSinkTest {
         public void release(MemorySegment unused) {
           assertThat(unused.byteSize()).isEqualTo(allocated.get(allocated.size() - 2));
           unused.fill((byte) 0xA5);
-          givenBack++;
+          releases++;
         }
       };
 
-  private int givenBack;
+  private int releases;
 
-  private byte[] receive(byte[] sent, long most) throws IOException {
+  private byte[] receive(byte[] sent, long limit) throws IOException {
     var source = ByteSource.of(new ByteArrayInputStream(sent));
-    var received = ByteSink.readAll(source, allocator, most);
+    var received = ByteSink.readAll(source, allocator, limit);
     return received.toArray(ValueLayout.JAVA_BYTE);
   }
 
-  private static byte[] counting(int bytes) {
-    var counting = new byte[bytes];
+  private static byte[] pattern(int bytes) {
+    var pattern = new byte[bytes];
     for (int i = 0; i < bytes; i++) {
-      counting[i] = (byte) ((i * 31) >> 7);
+      pattern[i] = (byte) ((i * 31) >> 7);
     }
-    return counting;
+    return pattern;
   }
 
   @ParameterizedTest
@@ -61,19 +61,20 @@ class ByteSinkTest {
     "3000000, 3000000, 1048576 3000000",
     "8388609, 20000000, 1048576 8388608 20000000",
   })
-  void memoryFollowsWhatHasCome(int sent, long most, String allocations) throws IOException {
-    var bytes = counting(sent);
-    assertThat(receive(bytes, most)).isEqualTo(bytes);
+  void memoryGrowsWithTheReceivedBytes(int sent, long limit, String allocations)
+      throws IOException {
+    var bytes = pattern(sent);
+    assertThat(receive(bytes, limit)).isEqualTo(bytes);
     assertThat(allocated).isEqualTo(Stream.of(allocations.split(" ")).map(Long::valueOf).toList());
-    assertThat(givenBack).isEqualTo(allocated.size() - 1);
+    assertThat(releases).isEqualTo(allocated.size() - 1);
   }
 
   @ParameterizedTest
   @CsvSource({"100, 99", "2000000, 1999999", "2000000, 1048576", "5, 0"})
-  void whatGoesBeyondIsLeft(int sent, int most) throws IOException {
-    var source = new ByteArrayInputStream(counting(sent));
-    var received = ByteSink.readAll(ByteSource.of(source), HostAllocator.HEAP, most);
-    assertThat(received.byteSize()).isEqualTo(most);
-    assertThat(source.available()).isEqualTo(sent - most);
+  void leavesBytesBeyondTheLimitUnread(int sent, int limit) throws IOException {
+    var source = new ByteArrayInputStream(pattern(sent));
+    var received = ByteSink.readAll(ByteSource.of(source), HostAllocator.HEAP, limit);
+    assertThat(received.byteSize()).isEqualTo(limit);
+    assertThat(source.available()).isEqualTo(sent - limit);
   }
 }

@@ -24,18 +24,18 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ElementsTest {
 
-  private static final int PIECE = 64;
+  private static final int BUFFER_BYTES = 64;
 
-  /** All elements by way of a small piece outside of the heap. */
+  /** Reads all elements through a small off-heap buffer. */
   private static byte[] all(Elements elements) throws IOException {
     var all = new ByteArrayOutputStream();
     try (var arena = Arena.ofConfined()) {
-      var piece = arena.allocate(PIECE);
+      var buffer = arena.allocate(BUFFER_BYTES);
       while (elements.left() > 0) {
         assertThat(elements.at()).isEqualTo(all.size());
-        var some = elements.read(piece);
-        assertThat(some.byteSize()).isBetween(1L, (long) PIECE);
-        all.writeBytes(some.toArray(ValueLayout.JAVA_BYTE));
+        var part = elements.read(buffer);
+        assertThat(part.byteSize()).isBetween(1L, (long) BUFFER_BYTES);
+        all.writeBytes(part.toArray(ValueLayout.JAVA_BYTE));
       }
     }
     return all.toByteArray();
@@ -45,20 +45,20 @@ class ElementsTest {
     return ByteSource.of(new ByteArrayInputStream(bytes));
   }
 
-  private static byte[] counting(int bytes) {
-    var counting = new byte[bytes];
+  private static byte[] pattern(int bytes) {
+    var pattern = new byte[bytes];
     for (int i = 0; i < bytes; i++) {
-      counting[i] = (byte) i;
+      pattern[i] = (byte) i;
     }
-    return counting;
+    return pattern;
   }
 
   @Test
-  void theyComeAsTheyAreSent() throws IOException {
+  void readsElementsUnchanged() throws IOException {
     var type = TensorType.of(DType.F32, 5, 10);
-    assertThat(all(Elements.of(type, source(counting(200)), 200, "body"))).isEqualTo(counting(200));
-    assertThat(Elements.of(type, source(counting(200)), 200, "body").toTensor().data())
-        .matches(data -> data.mismatch(MemorySegment.ofArray(counting(200))) < 0);
+    assertThat(all(Elements.of(type, source(pattern(200)), 200, "body"))).isEqualTo(pattern(200));
+    assertThat(Elements.of(type, source(pattern(200)), 200, "body").toTensor().data())
+        .matches(data -> data.mismatch(MemorySegment.ofArray(pattern(200))) < 0);
   }
 
   @ParameterizedTest
@@ -66,13 +66,13 @@ class ElementsTest {
     "199, 'f32[5, 10] needs 200 bytes of data, got 199'",
     "201, 'f32[5, 10] needs 200 bytes of data, got more'"
   })
-  void neitherMoreNorFewer(int bytes, String sentence) {
-    var elements = Elements.of(TensorType.of(DType.F32, 5, 10), source(counting(bytes)), 200, "b");
-    assertThatThrownBy(() -> all(elements)).isInstanceOf(Failure.class).hasMessage(sentence);
+  void rejectsTooFewOrTooManyBytes(int bytes, String message) {
+    var elements = Elements.of(TensorType.of(DType.F32, 5, 10), source(pattern(bytes)), 200, "b");
+    assertThatThrownBy(() -> all(elements)).isInstanceOf(Failure.class).hasMessage(message);
   }
 
   @Test
-  void aBoolIsCheckedWhereverItIs() {
+  void checksEveryBool() {
     var bytes = new byte[200];
     bytes[100] = 1;
     bytes[150] = 2;
@@ -97,22 +97,21 @@ class ElementsTest {
 
   @ParameterizedTest
   @CsvSource({"2, 100, >i2", "4, 50, >f4", "8, 25, >i8", "1, 200, |u1"})
-  void bigEndianArraysAreTurnedAroundPieceByPiece(int width, int count, String descr)
-      throws IOException {
-    var sent = counting(200);
-    var turned = new byte[200];
+  void swapsTheBytesOfBigEndianArrays(int width, int count, String descr) throws IOException {
+    var sent = pattern(200);
+    var swapped = new byte[200];
     for (int i = 0; i < 200; i++) {
-      turned[i / width * width + width - 1 - i % width] = sent[i];
+      swapped[i / width * width + width - 1 - i % width] = sent[i];
     }
     var elements =
         Npy.open(source(npy(descr, false, count + ",", sent)), DecodeBudget.onHeap(200), "body");
     assertThat(elements.type().shape().extents()).containsExactly((long) count);
-    assertThat(all(elements)).isEqualTo(turned);
+    assertThat(all(elements)).isEqualTo(swapped);
   }
 
   @ParameterizedTest
   @CsvSource({"<i2, 0", ">i2, 1"})
-  void arraysInFortranOrderAreTransposed(String descr, int low) throws IOException {
+  void transposesArraysInFortranOrder(String descr, int low) throws IOException {
     int rows = 10;
     int columns = 7;
     var sent = new byte[2 * rows * columns];
@@ -132,7 +131,7 @@ class ElementsTest {
   }
 
   @Test
-  void tooLargeIsFoundOutBeforeAnythingIsRead() {
+  void rejectsTooLargeArraysBeforeReading() {
     for (boolean fortran : new boolean[] {false, true}) {
       var file = npy("<f4", fortran, "50,", new byte[0]);
       assertThatThrownBy(() -> Npy.open(source(file), DecodeBudget.onHeap(199), "body"))
@@ -140,10 +139,10 @@ class ElementsTest {
     }
   }
 
-  /** However the bytes are taken. */
+  /** Tests all ways of reading. */
   @Test
-  void theDigestIsThatOfAllBytes() throws IOException, NoSuchAlgorithmException {
-    var bytes = counting(300);
+  void digestCoversAllBytes() throws IOException, NoSuchAlgorithmException {
+    var bytes = pattern(300);
     var digested = new Digested(source(bytes));
     assertThat(digested.read()).isZero();
     assertThat(digested.readNBytes(9)).hasSize(9);
@@ -153,7 +152,7 @@ class ElementsTest {
         .isEqualTo(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes)));
   }
 
-  /** The first of some bytes, into buffers too. */
+  /** The first bytes of a source. */
   private static final class Limited extends ByteSource {
     private final ByteSource in;
     private int left;

@@ -11,11 +11,11 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import tools.jackson.core.JsonParser;
 
-/** No message of the parser's own reaches a client, whatever is wrong with a text. */
+/** Checks that messages of the JSON parser never reach a client. */
 class JsonSyntaxTest {
 
-  /** All that may be said. */
-  private static final Pattern SENTENCES =
+  /** All allowed messages. */
+  private static final Pattern MESSAGES =
       Pattern.compile(
           "the body is (empty; it must be a JSON object"
               + "|not UTF-8 text at byte \\d+; send JSON in UTF-8"
@@ -98,7 +98,7 @@ class JsonSyntaxTest {
   }
 
   @Test
-  void everyErrorIsOneOfOurSentences() throws IOException {
+  void reportsOnlyOwnMessages() throws IOException {
     long seed = new Random().nextLong();
     var random = new Random(seed);
     for (int i = 0; i < 20_000; i++) {
@@ -115,7 +115,7 @@ class JsonSyntaxTest {
         readAll(text.toString().getBytes(StandardCharsets.UTF_8));
       } catch (Failure.Refused e) {
         assertThat(e.code()).isEqualTo(Failure.Code.MALFORMED_BODY);
-        assertThat(e.getMessage()).as("seed %d, text %s", seed, text).matches(SENTENCES);
+        assertThat(e.getMessage()).as("seed %d, text %s", seed, text).matches(MESSAGES);
       }
     }
   }

@@ -14,7 +14,10 @@ import tools.jackson.core.ObjectReadContext;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.json.JsonFactory;
 
-/** Reads lists of numbers with our parser and with Jackson's, in turns, and prints the times. */
+/**
+ * Reads lists of numbers alternately with {@link NumberParser} and with Jackson, and prints the
+ * times.
+ */
 @EnabledIfSystemProperty(named = "athanor.benchmark", matches = "true")
 class NumberParserBenchmark {
 
@@ -33,22 +36,22 @@ class NumberParserBenchmark {
     var json = json(format);
     var names = List.of("NumberParser", "Jackson, fast double parser", "Jackson");
     Reader[] readers = {
-      text -> last(Json.read(new ByteArrayInputStream(text), NumberParserBenchmark::tensor)),
+      text -> lastNumber(Json.read(new ByteArrayInputStream(text), NumberParserBenchmark::tensor)),
       text -> jackson(text, true),
       text -> jackson(text, false)
     };
     var nanos = new long[readers.length][ROUNDS];
     for (int round = -WARM_UP; round < ROUNDS; round++) {
       for (int i = 0; i < readers.length; i++) {
-        long began = System.nanoTime();
+        long start = System.nanoTime();
         readers[i].read(json);
-        nanos[i][Math.max(round, 0)] = System.nanoTime() - began;
+        nanos[i][Math.max(round, 0)] = System.nanoTime() - start;
       }
     }
     for (int i = 0; i < readers.length; i++) {
       Arrays.sort(nanos[i]);
       System.out.printf(
-          "%s, %d bytes, %s: median %.0f ns a number, least %.0f%n",
+          "%s, %d bytes, %s: median %.0f ns per number, minimum %.0f%n",
           format,
           json.length,
           names.get(i),
@@ -77,7 +80,7 @@ class NumberParserBenchmark {
     var in = new Utf8Input(new ByteArrayInputStream(text), "the body");
     try (var parser = factory.createParser(ObjectReadContext.empty(), in)) {
       parser.nextToken();
-      return last(tensor(parser));
+      return lastNumber(tensor(parser));
     }
   }
 
@@ -85,7 +88,7 @@ class NumberParserBenchmark {
     return TensorJson.read(parser, "", new DecodeBudget(HostAllocator.HEAP, 1 << 30));
   }
 
-  private static double last(TensorJson.Source source) {
+  private static double lastNumber(TensorJson.Source source) {
     return ((TensorJson.Source.Inline) source).tensor().get(NUMBERS - 1);
   }
 }

@@ -25,12 +25,12 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.core.ObjectReadContext;
 import tools.jackson.core.json.JsonFactory;
 
-/** Numbers that are read without tokens are those that are read with them. */
+/** Checks that numbers read without tokens equal those that Java parses. */
 class NumberParserTest {
 
   private static final long LIMIT = 1 << 24;
 
-  /** Enough text that what stands before it is read ahead of. */
+  /** Enough text after a number that the parser reads ahead. */
   private static final String MORE = ",0".repeat(64);
 
   private static String json(DType dtype, int count, String data) {
@@ -52,9 +52,9 @@ class NumberParserTest {
     return read(json(dtype, numbers.size(), data), StandardCharsets.UTF_8);
   }
 
-  private static String randomDigits(Random random, int most) {
+  private static String randomDigits(Random random, int max) {
     var text = new StringBuilder();
-    for (int i = 1 + random.nextInt(most); i > 0; i--) {
+    for (int i = 1 + random.nextInt(max); i > 0; i--) {
       text.append((char) ('0' + random.nextInt(10)));
     }
     return text.toString();
@@ -75,7 +75,10 @@ class NumberParserTest {
     return text.toString();
   }
 
-  /** Of all forms and sizes, the middles between two floats and their neighbours among them. */
+  /**
+   * Returns numbers of all forms and sizes, including halfway cases between two floats and their
+   * neighbors.
+   */
   private static List<String> numbers(Random random) {
     var texts = new ArrayList<String>();
     for (int i = 0; i < 4000; i++) {
@@ -89,11 +92,11 @@ class NumberParserTest {
       texts.add(Double.toString(random.nextGaussian()));
       texts.add(randomNumber(random));
       float near = Math.scalb(1 + random.nextInt(1 << 20) / (float) (1 << 20), random.nextInt(9));
-      var middle =
+      var halfway =
           new BigDecimal(near).add(new BigDecimal(Math.nextUp(near))).divide(BigDecimal.TWO);
-      texts.add(middle.toPlainString());
-      texts.add(middle.add(new BigDecimal("1e-25")).toPlainString());
-      texts.add(middle.subtract(new BigDecimal("1e-25")).toPlainString());
+      texts.add(halfway.toPlainString());
+      texts.add(halfway.add(new BigDecimal("1e-25")).toPlainString());
+      texts.add(halfway.subtract(new BigDecimal("1e-25")).toPlainString());
     }
     texts.removeIf(text -> Double.isInfinite(Double.parseDouble(text)));
     Collections.shuffle(texts, random);
@@ -102,7 +105,7 @@ class NumberParserTest {
 
   @ParameterizedTest
   @ValueSource(strings = {",", ", ", " ,", "  ,   ", ",\n  ", "\t,\r\n"})
-  void everyNumberIsRoundedOnce(String separator) throws IOException {
+  void roundsEveryNumberOnce(String separator) throws IOException {
     var texts = numbers(new Random(separator.hashCode()));
     var doubles = read(DType.F64, texts, separator);
     for (int i = 0; i < texts.size(); i++) {
@@ -111,13 +114,13 @@ class NumberParserTest {
     texts.removeIf(text -> Float.isInfinite(Float.parseFloat(text)));
     var floats = read(DType.F32, texts, separator);
     for (int i = 0; i < texts.size(); i++) {
-      // Float.equals tells the zeros apart
+      // Float.equals distinguishes the zeros
       assertThat((float) floats.get(i)).as(texts.get(i)).isEqualTo(Float.parseFloat(texts.get(i)));
     }
   }
 
   @Test
-  void wholeNumbersAreExact() throws IOException {
+  void readsIntegersExactly() throws IOException {
     var random = new Random(1);
     for (var dtype : List.of(DType.I8, DType.I16, DType.I32, DType.I64)) {
       var values =
@@ -130,18 +133,18 @@ class NumberParserTest {
     }
   }
 
-  /** However the text comes, and wherever numbers are cut. */
+  /** Splits the text at random positions, also within numbers. */
   @ParameterizedTest
   @ValueSource(ints = {1, 7, 63, 64, 65, 1000, 40_000})
-  void piecesOfAnySizeAreReadAsOne(int most) throws IOException {
-    var random = new Random(most);
+  void readsTextInPiecesOfAnySize(int max) throws IOException {
+    var random = new Random(max);
     var texts = numbers(random).subList(0, 5000);
     var text = json(DType.F64, 5000, "[" + String.join(", ", texts) + "]");
     var pieces =
         new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)) {
           @Override
           public int read(byte[] target, int offset, int length) {
-            return super.read(target, offset, Math.min(length, 1 + random.nextInt(most)));
+            return super.read(target, offset, Math.min(length, 1 + random.nextInt(max)));
           }
         };
     var read = read(pieces);
@@ -151,7 +154,7 @@ class NumberParserTest {
   }
 
   @Test
-  void zerosTakeNoDigits() throws IOException {
+  void readsLeadingZerosAndLongNumbers() throws IOException {
     var texts =
         List.of(
             "0",
@@ -177,7 +180,7 @@ class NumberParserTest {
   }
 
   @Test
-  void rowsAreReadAsListsAre() throws IOException {
+  void readsNestedRows() throws IOException {
     var row = "[" + "1.5, -2.5,".repeat(499) + "0.25,4]";
     var data = "[" + (row + ",\n ").repeat(19) + row + "]";
     var text = "{\"dtype\":\"f16\",\"shape\":[20,1000],\"data\":%s}".formatted(data);
@@ -193,7 +196,7 @@ class NumberParserTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"256", "-1", "1.5", "1e3", "\"NaN\"", "null", "1e-1", "12345678901234567890"})
-  void whatDoesNotFitIsRefusedByItsPlace(String number) {
+  void rejectsValuesOutOfRangeWithTheirIndex(String number) {
     var first = catchThrowable(() -> read(DType.U8, List.of(number), ","));
     assertThat(first).isInstanceOf(Failure.Refused.class).hasMessageStartingWith("data[0] is ");
     assertThatThrownBy(() -> read(DType.U8, List.of("0", "7", number + MORE), ","))
@@ -201,7 +204,7 @@ class NumberParserTest {
   }
 
   @Test
-  void whatRoundsToInfinityIsRefused() {
+  void rejectsNumbersThatRoundToInfinity() {
     for (var dtype : List.of(DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2)) {
       assertThatThrownBy(() -> read(dtype, List.of("0", "-7e38" + MORE), ","))
           .hasMessage("data[1] is -7e38, which does not fit " + dtype.text());
@@ -238,21 +241,21 @@ class NumberParserTest {
         "1f",
         "-.5"
       })
-  void whatIsNoJsonIsRefusedAsTheParserDoesIt(String number) {
+  void rejectsInvalidJsonAtTheSamePositionAsJackson(String number) {
     for (var start : List.of("[0, 7,\n 8,  ", "[[0, 7],\n [")) {
       for (var end : List.of(MORE + "]", "]", "")) {
-        checkRefusedAsTheParserDoesIt(json(DType.F32, 3, start + number + end));
+        checkRejectedAsByJackson(json(DType.F32, 3, start + number + end));
       }
     }
   }
 
-  private static void checkRefusedAsTheParserDoesIt(String text) {
+  private static void checkRejectedAsByJackson(String text) {
     String expected;
     try (var parser =
         new JsonFactory()
             .createParser(ObjectReadContext.empty(), text.getBytes(StandardCharsets.UTF_8))) {
       while (parser.nextToken() != null) {
-        // to the error
+        // until the error
       }
       throw new AssertionError(text);
     } catch (JacksonException e) {
@@ -265,7 +268,7 @@ class NumberParserTest {
   }
 
   @Test
-  void aByteOrderMarkIsSkippedAndOtherEncodingsAreRefused() throws IOException {
+  void skipsTheByteOrderMarkAndRejectsOtherEncodings() throws IOException {
     var text = json(DType.F32, 67, "[1, 2.5, -3" + MORE + "]");
     for (var start : List.of("", "\uFEFF", " ")) {
       var tensor = read(start + text, StandardCharsets.UTF_8);

@@ -13,8 +13,8 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * {@code ops.json}, from which clients are generated, equals the answer to {@code GET /ops};
- * -Dbless writes it.
+ * Checks that {@code ops.json}, from which clients are generated, equals the response to {@code GET
+ * /ops}. -Dbless updates it.
  */
 class OpCatalogueTest {
 

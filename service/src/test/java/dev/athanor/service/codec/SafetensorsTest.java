@@ -40,7 +40,7 @@ class SafetensorsTest {
   }
 
   @Test
-  void everyDtypeButBlocksGoesThereAndBack() throws IOException {
+  void roundTripsEveryDtypeExceptBlocks() throws IOException {
     var types = new LinkedHashMap<String, TensorType>();
     for (var dtype : DType.values()) {
       if (dtype.isBlock()) {
@@ -53,16 +53,16 @@ class SafetensorsTest {
     types.put("scalar", TensorType.of(DType.F32));
     var bytes = new ByteArrayOutputStream();
     bytes.writeBytes(Safetensors.header(types, Map.of("kernel", "k\"1")).orElseThrow());
-    assertThat(bytes.size() % 8).as("data are aligned").isZero();
+    assertThat(bytes.size() % 8).as("data is aligned").isZero();
     var random = new Random(1);
     var data = new ArrayList<byte[]>();
     for (var type : types.values()) {
-      var some = new byte[(int) type.bytes()];
+      var content = new byte[(int) type.bytes()];
       if (type.dtype() != DType.BOOL) {
-        random.nextBytes(some);
+        random.nextBytes(content);
       }
-      data.add(some);
-      bytes.writeBytes(some);
+      data.add(content);
+      bytes.writeBytes(content);
     }
     var read = open(bytes.toByteArray());
     assertThat(read.types()).containsExactlyEntriesOf(types);
@@ -72,9 +72,11 @@ class SafetensorsTest {
     }
   }
 
-  /** As the reference implementation writes it: sorted by alignment, padded with spaces. */
+  /**
+   * The file is as the reference implementation writes it: sorted by alignment, padded with spaces.
+   */
   @Test
-  void theOrderIsThatOfTheData() throws IOException {
+  void returnsTensorsInTheOrderOfTheData() throws IOException {
     var text =
         "{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[4,7]},"
             + "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}     ";
@@ -118,7 +120,7 @@ class SafetensorsTest {
            {}                                   | 0 | the safetensors header has 0 bytes; it must have 2 to 1048576
           [1]                                   | 0 | the safetensors header must begin with {
           """)
-  void whatIsWrongIsSaid(String header, int data, String message) {
+  void rejectsInvalidFilesWithAMessage(String header, int data, String message) {
     var text = message.contains("0 bytes; it") ? "" : header;
     var bytes =
         file(text.replace("T[", "{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":["), data);
@@ -128,7 +130,7 @@ class SafetensorsTest {
   }
 
   @Test
-  void twoTensorsOfOneNameAreRefused() {
+  void rejectsDuplicateNames() {
     var one = "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}";
     var bytes = file("{" + one.formatted(0, 1) + "," + one.formatted(1, 2) + "}", 2);
     assertThatThrownBy(() -> open(bytes))
@@ -143,16 +145,16 @@ class SafetensorsTest {
     "-1, 18446744073709551615",
     "-9223372036854775808, 9223372036854775808"
   })
-  void aLongHeaderIsRefusedBeforeItIsRead(long length, String said) {
+  void rejectsLongHeadersBeforeReading(long length, String unsigned) {
     var start = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(length).array();
-    // a header that was read on for would be said to break off
+    // reading the header would report a truncated file instead
     assertThatThrownBy(() -> open(start))
         .hasMessage(
-            "the safetensors header has %s bytes; it must have 2 to 1048576".formatted(said));
+            "the safetensors header has %s bytes; it must have 2 to 1048576".formatted(unsigned));
   }
 
   @Test
-  void aFileThatBreaksOffIsRefused() {
+  void rejectsTruncatedFiles() {
     assertThatThrownBy(() -> open(new byte[7]))
         .hasMessage("the body is not a safetensors file: it has fewer than 8 bytes");
     var bytes = file("{}", 0);

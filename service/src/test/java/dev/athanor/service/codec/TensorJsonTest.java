@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every dtype goes through JSON, base64 and npy and comes back bit for bit. */
+/** Tests that every dtype round-trips through JSON, base64 and npy without changing a bit. */
 class TensorJsonTest {
 
   private static final long LIMIT = 1 << 20;
@@ -40,7 +40,7 @@ class TensorJsonTest {
     return text.toString(StandardCharsets.UTF_8);
   }
 
-  /** Random bits, of which every pattern is a number of the type; a bool has one bit. */
+  /** Returns random bits, which are all valid elements; bools are 0 or 1. */
   private static HostTensor random(DType dtype) {
     var tensor = HostTensor.zeros(TensorType.of(dtype, 7, 11, 13L * dtype.blockElements()));
     var bytes = new byte[(int) tensor.type().bytes()];
@@ -52,7 +52,7 @@ class TensorJsonTest {
     }
     tensor.data().copyFrom(MemorySegment.ofArray(bytes));
     if (dtype.isFloat()) {
-      // there are many NaNs, and text has but one
+      // text has only one NaN
       for (long i = 0; i < tensor.type().shape().elements(); i++) {
         if (Double.isNaN(tensor.get(i))) {
           dtype.write(tensor.data(), i, Double.NaN);
@@ -69,7 +69,7 @@ class TensorJsonTest {
 
   @ParameterizedTest
   @EnumSource
-  void everyNumberComesBack(DType dtype) throws IOException {
+  void roundTripsAllValues(DType dtype) throws IOException {
     var tensor = random(dtype);
     assertSame(read(write(tensor, TensorWriter.Encoding.JSON)), tensor);
     assertSame(read(write(tensor, TensorWriter.Encoding.BASE64)), tensor);
@@ -81,7 +81,7 @@ class TensorJsonTest {
       names = {
         "BF16", "E4M3", "E5M2", "Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "NF4"
       })
-  void npyToo(DType dtype) throws IOException {
+  void roundTripsNpy(DType dtype) throws IOException {
     var tensor = random(dtype);
     var file = new ByteArrayOutputStream();
     file.write(Npy.header(tensor.type()).orElseThrow());
@@ -96,7 +96,7 @@ class TensorJsonTest {
   }
 
   @Test
-  void blocksAreNoListsOfNumbers() throws IOException {
+  void rejectsBlocksAsNumbers() throws IOException {
     var zeros = write(random(DType.Q4_0), TensorWriter.Encoding.JSON);
     assertThat(zeros).contains("\"base64\"").doesNotContain("\"data\"");
     for (var text :
@@ -114,15 +114,16 @@ class TensorJsonTest {
   }
 
   @Test
-  void orderOfKeysNestingAndSpellingDoNotMatter() throws IOException {
+  void acceptsAnyKeyOrderNestingAndSpelling() throws IOException {
     var expected = HostTensor.of(TensorType.of(DType.I64, 2, 2), 1, 2, 3, 4);
     assertSame(read("{\"dtype\":\"i64\",\"shape\":[2,2],\"data\":[1,2,3,4]}"), expected);
     assertSame(read("{\"data\":[[1,2.0],[3e0,4]],\"shape\":[2,2],\"dtype\":\"i64\"}"), expected);
   }
 
   @Test
-  void numbersAreRoundedOnce() throws IOException {
-    // just above the middle of two floats: by way of double it would be the middle, and round down
+  void roundsNumbersOnce() throws IOException {
+    // just above halfway between two floats; converted through double, it would be exactly halfway
+    // and round down
     var text = "1.00000005960464477539062500000001";
     assertThat(read("{\"dtype\":\"f32\",\"shape\":[],\"data\":%s}".formatted(text)).get(0))
         .isEqualTo(Float.parseFloat(text));

@@ -16,21 +16,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The stream that takes UTF-8 only, against the JDK's decoder. */
+/** Compares {@link Utf8Input} with the JDK's decoder. */
 class Utf8InputTest {
 
-  /** Gives a few bytes at a time. */
+  /** Returns a few bytes at a time. */
   private static final class Trickle extends ByteArrayInputStream {
-    private final int most;
+    private final int max;
 
-    Trickle(byte[] bytes, int most) {
+    Trickle(byte[] bytes, int max) {
       super(bytes);
-      this.most = most;
+      this.max = max;
     }
 
     @Override
     public int read(byte[] target, int offset, int length) {
-      return super.read(target, offset, Math.min(length, most));
+      return super.read(target, offset, Math.min(length, max));
     }
   }
 
@@ -38,9 +38,9 @@ class Utf8InputTest {
     return new Utf8Input(in, "the body").readAllBytes();
   }
 
-  private static boolean accepts(byte[] bytes, int atOnce) throws IOException {
+  private static boolean accepts(byte[] bytes, int chunk) throws IOException {
     try {
-      assertThat(read(new Trickle(bytes, atOnce))).isEqualTo(bytes);
+      assertThat(read(new Trickle(bytes, chunk))).isEqualTo(bytes);
       return true;
     } catch (Failure.Refused e) {
       return false;
@@ -60,15 +60,15 @@ class Utf8InputTest {
   }
 
   private static void check(byte[] bytes) throws IOException {
-    for (int atOnce : new int[] {1, 3, 100}) {
-      if (accepts(bytes, atOnce) != decodes(bytes)) {
-        throw new AssertionError(Arrays.toString(bytes) + ", " + atOnce + " at once");
+    for (int chunk : new int[] {1, 3, 100}) {
+      if (accepts(bytes, chunk) != decodes(bytes)) {
+        throw new AssertionError(Arrays.toString(bytes) + ", chunks of " + chunk);
       }
     }
   }
 
   @Test
-  void everyPairAndManyTriplesAreJudgedAsTheDecoderDoes() throws IOException {
+  void agreesWithTheDecoderOnAllPairsAndManyTriples() throws IOException {
     for (int first = 0; first < 256; first++) {
       for (int second = 0; second < 256; second++) {
         check(new byte[] {(byte) first, (byte) second});
@@ -81,7 +81,7 @@ class Utf8InputTest {
   }
 
   @Test
-  void randomTextIsJudgedAsTheDecoderDoes() throws IOException {
+  void agreesWithTheDecoderOnRandomText() throws IOException {
     long seed = new Random().nextLong();
     var random = new Random(seed);
     for (int i = 0; i < 2000; i++) {
@@ -104,7 +104,7 @@ class Utf8InputTest {
 
   @ParameterizedTest
   @CsvSource({"7b22c1b822, 2", "7b22e282, 4", "007b, 0", "7b00, 1", "fffe7b00, 0"})
-  void theMessageSaysWhere(String hex, int at) {
+  void reportsThePositionOfTheInvalidByte(String hex, int at) {
     var bytes = java.util.HexFormat.of().parseHex(hex);
     assertThatThrownBy(() -> read(new ByteArrayInputStream(bytes)))
         .isInstanceOf(Failure.Refused.class)

@@ -18,10 +18,10 @@ class AthanorPropertiesTest {
   @EnableConfigurationProperties(AthanorProperties.class)
   static class Properties {}
 
-  /** Such as Kubernetes gives to pods. */
+  /** Tests pod names of Kubernetes. */
   @ParameterizedTest
   @ValueSource(strings = {"", "wire", "kiln-athanor-6d5f8b7c9-x2x4z", "lab.kiln-athanor-0"})
-  void replicasMayHaveTheNamesOfPods(String name) {
+  void acceptsPodNamesAsReplicaNames(String name) {
     RUNNER
         .withPropertyValues("athanor.replica=" + name)
         .run(context ->
@@ -30,7 +30,7 @@ class AthanorPropertiesTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"Kiln", "kiln-", "kiln_0", "athanor-0123456789abcdef0"})
-  void otherNamesAreRefused(String name) {
+  void rejectsOtherReplicaNames(String name) {
     RUNNER
         .withPropertyValues("athanor.replica=" + name)
         .run(context ->
@@ -47,7 +47,7 @@ class AthanorPropertiesTest {
         "https://athanor-{replica}.athanor-headless.lab.svc",
         "http://{replica}.athanor.internal"
       })
-  void otherReplicasHaveUrls(String url) {
+  void acceptsUrlsOfReplicas(String url) {
     RUNNER
         .withPropertyValues("athanor.replica=athanor-0", "athanor.forward.url=" + url)
         .run(context ->
@@ -55,7 +55,7 @@ class AthanorPropertiesTest {
   }
 
   @Test
-  void replicasKnowEachOther() {
+  void readsTheListOfReplicas() {
     RUNNER
         .withPropertyValues(
             "athanor.replica=athanor-1",
@@ -68,7 +68,7 @@ class AthanorPropertiesTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"0,2", "0,1,1"})
-  void replicasWithoutThisOneOrWithOneTwiceAreRefused(String replicas) {
+  void rejectsInvalidListsOfReplicas(String replicas) {
     RUNNER
         .withPropertyValues(
             "athanor.replica=athanor-1",
@@ -91,7 +91,7 @@ class AthanorPropertiesTest {
                     "must be up to 256 marks of lower-case letters and digits"));
   }
 
-  /** Forwarded requests contain credentials: a handle must not choose the whole host. */
+  /** Forwarded requests contain credentials, so a handle must not determine the whole host. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -104,7 +104,7 @@ class AthanorPropertiesTest {
         "http://athanor-{replica}/path",
         "http://user@athanor-{replica}"
       })
-  void otherUrlsAreRefused(String url) {
+  void rejectsOtherUrls(String url) {
     RUNNER
         .withPropertyValues("athanor.replica=athanor-0", "athanor.forward.url=" + url)
         .run(context ->

@@ -16,25 +16,28 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A port in use is found before Spring Boot starts, unless a file may choose another. */
+/**
+ * Tests that a port in use is detected before Spring Boot starts, unless a configuration file may
+ * choose another.
+ */
 class EarlyPortCheckTest {
 
   @TempDir Path folder;
-  private final ServerSocket taken;
+  private final ServerSocket occupied;
 
   EarlyPortCheckTest() throws IOException {
-    taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+    occupied = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
   }
 
   @AfterEach
   void release() throws IOException {
-    taken.close();
+    occupied.close();
   }
 
   private Map<String, Object> options(String... more) {
     var options = new HashMap<String, Object>();
     options.put("server.port", 0);
-    options.put("spring.grpc.server.port", taken.getLocalPort());
+    options.put("spring.grpc.server.port", occupied.getLocalPort());
     for (int i = 0; i < more.length; i += 2) {
       options.put(more[i], more[i + 1]);
     }
@@ -42,16 +45,16 @@ class EarlyPortCheckTest {
   }
 
   @Test
-  void aPortInUseIsRefused() {
+  void rejectsAPortInUse() {
     assertThatThrownBy(() -> PortCheck.checkEarly(options(), folder))
         .hasMessage(
             "port %d is in use; stop the program that uses it or choose another port with --grpc-port",
-            taken.getLocalPort());
+            occupied.getLocalPort());
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"application.yaml", "application-gpu.properties", "config"})
-  void filesMayChooseAnotherPort(String file) throws IOException {
+  void skipsTheCheckIfConfigurationFilesExist(String file) throws IOException {
     Files.createFile(folder.resolve(file));
     assertThatCode(() -> PortCheck.checkEarly(options(), folder)).doesNotThrowAnyException();
   }
@@ -64,13 +67,13 @@ class EarlyPortCheckTest {
         "spring.profiles.active",
         "SPRING_APPLICATION_JSON"
       })
-  void settingsMayNameSuchFiles(String name) {
+  void skipsTheCheckIfSettingsNameConfigurationFiles(String name) {
     assertThatCode(() -> PortCheck.checkEarly(options(name, "x"), folder))
         .doesNotThrowAnyException();
   }
 
   @Test
-  void addressesOfOptionsAreThoseOfGrpcToo() {
+  void checksTheServerAddressForGrpc() {
     assertThatThrownBy(() -> PortCheck.checkEarly(options("server.address", "192.0.2.1"), folder))
         .hasMessage("--bind 192.0.2.1: not an address of this machine");
   }

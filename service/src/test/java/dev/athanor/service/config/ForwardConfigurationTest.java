@@ -31,7 +31,7 @@ import org.springframework.mock.web.MockFilterChain;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 
-/** Forwarding over TLS to a replica at 127.0.0.2, whose certificate no public authority signed. */
+/** Tests forwarding over TLS to a replica at 127.0.0.2 with a self-signed certificate. */
 class ForwardConfigurationTest {
 
   private static final String PASSWORD = "changeit";
@@ -125,7 +125,7 @@ class ForwardConfigurationTest {
   }
 
   @Test
-  void theSslBundleVerifiesOtherReplicas() {
+  void sslBundleVerifiesOtherReplicas() {
     runner()
         .withPropertyValues("athanor.forward.ssl-bundle=pods")
         .run(context ->
@@ -133,7 +133,7 @@ class ForwardConfigurationTest {
   }
 
   @Test
-  void nothingIsSentToReplicasWhoseCertificateIsNotTrusted() {
+  void sendsNothingToReplicasWithAnUntrustedCertificate() {
     runner()
         .run(context -> {
           var response = forward(context.getBean(Forwarding.class));
@@ -146,7 +146,7 @@ class ForwardConfigurationTest {
   }
 
   @Test
-  void anUnknownBundleIsRefused() {
+  void rejectsAnUnknownBundle() {
     runner()
         .withPropertyValues("athanor.forward.ssl-bundle=pod")
         .run(context ->

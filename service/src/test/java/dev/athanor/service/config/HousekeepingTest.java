@@ -10,9 +10,11 @@ import org.junit.jupiter.api.Test;
 
 class HousekeepingTest {
 
-  /** The thread that calls it looks after keys and certificates, too. */
+  /**
+   * A hanging sweep must not block the calling thread, which also reloads keys and certificates.
+   */
   @Test
-  void aSweepThatHangsHoldsUpNobodyAndIsNotJoinedByMore() {
+  void hangingSweepNeitherBlocksTheCallerNorOverlapsAnother() {
     var sweeps = new AtomicInteger();
     var end = new CountDownLatch(1);
     var housekeeping =

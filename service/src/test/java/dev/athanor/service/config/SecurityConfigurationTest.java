@@ -15,7 +15,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Configuration;
 
-/** Settings that would leave the service open, or closed to everyone, are said at the start. */
+/** Tests that the service does not start with settings that would admit everyone or nobody. */
 class SecurityConfigurationTest {
 
   private static final ApplicationContextRunner RUNNER =
@@ -38,7 +38,7 @@ class SecurityConfigurationTest {
         "athanor.security.mode=mtls,server.ssl.client-auth=need | athanor.security.mode is mtls, which requires server.ssl.bundle, and server.ssl.client-auth want or need",
         "athanor.security.mode=mtls,server.ssl.bundle=web | athanor.security.mode is mtls, which requires server.ssl.bundle, and server.ssl.client-auth want or need",
       })
-  void theServiceDoesNotStart(String settings, String sentence) {
+  void rejectsInsecureSettings(String settings, String message) {
     RUNNER
         .withPropertyValues(settings.split(","))
         .run(context -> {
@@ -46,8 +46,8 @@ class SecurityConfigurationTest {
           while (cause.getCause() != null) {
             cause = cause.getCause();
           }
-          assertThat(cause).isInstanceOf(SecurityMisconfigured.class).hasMessage(sentence);
-          assertThat(StartupFailure.of(cause)).contains(new StartupFailure(sentence, true));
+          assertThat(cause).isInstanceOf(SecurityMisconfigured.class).hasMessage(message);
+          assertThat(StartupFailure.of(cause)).contains(new StartupFailure(message, true));
         });
   }
 
@@ -56,7 +56,7 @@ class SecurityConfigurationTest {
   }
 
   @Test
-  void managementIsOpenOnlyOnItsOwnPortAndOnlyWhenAsked() {
+  void managementIsUnauthenticatedOnlyOnASeparatePortIfEnabled() {
     var open = RUNNER.withPropertyValues("athanor.security.unauthenticated-management=true");
     open.run(context ->
         assertThat(isOpen(context.getBean(Rules.class), "/actuator/prometheus")).isFalse());

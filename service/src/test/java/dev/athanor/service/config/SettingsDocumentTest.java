@@ -33,8 +33,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * docs/settings.md equals what the settings' metadata says, which the compiler collects; -Dbless
- * writes it.
+ * Checks that docs/settings.md matches the metadata of the settings, which an annotation processor
+ * generates. -Dbless updates it.
  */
 class SettingsDocumentTest {
 
@@ -46,7 +46,7 @@ class SettingsDocumentTest {
 
   private static final List<Setting> SETTINGS = Setting.all();
 
-  /** The metadata of properties outside of maps, by key. */
+  /** Returns the metadata of properties that are not in maps, by key. */
   private static Map<String, JsonNode> metadata() throws IOException {
     var properties = new LinkedHashMap<String, JsonNode>();
     for (var each : JsonMapper.shared().readTree(Files.readString(METADATA)).get("properties")) {
@@ -56,7 +56,7 @@ class SettingsDocumentTest {
   }
 
   @Test
-  void theDocumentListsAllSettings() throws IOException {
+  void documentListsAllSettings() throws IOException {
     var text = document();
     if (System.getProperty("bless") != null) {
       Files.writeString(DOCUMENT, text);
@@ -64,15 +64,15 @@ class SettingsDocumentTest {
     assertThat(text.lines().toList()).isEqualTo(Files.readString(DOCUMENT).lines().toList());
   }
 
-  /** Editors complete and check configuration files by the metadata. */
+  /** Editors use the metadata to complete and check configuration files. */
   @Test
-  void theMetadataHasEverySetting() throws IOException {
+  void metadataHasEverySetting() throws IOException {
     var expected = new TreeSet<String>();
     SETTINGS.forEach(setting -> expected.add(setting.key().replaceFirst("\\.\\*.*", "")));
     assertThat(metadata().keySet()).containsExactlyInAnyOrderElementsOf(expected);
   }
 
-  /** Each is a sentence or more, of the same form. */
+  /** Each description consists of sentences. */
   @Test
   void everySettingIsDescribed() throws IOException {
     var descriptions = descriptions();
@@ -85,7 +85,10 @@ class SettingsDocumentTest {
     }
   }
 
-  /** The values of maps are not in the metadata; their descriptions are in the source. */
+  /**
+   * Returns the descriptions by key. The metadata omits the values of maps, so their descriptions
+   * are read from the source.
+   */
   private static Map<String, String> descriptions() throws IOException {
     var metadata = metadata();
     var descriptions = new HashMap<String, String>();
@@ -100,7 +103,7 @@ class SettingsDocumentTest {
     return descriptions;
   }
 
-  /** The text of a component's {@code @param} in the source of its record. */
+  /** Returns the text of a component's {@code @param} tag in the source of its record. */
   private static String comment(RecordComponent component) throws IOException {
     var outermost = component.getDeclaringRecord().getNestHost();
     var source =
@@ -125,7 +128,7 @@ class SettingsDocumentTest {
               .formatted(
                   setting.text(),
                   type(setting.component()),
-                  standard(metadata.get(setting.key())),
+                  defaultValue(metadata.get(setting.key())),
                   descriptions.get(setting.key()),
                   range(setting.component())));
     }
@@ -163,7 +166,7 @@ class SettingsDocumentTest {
     return Objects.requireNonNull(names.get(type), type::getName);
   }
 
-  private static String standard(@Nullable JsonNode property) {
+  private static String defaultValue(@Nullable JsonNode property) {
     if (property == null || !property.has("defaultValue")) {
       return "";
     }
@@ -174,7 +177,7 @@ class SettingsDocumentTest {
     return value.asString().isEmpty() ? "" : "`" + value.asString() + "`";
   }
 
-  /** What the service accepts, from the annotations that it checks values by. */
+  /** Returns the allowed values, from the validation annotations. */
   private static String range(RecordComponent component) {
     if (component.getType().isEnum()) {
       return choices(component.getType());
@@ -182,12 +185,10 @@ class SettingsDocumentTest {
     if (component.getGenericType() instanceof ParameterizedType list) {
       return choices((Class<?>) list.getActualTypeArguments()[0]);
     }
-    var least = bound(component, Min.class, DecimalMin.class);
-    var most = bound(component, Max.class, DecimalMax.class);
-    if (least != null || most != null) {
-      return least == null
-          ? "at most " + most
-          : most == null ? "at least " + least : least + " to " + most;
+    var min = bound(component, Min.class, DecimalMin.class);
+    var max = bound(component, Max.class, DecimalMax.class);
+    if (min != null || max != null) {
+      return min == null ? "at most " + max : max == null ? "at least " + min : min + " to " + max;
     }
     var pattern = annotation(component, jakarta.validation.constraints.Pattern.class);
     if (pattern != null) {
@@ -207,9 +208,9 @@ class SettingsDocumentTest {
 
   private static @Nullable String bound(
       RecordComponent component,
-      Class<? extends java.lang.annotation.Annotation> whole,
+      Class<? extends java.lang.annotation.Annotation> integral,
       Class<? extends java.lang.annotation.Annotation> decimal) {
-    return Stream.of(whole, decimal)
+    return Stream.of(integral, decimal)
         .map(type -> annotation(component, type))
         .filter(Objects::nonNull)
         .map(SettingsDocumentTest::value)
@@ -227,7 +228,10 @@ class SettingsDocumentTest {
     };
   }
 
-  /** Those of constraints are on the accessor and the field, not on the component itself. */
+  /**
+   * Returns a constraint annotation, which is on the accessor and the field but not on the
+   * component.
+   */
   private static <A extends java.lang.annotation.Annotation> @Nullable A annotation(
       RecordComponent component, Class<A> type) {
     AnnotatedElement accessor = component.getAccessor();

@@ -28,7 +28,7 @@ import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.core.io.ByteArrayResource;
 import org.springframework.core.io.FileSystemResource;
 
-/** What is refused, with which sentence, and what is not. */
+/** Tests which settings are rejected, and with which message. */
 class UnknownSettingsTest {
 
   private static final UnknownSettings SETTINGS = new UnknownSettings();
@@ -43,7 +43,7 @@ class UnknownSettingsTest {
     SETTINGS.check(environment);
   }
 
-  private static void refuses(PropertySource<?> source, String message) {
+  private static void expectRejection(PropertySource<?> source, String message) {
     assertThatThrownBy(() -> check(source)).hasMessage(message);
   }
 
@@ -62,18 +62,18 @@ class UnknownSettingsTest {
   }
 
   @Test
-  void aFileIsNamedWithTheLine() throws IOException {
+  void reportsFileAndLine() throws IOException {
     var file = folder.resolve("application.yaml");
     Files.writeString(file, "server.port: 0\n\nathanor:\n  device: auto\n  stream: 4\n");
     var source =
         new YamlPropertySourceLoader().load("test", new FileSystemResource(file)).getFirst();
-    refuses(
+    expectRejection(
         source,
         "Unknown setting athanor.stream (%s:5); did you mean athanor.run.streams?".formatted(file));
   }
 
   @Test
-  void everyUnknownKeyIsNamed() throws IOException {
+  void reportsEveryUnknownKey() throws IOException {
     assertThatThrownBy(() -> check(yaml("athanor:\n  run.streems: 4\n  color: red\n")))
         .hasMessageMatching(
             "Unknown setting athanor.run.streems \\(.*:2\\); did you mean athanor.run.streams\\?"
@@ -93,8 +93,8 @@ class UnknownSettingsTest {
           athanor.run             | docs/settings.md lists all settings.
           athanor.run.streams.min | docs/settings.md lists all settings.
           """)
-  void theNearestKeyIsSuggested(String key, String hint) {
-    refuses(
+  void suggestsTheNearestKey(String key, String hint) {
+    expectRejection(
         new SimpleCommandLinePropertySource("--" + key + "=1"),
         "Unknown setting %s (command line); %s".formatted(key, hint));
   }
@@ -109,11 +109,12 @@ class UnknownSettingsTest {
           ATHANOR_DEVICES          | did you mean ATHANOR_DEVICE?
           ATHANOR_RUN_NOTHING      | docs/settings.md lists all settings.
           """)
-  void anEnvironmentVariableIsNamedAsItIs(String name, String hint) {
-    refuses(variable(name), "Unknown setting %s (environment variable); %s".formatted(name, hint));
+  void reportsEnvironmentVariablesByName(String name, String hint) {
+    expectRejection(
+        variable(name), "Unknown setting %s (environment variable); %s".formatted(name, hint));
   }
 
-  /** Others have names with our prefix too. */
+  /** Other programs use variables with this prefix, too. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -124,11 +125,11 @@ class UnknownSettingsTest {
         "ATHANOR",
         "ATHANORA_RUN_STREAM"
       })
-  void variablesOfOthersAreLeftAlone(String name) {
+  void ignoresVariablesOfOtherPrograms(String name) {
     assertThatNoException().isThrownBy(() -> check(variable(name)));
   }
 
-  /** Those of Services with the names athanor, athanor-grpc and athanor-run. */
+  /** Variables of Services named athanor, athanor-grpc and athanor-run. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -145,7 +146,7 @@ class UnknownSettingsTest {
         "ATHANOR_GRPC_PORT",
         "ATHANOR_RUN_PORT_9090_TCP_ADDR"
       })
-  void variablesOfKubernetesAreLeftAlone(String name) {
+  void ignoresVariablesOfKubernetes(String name) {
     assertThatNoException().isThrownBy(() -> check(variable(name)));
   }
 
@@ -161,16 +162,16 @@ class UnknownSettingsTest {
         "ATHANOR_SECURITY_MTLS_SCOPES_0",
         "ATHANOR_QUOTA_TENANTS_LAB_MAXBYTES"
       })
-  void variablesOfSettingsAreTaken(String name) {
+  void acceptsVariablesOfSettings(String name) {
     assertThatNoException().isThrownBy(() -> check(variable(name)));
   }
 
   @Test
-  void systemPropertiesAreRefusedAsVariablesAre() {
-    refuses(
+  void rejectsSystemPropertiesLikeVariables() {
+    expectRejection(
         systemProperty("athanor.run.stream"),
         "Unknown setting athanor.run.stream (system property); did you mean athanor.run.streams?");
-    refuses(
+    expectRejection(
         systemProperty("athanor.devices"),
         "Unknown setting athanor.devices (system property); did you mean athanor.device?");
     for (var name : new String[] {"athanor.sanitize", "athanor.seed", "athanor.run.streams"}) {
@@ -178,9 +179,9 @@ class UnknownSettingsTest {
     }
   }
 
-  /** Spellings of Spring Boot's relaxed binding, lists, and names below a map. */
+  /** Tests spellings of Spring Boot's relaxed binding, lists, and keys of a map. */
   @Test
-  void everySpellingOfASettingIsTaken() throws IOException {
+  void acceptsEverySpellingOfASetting() throws IOException {
     var source =
         yaml(
             """
@@ -195,9 +196,9 @@ class UnknownSettingsTest {
     assertThatNoException().isThrownBy(() -> check(source));
   }
 
-  /** As misuse of the command line, without a page in the log. */
+  /** The failure is reported like a command line error, without a stack trace. */
   @Test
-  void theServiceDoesNotStart() {
+  void applicationDoesNotStart() {
     var application = new SpringApplication(Properties.class);
     application.setWebApplicationType(WebApplicationType.NONE);
     assertThatThrownBy(() -> application.run("--athanor.stream=4"))
@@ -213,9 +214,9 @@ class UnknownSettingsTest {
   @EnableConfigurationProperties(AthanorProperties.class)
   static class Properties {}
 
-  /** What is accepted as a setting is bound as one. */
+  /** Accepted keys are also bound. */
   @Test
-  void quotasAreBoundByTenant() {
+  void bindsQuotasByTenant() {
     new ApplicationContextRunner()
         .withUserConfiguration(Properties.class)
         .withPropertyValues(
@@ -228,7 +229,7 @@ class UnknownSettingsTest {
   }
 
   @Test
-  void aQuotaOfNoTenantIsRefused() {
+  void rejectsInvalidTenantNames() {
     new ApplicationContextRunner()
         .withUserConfiguration(Properties.class)
         .withPropertyValues("athanor.quota.tenants[a b].max-bytes=5")
@@ -239,7 +240,7 @@ class UnknownSettingsTest {
   }
 
   @Test
-  void aQuotaMustBePositive() {
+  void rejectsNonPositiveQuotas() {
     new ApplicationContextRunner()
         .withUserConfiguration(Properties.class)
         .withPropertyValues("athanor.quota.tenants.lab.max-bytes=0")

@@ -39,13 +39,16 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Memory of requests: shared by their tensors, kept for the next, bounded, nobody else's. */
+/**
+ * Tests the memory of requests: shared by the tensors of a request, cached for the next, bounded,
+ * and exclusive to a request.
+ */
 class InlineMemoryTest {
 
   private static final long MIB = 1 << 20;
 
-  /** As the rig has it. */
-  private static final long MOST = 4 * MIB;
+  /** The limit that {@link Rig} configures. */
+  private static final long LIMIT = 4 * MIB;
 
   @TempDir Path folder;
 
@@ -77,7 +80,7 @@ class InlineMemoryTest {
     return memory.allocate(bytes, 8);
   }
 
-  private static Failure refused(RequestMemory memory, long bytes) {
+  private static Failure rejection(RequestMemory memory, long bytes) {
     return catchThrowableOfType(Failure.class, () -> allocate(memory, bytes));
   }
 
@@ -92,12 +95,12 @@ class InlineMemoryTest {
     "2097151, 2097152",
     "1000000000, 1073741824",
   })
-  void aBlockIsLittleLargerThanAskedFor(long bytes, long block) {
+  void blocksAreAtMostSlightlyLargerThanRequested(long bytes, long block) {
     assertThat(InlineMemory.blockBytes(bytes)).isEqualTo(block);
   }
 
   @Test
-  void aRequestWithoutTensorsHasNone() {
+  void requestWithoutTensorsUsesNoMemory() {
     try (var memory = inline.open(Tenant.LOCAL);
         var job = memory.hold()) {
       assertThat(job).isSameAs(memory);
@@ -107,7 +110,7 @@ class InlineMemoryTest {
   }
 
   @Test
-  void tensorsOfARequestShareABlockAndAreApart() {
+  void tensorsOfARequestShareABlockWithoutOverlap() {
     try (var memory = inline.open(Tenant.LOCAL)) {
       var segments =
           List.of(allocate(memory, 100), allocate(memory, 2 * MIB), allocate(memory, 65_000));
@@ -130,7 +133,7 @@ class InlineMemoryTest {
   }
 
   @Test
-  void whatIsGivenBackBeforeTheEndIsTheNextRequestsAtOnce() {
+  void releasedMemoryIsAvailableToOtherRequestsAtOnce() {
     try (var memory = inline.open(Tenant.LOCAL);
         var other = inline.open(Tenant.LOCAL)) {
       var small = allocate(memory, 100);
@@ -139,9 +142,9 @@ class InlineMemoryTest {
       memory.release(first);
       assertThat(inline.used()).isEqualTo(Staging.SMALL);
       assertThat(allocate(other, MIB).address()).isEqualTo(first.address());
-      memory.release(small); // which shares its block
+      memory.release(small); // in a shared block, so it stays allocated
       assertThat(inline.used()).isEqualTo(MIB + Staging.SMALL);
-      // it has a part of a block, of which the rest is in use
+      // part of a block whose rest is in use
       memory.release(allocate(memory, 200));
       assertThat(allocate(memory, MIB).address()).isNotEqualTo(first.address());
       assertThat(inline.used()).isEqualTo(2 * MIB + Staging.SMALL);
@@ -150,7 +153,7 @@ class InlineMemoryTest {
   }
 
   @Test
-  void theNextRequestGetsTheMemoryOfTheLast() {
+  void reusesTheMemoryOfThePreviousRequest() {
     for (int i = 0; i < 10; i++) {
       try (var memory = inline.open(Tenant.LOCAL)) {
         allocate(memory, 1000);
@@ -161,22 +164,22 @@ class InlineMemoryTest {
     assertThat(device.hostMemoriesEver(2 * MIB)).isEqualTo(1);
   }
 
-  /** Whoever is slow to take answers holds up nobody else. */
+  /** A tenant that reads responses slowly must not block others. */
   @Test
-  void aTenantHasAShare() {
+  void limitsTheShareOfATenant() {
     var slow = new Tenant("slow");
     var one = inline.open(slow);
     try (var more = inline.open(slow);
         var other = inline.open(new Tenant("other"))) {
       allocate(one, MIB);
       allocate(more, MIB);
-      var full = (Failure.Busy) refused(more, 1);
+      var full = (Failure.Busy) rejection(more, 1);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
               "Out of host memory: other requests of this tenant use 1048576 of the 2097152 bytes that a tenant may use (athanor.run.inline-tenant-share). Retry after 1 s.");
       allocate(other, 2 * MIB);
-      var large = refused(other, 1);
+      var large = rejection(other, 1);
       assertThat(large.code()).isEqualTo(Code.TOO_LARGE);
       assertThat(large)
           .hasMessage(
@@ -188,7 +191,7 @@ class InlineMemoryTest {
   }
 
   @Test
-  void aTenantMayHaveAShareOfItsOwn() {
+  void supportsSharesPerTenant() {
     var quotas =
         new QuotaSettings(
             Map.of(
@@ -196,11 +199,11 @@ class InlineMemoryTest {
                 "large", new TenantQuota(null, null, 1.0)));
     var memories = new InlineMemory(rig.runtimes, rig.settings, quotas);
     try (var small = memories.open(new Tenant("small"));
-        var usual = memories.open(new Tenant("usual"))) {
+        var standard = memories.open(new Tenant("usual"))) {
       allocate(small, MIB);
-      assertThat(refused(small, 1).code()).isEqualTo(Code.TOO_LARGE);
-      allocate(usual, 2 * MIB);
-      assertThat(refused(usual, 1).code()).isEqualTo(Code.TOO_LARGE);
+      assertThat(rejection(small, 1).code()).isEqualTo(Code.TOO_LARGE);
+      allocate(standard, 2 * MIB);
+      assertThat(rejection(standard, 1).code()).isEqualTo(Code.TOO_LARGE);
     }
     try (var large = memories.open(new Tenant("large"))) {
       allocate(large, 4 * MIB);
@@ -209,22 +212,22 @@ class InlineMemoryTest {
   }
 
   @Test
-  void allRequestsTogetherHaveABound() {
+  void limitsAllRequestsTogether() {
     var one = inline.open(Tenant.LOCAL);
     allocate(one, 3 * MIB);
     try (var other = inline.open(Tenant.LOCAL)) {
-      var full = (Failure.Busy) refused(other, 2 * MIB);
+      var full = (Failure.Busy) rejection(other, 2 * MIB);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
               "Out of host memory: other requests use 3145728 of 4194304 bytes (athanor.run.inline-bytes). Retry after 1 s.");
       assertThat(full.retryAfter()).isEqualTo(Duration.ofSeconds(1));
       allocate(other, MIB);
-      assertThat(inline.used()).isEqualTo(MOST);
+      assertThat(inline.used()).isEqualTo(LIMIT);
       one.close();
       allocate(other, 3 * MIB);
-      assertThat(inline.used()).isEqualTo(MOST);
-      var more = refused(other, 1);
+      assertThat(inline.used()).isEqualTo(LIMIT);
+      var more = rejection(other, 1);
       assertThat(more.code()).isEqualTo(Code.TOO_LARGE);
       assertThat(more)
           .hasMessage(
@@ -234,10 +237,10 @@ class InlineMemoryTest {
   }
 
   @Test
-  void aHostWithoutMemoryRefusesAndLosesNothing() {
+  void failedHostAllocationsLeakNothing() {
     try (var memory = inline.open(Tenant.LOCAL)) {
       device.refuseHostMemory(true);
-      var full = refused(memory, 100);
+      var full = rejection(memory, 100);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
@@ -249,7 +252,7 @@ class InlineMemoryTest {
   }
 
   @Test
-  void anotherDeviceHasItWhereTheFirstIsLost() {
+  void usesAnotherDeviceIfTheFirstIsLost() {
     rig.health.explain(0, new DeviceException.Lost("it fell off the bus"));
     try (var memory = inline.open(Tenant.LOCAL)) {
       allocate(memory, 100);
@@ -259,7 +262,7 @@ class InlineMemoryTest {
   }
 
   @Test
-  void whatIsClosedGivesNothing() {
+  void rejectsAllocationsAfterClose() {
     var memory = inline.open(Tenant.LOCAL);
     memory.close();
     assertThatThrownBy(() -> allocate(memory, 1))
@@ -267,10 +270,10 @@ class InlineMemoryTest {
         .hasMessage("the memory of the request is closed");
   }
 
-  /** Nothing is computed that could not be answered. */
+  /** Nothing runs if the result could not be returned. */
   @Test
-  void aResultThatHasNoPlaceIsRefusedBeforeAnythingRuns() {
-    var type = TensorType.of(DType.U8, MOST + 1);
+  void rejectsTooLargeResultsBeforeRunning() {
+    var type = TensorType.of(DType.U8, LIMIT + 1);
     int arrived = TestOps.Identity.AT_GATE.get();
     try (var memory = inline.open(Tenant.LOCAL)) {
       var call =
@@ -287,9 +290,9 @@ class InlineMemoryTest {
     assertThat(device.openBuffers() + second.openBuffers()).isZero();
   }
 
-  /** A client may be gone while the device still reads what it has sent. */
+  /** A client may disconnect while the device still reads its tensors. */
   @Test
-  void theMemoryOfARequestThatIsAtWorkIsNobodyElses() {
+  void memoryOfARunningJobIsNotReused() {
     var type = TensorType.of(DType.U8, Staging.SMALL);
     int arrived = TestOps.Identity.AT_GATE.get();
     var late =
@@ -317,9 +320,9 @@ class InlineMemoryTest {
     await().until(() -> inline.used() == 0);
   }
 
-  /** Each sees its own numbers, though all use the same few blocks. */
+  /** All requests share a few blocks, but each sees only its own data. */
   @Test
-  void manyAtATimeAreApart() {
+  void concurrentRequestsDoNotShareMemory() {
     int clients = 4;
     int rounds = 50;
     var all =

@@ -15,7 +15,7 @@ class MinimumRateTest {
   private final MinimumRate minimumRate = new MinimumRate(Duration.ofSeconds(20));
 
   @Test
-  void whoeverTricklesIsWaitedForTwiceAsLong() {
+  void abortsTricklingClientsAfterTwiceTheTimeout() {
     for (int i = 0; i < 40; i++) {
       minimumRate.received(1, SECOND);
     }
@@ -26,14 +26,14 @@ class MinimumRateTest {
   }
 
   @Test
-  void whoeverIsSlowAndSteadyIsNotGivenUp() {
+  void acceptsSlowSteadyClients() {
     for (int i = 0; i < 100_000; i++) {
       minimumRate.received(16 << 10, 20 * SECOND);
     }
   }
 
   @Test
-  void whatCameFastAtFirstMayPauseLater() {
+  void allowsPausesAfterFastTransfers() {
     minimumRate.received(1 << 20, SECOND);
     minimumRate.received(1, 19 * SECOND);
     minimumRate.received(0, 19 * SECOND);

@@ -22,13 +22,15 @@ import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.util.unit.DataSize;
 
-/** Who shows a certificate shows it to one replica: it cannot be sent on. */
+/**
+ * Tests that requests with client certificates are not forwarded, since the certificate cannot be.
+ */
 class CertificatesTest {
 
   private static final String HANDLE = "t_0123456789abcdef0123456789abcdef_2";
 
   @Test
-  void callersWithCertificatesAreToldWhichReplicaToAsk() throws Exception {
+  void callersWithCertificatesLearnTheOwner() throws Exception {
     var url = "http://athanor-{replica}.invalid:8080";
     var wait = Duration.ofSeconds(1);
     var metrics =
@@ -49,7 +51,7 @@ class CertificatesTest {
 
       forwarding.doFilter(request, response, chain);
 
-      assertThat(chain.getRequest()).as("served here, which answers 421").isSameAs(request);
+      assertThat(chain.getRequest()).as("served here, with 421").isSameAs(request);
       var failure = Failure.WrongReplica.of("handle", HANDLE, "2", "http://athanor-2.invalid:8080");
       assertThatThrownBy(() -> forwarding.answer(failure, request, response)).isSameAs(failure);
     }

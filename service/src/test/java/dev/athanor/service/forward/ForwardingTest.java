@@ -38,8 +38,8 @@ import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
 /**
- * The replica 1 and owners at 127.0.0.2, which answers as a test says, at 127.0.0.3, where nobody
- * listens, and at 127.0.0.4, which speaks no HTTP.
+ * Tests replica 1 with an HTTP server at 127.0.0.2 whose responses the tests define, a closed port
+ * at 127.0.0.3, and plain sockets at 127.0.0.4.
  */
 @TestPropertySource(
     properties = {
@@ -60,7 +60,7 @@ class ForwardingTest extends RestTest {
           Scope.list("ops:run,tensors:read,tensors:write,metrics,priority"),
           new SecureRandom());
   private static final HttpServer OWNER = owner();
-  private static final AtomicInteger ASKED = new AtomicInteger();
+  private static final AtomicInteger REQUESTS = new AtomicInteger();
   private static volatile HttpHandler answer = exchange -> {};
 
   @TempDir private static Path folder;
@@ -72,7 +72,7 @@ class ForwardingTest extends RestTest {
       server.createContext(
           "/",
           exchange -> {
-            ASKED.incrementAndGet();
+            REQUESTS.incrementAndGet();
             answer.handle(exchange);
           });
       server.start();
@@ -98,7 +98,7 @@ class ForwardingTest extends RestTest {
 
   @BeforeEach
   void reset() {
-    ASKED.set(0);
+    REQUESTS.set(0);
     answer = exchange -> send(exchange, 200, "{}");
   }
 
@@ -120,7 +120,7 @@ class ForwardingTest extends RestTest {
     return socket;
   }
 
-  /** A request of a known caller, without the line that ends its headers. */
+  /** Returns the head of an authenticated request, without the final empty line. */
   private static String head(String request, String... headers) {
     return request
         + " HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer "
@@ -135,7 +135,7 @@ class ForwardingTest extends RestTest {
     socket.getOutputStream().flush();
   }
 
-  /** The whole answer on a connection of its own. */
+  /** Sends a request on a separate connection and returns the whole response. */
   private String exchange(String head, String body) throws IOException {
     try (var socket = connect()) {
       var length =
@@ -150,7 +150,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void headersPassBothWaysButForThoseOfTheConnection() throws Exception {
+  void forwardsAllHeadersExceptHopByHopHeaders() throws Exception {
     var seen = new CompletableFuture<HttpExchange>();
     answer =
         exchange -> {
@@ -203,7 +203,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void problemsOfTheOwnerPass() throws Exception {
+  void returnsProblemsOfTheOwner() throws Exception {
     answer =
         exchange -> {
           exchange.getResponseHeaders().set("Retry-After", "3");
@@ -219,14 +219,14 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void aForwardedRequestIsNotForwardedAgain() throws Exception {
+  void doesNotForwardAForwardedRequest() throws Exception {
     for (var path : new String[] {"/tensors/" + handle("2"), "/tensors/" + handle("2") + "/data"}) {
       assertThat(exchange(head("GET " + path, "Athanor-Forwarded: 7"), ""))
           .startsWith("HTTP/1.1 421 ")
           .contains("wrong-replica", "a forwarded request is not forwarded again");
     }
     assertThat(exchange(identity("2", "Athanor-Forwarded: 7"), "")).startsWith("HTTP/1.1 4");
-    assertThat(ASKED).hasValue(0);
+    assertThat(REQUESTS).hasValue(0);
   }
 
   private static String identity(String mark, String... headers) {
@@ -235,7 +235,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void bodiesAreStreamedInBothDirections() throws Exception {
+  void streamsBodiesInBothDirections() throws Exception {
     int half = 8 << 20;
     var arrived = new CountDownLatch(1);
     var read = new CountDownLatch(1);
@@ -280,13 +280,16 @@ class ForwardingTest extends RestTest {
     }
   }
 
-  /** The owner refuses by the headers alone; the client learns why, and not of a broken pipe. */
+  /**
+   * The owner rejects the headers without reading the body. The client gets the response instead of
+   * a broken pipe.
+   */
   @Test
-  void anEarlyRefusalOfALongBodyPasses() throws Exception {
+  void returnsAnEarlyRejectionOfALongBody() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
-        var acts = Executors.newVirtualThreadPerTaskExecutor()) {
+        var executor = Executors.newVirtualThreadPerTaskExecutor()) {
       var _ =
-          acts.submit(() -> {
+          executor.submit(() -> {
             try (var socket = owner.accept()) {
               readHead(socket);
               write(socket, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}");
@@ -321,7 +324,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void anOwnerThatCannotBeReachedIsUnavailable() throws Exception {
+  void reportsAnUnreachableOwner() throws Exception {
     assertThat(exchange(head("GET /tensors/" + handle("3")), ""))
         .startsWith("HTTP/1.1 503 ")
         .contains("Retry-After: 5", "urn:athanor:problem:replica-unavailable")
@@ -335,7 +338,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void moreRequestsThanMayBeForwardedAreRefused() throws Exception {
+  void limitsConcurrentForwardedRequests() throws Exception {
     var busy = new CountDownLatch(2);
     var release = new CountDownLatch(1);
     answer =
@@ -364,12 +367,12 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  @SuppressWarnings("try") // it is closed early on purpose
-  void anOwnerThatBreaksOffMayHaveDoneTheWork() throws Exception {
+  @SuppressWarnings("try") // intentionally closed early
+  void reportsThatAnAbortedRequestMayHaveRun() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
-        var acts = Executors.newVirtualThreadPerTaskExecutor()) {
+        var executor = Executors.newVirtualThreadPerTaskExecutor()) {
       var requests =
-          acts.submit(() -> {
+          executor.submit(() -> {
             int count = 0;
             try {
               while (true) {
@@ -392,7 +395,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void anOwnerThatIsSlowIsGivenUp() throws Exception {
+  void timesOutOnASlowOwner() throws Exception {
     var done = new CountDownLatch(1);
     answer = exchange -> await(done);
     try {
@@ -407,9 +410,12 @@ class ForwardingTest extends RestTest {
     }
   }
 
-  /** Where nothing has reached the client, it gets a problem; else its answer breaks off too. */
+  /**
+   * If nothing has been sent to the client, it gets a problem; otherwise its response is truncated,
+   * too.
+   */
   @Test
-  void anAnswerThatBreaksOffIsNeverWhole() throws Exception {
+  void truncatedResponsesAreDetectable() throws Exception {
     for (int length : new int[] {10, 1 << 20}) {
       answer =
           exchange -> {
@@ -433,14 +439,14 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  @SuppressWarnings("try") // it is closed early on purpose
-  void aClientThatHangsUpCancelsItsRequest() throws Exception {
+  @SuppressWarnings("try") // intentionally closed early
+  void clientDisconnectCancelsTheRequest() throws Exception {
     try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4))) {
       owner.setSoTimeout(30_000);
       try (var client = connect()) {
         write(client, head("GET /tensors/" + handle("4")) + "\r\n");
         try (var socket = owner.accept()) {
-          socket.setSoTimeout(3_500); // less than the service itself waits for the answer
+          socket.setSoTimeout(3_500); // less than answer-timeout
           readHead(socket);
           client.close();
           assertThat(ends(socket)).isTrue();
@@ -458,16 +464,16 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void whoeverIsNotKnownIsNotForwarded() throws Exception {
+  void doesNotForwardUnauthenticatedRequests() throws Exception {
     for (var path : new String[] {"/tensors/" + handle("2"), "/livez?x=" + handle("2")}) {
       assertThat(exchange("GET " + path + " HTTP/1.1\r\nHost: here\r\n", ""))
           .matches("(?s)HTTP/1.1 (401|200) .*");
     }
-    assertThat(ASKED).hasValue(0);
+    assertThat(REQUESTS).hasValue(0);
   }
 
   @Test
-  void handlesOfTwoReplicasAreRefused() throws Exception {
+  void rejectsHandlesOfTwoReplicas() throws Exception {
     var sentence = "all handles of a request must belong to one replica";
     for (var other : new String[] {"1", "3"}) {
       assertThat(
@@ -478,7 +484,7 @@ class ForwardingTest extends RestTest {
           .startsWith("HTTP/1.1 421 ")
           .contains("wrong-replica", sentence);
     }
-    assertThat(ASKED).hasValue(0);
+    assertThat(REQUESTS).hasValue(0);
   }
 
   private static String inputs(String mark, int padding) {
@@ -487,7 +493,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void aBodyWithAHandleIsReplayedIfItIsShort() throws Exception {
+  void replaysShortBodiesWithHandles() throws Exception {
     var body = new CompletableFuture<String>();
     answer =
         exchange -> {
@@ -499,15 +505,15 @@ class ForwardingTest extends RestTest {
     assertThat(exchange(post, inputs("2", 100))).startsWith("HTTP/1.1 200 ").endsWith("{}");
     assertThat(body.get(10, TimeUnit.SECONDS)).isEqualTo(inputs("2", 100));
 
-    ASKED.set(0);
+    REQUESTS.set(0);
     assertThat(exchange(post, inputs("2", 5000)))
         .startsWith("HTTP/1.1 421 ")
         .contains("wrong-replica", "\"replica\":\"2\"", "\"replicaUrl\":\"http://127.0.0.2:");
     var chunked = post + "Transfer-Encoding: chunked\r\n";
     assertThat(exchange(chunked, chunk(inputs("2", 5000)))).startsWith("HTTP/1.1 421 ");
-    assertThat(ASKED).hasValue(0);
+    assertThat(REQUESTS).hasValue(0);
     assertThat(exchange(chunked, chunk(inputs("2", 0)))).startsWith("HTTP/1.1 200 ");
-    assertThat(ASKED).hasValue(1);
+    assertThat(REQUESTS).hasValue(1);
   }
 
   private static String chunk(String text) {
@@ -516,10 +522,10 @@ class ForwardingTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"2.example", "ABC", "abcdefghijklmnopq", "2%2F", "2@x", "-2", "2:80"})
-  void whatIsNoHandleNamesNoHost(String mark) throws Exception {
+  void invalidHandlesDetermineNoHost(String mark) throws Exception {
     assertThat(exchange(head("GET /tensors/" + handle(mark)), ""))
         .matches("(?s)HTTP/1.1 40[04] .*");
-    assertThat(ASKED).hasValue(0);
+    assertThat(REQUESTS).hasValue(0);
   }
 
   private static String store(String name) {
@@ -528,11 +534,11 @@ class ForwardingTest extends RestTest {
   }
 
   /**
-   * A replica that fails between its upload and its name is told of, and so is what the others
-   * have.
+   * If a replica fails after the upload and before the naming, the problem lists it and the
+   * replicas with a copy.
    */
   @Test
-  void aCopyWithoutItsNameIsReported() throws Exception {
+  void reportsACopyWithoutAName() throws Exception {
     var seen = new ConcurrentLinkedQueue<String>();
     answer =
         exchange -> {
@@ -572,7 +578,7 @@ class ForwardingTest extends RestTest {
   }
 
   @Test
-  void anAnswerThatIsNoneStoresNothing() throws Exception {
+  void invalidResponsesStoreNothing() throws Exception {
     answer = exchange -> send(exchange, 200, "what?");
 
     assertThat(exchange(store("nowhere"), "12345678"))
@@ -586,10 +592,10 @@ class ForwardingTest extends RestTest {
 
   /** Names and scopes may look like handles. */
   @Test
-  void labelsAreNoHandles() throws Exception {
+  void labelsAreNotHandles() throws Exception {
     assertThat(exchange(head("GET /tensors?scope=" + handle("2")), ""))
         .startsWith("HTTP/1.1 200 ")
         .contains("Athanor-Replica: 1");
-    assertThat(ASKED).hasValue(0);
+    assertThat(REQUESTS).hasValue(0);
   }
 }

@@ -60,7 +60,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The replicas 2 and 3, which copy named tensors to each other, called over gRPC. */
+/** Tests the copying of named tensors between replicas 2 and 3, over gRPC. */
 @Timeout(300)
 class GrpcReplicasTest {
 
@@ -224,7 +224,7 @@ class GrpcReplicasTest {
   }
 
   @Test
-  void eachReplicaGetsItsCopy() throws Exception {
+  void copiesToEachReplica() throws Exception {
     var stored = store(LAB, "3", w().setAllReplicas(true).setScope("a b"), "xy");
 
     assertThat(stored.getUnreachableList()).isEmpty();
@@ -248,7 +248,7 @@ class GrpcReplicasTest {
   }
 
   @Test
-  void anOlderCopyElsewhereIsDeleted() {
+  void deletesOlderCopiesOnOtherReplicas() {
     store(LAB, "2", w().setReplicas(2), "old");
     var again = store(LAB, "2", w(), "new");
 
@@ -258,7 +258,7 @@ class GrpcReplicasTest {
   }
 
   @Test
-  void aReplicaWithoutACopyNamesTheOwner() {
+  void replicaWithoutACopyReportsTheOwner() {
     store(LAB, "2", w(), "xy");
 
     expectOwner(() -> describe(LAB, "3", "w"));

@@ -39,8 +39,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * The replicas 2, 3 and 4, which copy named tensors to each other, and 5, which they know but which
- * does not run.
+ * Tests the copying of named tensors between replicas 2, 3 and 4. Replica 5 is configured but does
+ * not run.
  */
 @Timeout(300)
 class NamedReplicasTest {
@@ -84,7 +84,7 @@ class NamedReplicasTest {
         "athanor.tuning.cache=" + folder.resolve(mark + ".json"));
   }
 
-  /** Starts a replica in this JVM, which takes a fraction of the time of a process. */
+  /** Starts a replica in this JVM, which is much faster than a process. */
   private static ConfigurableApplicationContext startHere(String mark) {
     var options =
         Stream.concat(
@@ -117,7 +117,7 @@ class NamedReplicasTest {
 
   @AfterEach
   void delete() throws Exception {
-    // 5, which does not answer, is in the problem; the others have none any more
+    // 503 because replica 5 is unreachable; the others have deleted their copies
     assertThat(send(LAB, "2", "DELETE", "/tensors/w", null).status()).isEqualTo(503);
   }
 
@@ -173,7 +173,7 @@ class NamedReplicasTest {
     return send(LAB, mark, "PUT", "/tensors/w" + query, tensor(values));
   }
 
-  /** Runs an op on a named tensor, and returns its first element. */
+  /** Runs relu on the named tensor. */
   private static Answer relu(String mark, String... headers) throws Exception {
     return send(
         LAB,
@@ -194,7 +194,7 @@ class NamedReplicasTest {
   }
 
   @Test
-  void eachReplicaHasItsCopy() throws Exception {
+  void copiesToEachReplica() throws Exception {
     var stored = put("3", "?replicas=3&scope=a+b&ttlSeconds=600", 1, 2);
 
     assertThat(stored.status()).as(stored.body().toString()).isEqualTo(201);
@@ -214,7 +214,7 @@ class NamedReplicasTest {
   }
 
   @Test
-  void aReplicaWithoutACopyForwards() throws Exception {
+  void replicaWithoutACopyForwardsTheRequest() throws Exception {
     assertThat(put("2", "", 1).list("replicas")).containsExactly("2");
 
     for (var mark : RUNNING) {
@@ -231,16 +231,16 @@ class NamedReplicasTest {
             "the replica 3, to which the request was forwarded, has no tensor named w; store it with ?replicas=all");
   }
 
-  /** A replica that does not answer may have what the others have not. */
+  /** An unreachable replica may have a tensor that the others do not have. */
   @Test
-  void aNameThatNobodyHasMayBeElsewhere() throws Exception {
+  void unknownNameIsUnavailableWhileAReplicaIsUnreachable() throws Exception {
     var answer = relu("2");
     assertThat(answer.status()).isEqualTo(503);
     assertThat(answer.detail()).startsWith("the replica 5 cannot be reached");
   }
 
   @Test
-  void olderCopiesAreDropped() throws Exception {
+  void deletesOlderCopies() throws Exception {
     put("2", "?replicas=3", 1);
     var again = put("4", "", 2);
 
@@ -270,7 +270,7 @@ class NamedReplicasTest {
   }
 
   @Test
-  void copiesThatCannotBeMadeChangeNothing() throws Exception {
+  void failedCopiesChangeNothing() throws Exception {
     put("2", "?replicas=3", 1);
 
     for (var query : List.of("?replicas=4", "?replicas=all")) {
@@ -293,9 +293,9 @@ class NamedReplicasTest {
         .startsWith("replicas is \"5\"; it must be all or an integer 1 to 4");
   }
 
-  /** The next replica stands in for one that is full. */
+  /** The next replica takes the copy of a full one. */
   @Test
-  void aFullReplicaIsPassedOver() throws Exception {
+  void skipsFullReplicas() throws Exception {
     int size = 700_000;
     var filler =
         send(LAB, "3", "POST", "/tensors?dtype=u8&shape=" + size, new byte[size])
@@ -359,9 +359,9 @@ class NamedReplicasTest {
         .isEqualTo(403);
   }
 
-  /** The header that ends loops ends the copying, too. */
+  /** The header that prevents forwarding loops also prevents copying. */
   @Test
-  void aForwardedRequestIsNotCopied() throws Exception {
+  void doesNotCopyOnForwardedRequests() throws Exception {
     assertThat(
             send(LAB, "2", "PUT", "/tensors/w?replicas=2", tensor(1), "Athanor-Forwarded", "x")
                 .detail())
@@ -369,7 +369,7 @@ class NamedReplicasTest {
   }
 
   @Test
-  void theLossOfAReplicaLosesNothing() throws Exception {
+  void copiesSurviveTheLossOfAReplica() throws Exception {
     put("2", "?replicas=3", 1);
 
     var process = Objects.requireNonNull(killed);
@@ -383,7 +383,7 @@ class NamedReplicasTest {
       killed = process;
       process.awaitReady();
     }
-    assertThat(first(relu("4"))).as("which the new replica forwards").isEqualTo(1);
+    assertThat(first(relu("4"))).as("forwarded by the new replica").isEqualTo(1);
     put("4", "?replicas=3", 2);
     for (var mark : RUNNING) {
       assertThat(first(relu(mark))).isEqualTo(2);

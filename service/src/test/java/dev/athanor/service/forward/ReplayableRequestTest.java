@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockHttpServletRequest;
 
-/** The memory that copies of request bodies take. */
+/** Tests the memory of copied request bodies. */
 class ReplayableRequestTest {
 
   private final AtomicLong budget = new AtomicLong(100);

@@ -41,8 +41,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Three replicas behind HAProxy, which knows nothing of handles. One is killed and one is added
- * midway: every answer is right or says what was lost.
+ * Tests three replicas behind HAProxy, which ignores handles. One is killed and one is added during
+ * the test; every response must be correct or report the loss.
  */
 class ReplicasTest {
 
@@ -55,7 +55,7 @@ class ReplicasTest {
   private static final String WRONG = "wrong-replica";
   private static final String CLOSED = "connection closed";
 
-  /** Stored on every replica that runs at first, so that the loss of one loses nothing. */
+  /** Stored on every initial replica, so that the loss of one loses nothing. */
   private static final float[] WEIGHTS = new float[ELEMENTS];
 
   static {
@@ -77,25 +77,27 @@ class ReplicasTest {
   private volatile boolean killing;
   private volatile boolean killed;
 
-  /** Long after a replica was killed, by when the balancer has noticed. */
+  /** Set when the balancer has detected the killed replica. */
   private volatile boolean settled;
 
   private URI url = URI.create("http://127.0.0.1");
 
   @TempDir Path folder;
 
-  /** What is known of a tensor. */
-  @SuppressWarnings("ArrayRecordComponent") // nobody compares them
-  private record Known(String handle, float[] values) {
+  /** A tensor with its expected values. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  private record ExpectedTensor(String handle, float[] values) {
     String owner() {
       return handle.substring(handle.lastIndexOf('_') + 1);
     }
   }
 
   /**
-   * @param code of a problem; empty for none
+   * A response.
+   *
+   * @param code the problem code; empty for success
    */
-  @SuppressWarnings("ArrayRecordComponent") // nobody compares them
+  @SuppressWarnings("ArrayRecordComponent") // never compared
   private record Answer(String code, byte[] body) {
     JsonNode json() {
       return JSON.readTree(body);
@@ -108,7 +110,7 @@ class ReplicasTest {
 
   @Test
   @Timeout(900)
-  void everyAnswerIsRightOrSaysWhatWasLost() throws Exception {
+  void everyResponseIsCorrectOrReportsTheLoss() throws Exception {
     if (!Files.isExecutable(HAPROXY)) {
       System.err.println("SKIPPED: ReplicasTest needs HAProxy; apt-get install haproxy");
     }
@@ -126,15 +128,15 @@ class ReplicasTest {
       try (var workers = Executors.newVirtualThreadPerTaskExecutor()) {
         awaitBalancer();
         storeWeights();
-        // two on each replica, so that some are lost with the one that is killed
+        // two on each replica, so that the killed replica loses some
         var untouched = new Worker(WORKERS);
         for (int i = 0; i < 6; i++) {
           untouched.create();
         }
-        var work = new ArrayList<Future<List<Known>>>();
+        var work = new ArrayList<Future<List<ExpectedTensor>>>();
         for (int i = 0; i < WORKERS; i++) {
           var worker = new Worker(i);
-          work.add(workers.submit((Callable<List<Known>>) worker::work));
+          work.add(workers.submit((Callable<List<ExpectedTensor>>) worker::work));
         }
         awaitSent(REQUESTS / 3, work);
         killing = true;
@@ -155,7 +157,7 @@ class ReplicasTest {
             lost += check(tensor) ? 0 : 1;
           }
           assertThat(withWeights).hasPositiveValue();
-          assertThat(lost).as("tensors of the replica that was killed").isPositive();
+          assertThat(lost).as("lost tensors of the killed replica").isPositive();
           System.out.println(
               "ReplicasTest: %d requests, answered by %s, %d tensors lost; outcomes %s"
                   .formatted(sent.get(), answered, lost, outcomes));
@@ -169,7 +171,7 @@ class ReplicasTest {
     }
   }
 
-  /** Starts one at an address of loopback that ends with its mark. */
+  /** Starts a replica at the loopback address that ends with its mark. */
   private ServiceProcess replica(String mark, int port) throws IOException {
     return new ServiceProcess(
         "127.0.0." + mark,
@@ -207,7 +209,7 @@ class ReplicasTest {
         .formatted(values.length, Arrays.toString(values));
   }
 
-  /** HAProxy with the configuration that the documentation shows. */
+  /** Starts HAProxy with the documented configuration. */
   private Process balancer(int front, int port) throws IOException {
     var config = Path.of("..", "docs", "haproxy.cfg");
     var builder = new ProcessBuilder(HAPROXY.toString(), "-db", "-f", config.toString());
@@ -233,11 +235,11 @@ class ReplicasTest {
         .until(() -> get("/ops").isOk() && answered.contains(mark));
   }
 
-  private void awaitSent(int count, List<Future<List<Known>>> work) throws Exception {
+  private void awaitSent(int count, List<Future<List<ExpectedTensor>>> work) throws Exception {
     while (sent.get() < count) {
       for (var future : work) {
         if (future.isDone()) {
-          future.get(); // which shows why it has ended
+          future.get(); // throws the cause
         }
       }
       Thread.sleep(5);
@@ -269,7 +271,7 @@ class ReplicasTest {
     return new Answer(code, response.body());
   }
 
-  /** If a replica dies during a request, HAProxy may close the client's connection, too. */
+  /** Handles a closed connection, which HAProxy may cause when a replica dies during a request. */
   private Answer closed(String what, IOException failure) throws IOException {
     if (!killing
         || settled
@@ -301,8 +303,11 @@ class ReplicasTest {
     return code;
   }
 
-  /** Whether a tensor is there and right; if it is not, its replica was killed. */
-  private boolean check(Known tensor) throws IOException, InterruptedException {
+  /**
+   * Returns whether a tensor exists, and checks its values. Only the killed replica may have lost
+   * tensors.
+   */
+  private boolean check(ExpectedTensor tensor) throws IOException, InterruptedException {
     boolean gone = killed && tensor.owner().equals(KILLED);
     var answer = call(tensor, "GET", "/data", "", new byte[0]);
     if (answer.isOk()) {
@@ -315,8 +320,11 @@ class ReplicasTest {
     return false;
   }
 
-  /** A call for one tensor, which succeeds unless its replica or the one asked was killed. */
-  private Answer call(Known tensor, String method, String path, String type, byte[] body)
+  /**
+   * Calls an endpoint of a tensor. It must succeed unless its replica or the receiving one was
+   * killed.
+   */
+  private Answer call(ExpectedTensor tensor, String method, String path, String type, byte[] body)
       throws IOException, InterruptedException {
     boolean wasSettled = settled;
     var answer = send(method, "/tensors/" + tensor.handle + path, type, body);
@@ -324,7 +332,7 @@ class ReplicasTest {
     return answer;
   }
 
-  private static void expectResult(Known tensor, boolean wasSettled, Answer answer) {
+  private static void expectResult(ExpectedTensor tensor, boolean wasSettled, Answer answer) {
     if (!answer.isOk()) {
       assertThat(answer.code).isEqualTo(UNAVAILABLE);
       assertThat(wasSettled && !tensor.owner().equals(KILLED))
@@ -341,16 +349,16 @@ class ReplicasTest {
     return values;
   }
 
-  /** One client, which knows what its tensors hold. */
+  /** A client with the expected values of its tensors. */
   private final class Worker {
     private final Random random;
-    private final List<Known> tensors = new ArrayList<>();
+    private final List<ExpectedTensor> tensors = new ArrayList<>();
 
     Worker(int seed) {
       random = new Random(seed);
     }
 
-    List<Known> work() throws Exception {
+    List<ExpectedTensor> work() throws Exception {
       while (sent.get() < REQUESTS) {
         int which = random.nextInt(12);
         if (tensors.size() < 4 || (which == 0 && tensors.size() < 40)) {
@@ -392,25 +400,25 @@ class ReplicasTest {
       var values = numbers();
       var answer = json("POST", "/tensors", inline(values));
       if (answer.isOk()) {
-        tensors.add(new Known(answer.json().path("handle").asString(), values));
+        tensors.add(new ExpectedTensor(answer.json().path("handle").asString(), values));
       }
     }
 
-    private void delete(Known tensor) throws Exception {
+    private void delete(ExpectedTensor tensor) throws Exception {
       call(tensor, "DELETE", "", "", new byte[0]);
-      tensors.remove(tensor); // or nobody knows whether it is there
+      tensors.remove(tensor); // also on failure, since its state is unknown then
     }
 
-    private void replace(Known tensor) throws Exception {
+    private void replace(ExpectedTensor tensor) throws Exception {
       var values = numbers();
       var bytes = ByteBuffer.allocate(4 * ELEMENTS).order(ByteOrder.LITTLE_ENDIAN);
       bytes.asFloatBuffer().put(values);
       var answer = call(tensor, "PUT", "/data", "application/octet-stream", bytes.array());
       tensors.remove(tensor);
       if (answer.isOk()) {
-        tensors.add(new Known(tensor.handle, values));
+        tensors.add(new ExpectedTensor(tensor.handle, values));
       } else if (killed && tensor.owner().equals(KILLED)) {
-        tensors.add(tensor); // lost, whatever it held
+        tensors.add(tensor); // lost in either case
       }
     }
 
@@ -423,7 +431,7 @@ class ReplicasTest {
           .isEqualTo(expected);
     }
 
-    private void add(Known tensor) throws Exception {
+    private void add(ExpectedTensor tensor) throws Exception {
       boolean wasSettled = settled;
       var b = numbers();
       var answer =
@@ -438,7 +446,7 @@ class ReplicasTest {
       }
     }
 
-    private void addTwo(Known a, Known b) throws Exception {
+    private void addTwo(ExpectedTensor a, ExpectedTensor b) throws Exception {
       boolean wasSettled = settled;
       var answer =
           json(
@@ -456,7 +464,7 @@ class ReplicasTest {
       }
     }
 
-    private void pipeline(Known tensor) throws Exception {
+    private void pipeline(ExpectedTensor tensor) throws Exception {
       boolean wasSettled = settled;
       var b = numbers();
       var answer =
@@ -471,7 +479,10 @@ class ReplicasTest {
       }
     }
 
-    /** Any replica can, also the one that was added; only the one that dies may fail to answer. */
+    /**
+     * Adds to the shared weights. Every replica can, including the added one; only the killed one
+     * may fail to respond.
+     */
     private void addWeights() throws Exception {
       boolean wasSettled = settled;
       var b = numbers();

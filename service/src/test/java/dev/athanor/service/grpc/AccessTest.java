@@ -53,10 +53,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.grpc.server.exception.GrpcExceptionHandlerInterceptor;
 
-/** Who may call, with services that tell whose tenant they are called for. */
+/** Tests authentication and authorization, with services that return the tenant of the caller. */
 class AccessTest {
 
-  /** Knows three keys. */
+  /** Accepts three keys. */
   private static final class Keys implements Callers {
     @Override
     public Caller identify(Credentials credentials) {
@@ -89,7 +89,7 @@ class AccessTest {
     }
   }
 
-  private static final class Telling extends OpsGrpc.OpsImplBase {
+  private static final class TenantEcho extends OpsGrpc.OpsImplBase {
     @Override
     public void list(ListOpsRequest request, StreamObserver<ListOpsResponse> answer) {
       answer.onNext(
@@ -133,7 +133,7 @@ class AccessTest {
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), credentials)
             .addService(
                 ServerInterceptors.interceptForward(
-                    new Telling(), failures, access, new CallMetadata()))
+                    new TenantEcho(), failures, access, new CallMetadata()))
             .addService(ServerInterceptors.interceptForward(new Healthy(), failures, access))
             .build()
             .start();
@@ -161,7 +161,7 @@ class AccessTest {
   }
 
   @Test
-  void theCallersTenantIsServed() {
+  void runsCallsAsTheCallersTenant() {
     var run = RunRequest.getDefaultInstance();
     assertThat(ops("x-api-key", "writer").run(run).getOp()).isEqualTo("alpha");
     assertThat(ops("authorization", "Bearer writer").run(run).getOp()).isEqualTo("alpha");
@@ -174,7 +174,7 @@ class AccessTest {
   }
 
   @Test
-  void whoeverIsNotKnownIsRefused() {
+  void rejectsUnauthenticatedCallers() {
     for (var stub :
         new OpsGrpc.OpsBlockingStub[] {
           ops(), ops("x-api-key", "guess"), ops("x-api-key", "writer", "x-api-key", "writer")
@@ -185,7 +185,7 @@ class AccessTest {
   }
 
   @Test
-  void whoeverLacksTheScopeIsRefused() {
+  void rejectsCallersWithoutTheScope() {
     GrpcTest.refusal(() -> ops("x-api-key", "reader").run(RunRequest.getDefaultInstance()))
         .is(
             Status.Code.PERMISSION_DENIED,
@@ -195,7 +195,7 @@ class AccessTest {
   }
 
   @Test
-  void aPriorityAboveTheNormalOneNeedsItsScope() {
+  void higherPrioritiesNeedTheScope() {
     var run = RunRequest.getDefaultInstance();
     for (var priority : List.of("1", "2")) {
       GrpcTest.refusal(() -> ops("x-api-key", "writer", "x-priority", priority).run(run))
@@ -215,7 +215,7 @@ class AccessTest {
   }
 
   @Test
-  void probesNeedNoCaller() {
+  void probesNeedNoAuthentication() {
     assertThat(
             HealthGrpc.newBlockingStub(requireNonNull(channel))
                 .check(HealthCheckRequest.getDefaultInstance())
@@ -225,8 +225,8 @@ class AccessTest {
 
   // -- certificates
 
-  /** Whose tenant a certificate's common name is. */
-  private static final class Certified implements Callers {
+  /** Takes the tenant from the common name of the certificate. */
+  private static final class CertificateCallers implements Callers {
     @Override
     public Caller identify(Credentials credentials) {
       if (credentials.certificates().isEmpty()) {
@@ -273,8 +273,8 @@ class AccessTest {
             "-keystore",
             file.toString());
     var process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    var said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertThat(process.waitFor()).as(said).isZero();
+    var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(output).isZero();
     return KeyStore.getInstance(file.toFile(), PASSWORD);
   }
 
@@ -294,13 +294,13 @@ class AccessTest {
   }
 
   @Test
-  void theCertificateOfTheHandshakeSaysWhoCalls(@TempDir Path folder) throws Exception {
+  void clientCertificateIdentifiesTheCaller(@TempDir Path folder) throws Exception {
     var own = keys(folder, "server", "ip:127.0.0.1");
     var lab = keys(folder, "lab", "dns:lab");
     stop();
     var started =
         serve(
-            new Certified(),
+            new CertificateCallers(),
             TlsServerCredentials.newBuilder()
                 .keyManager(managers(own))
                 .trustManager(trusting(lab, "lab"))

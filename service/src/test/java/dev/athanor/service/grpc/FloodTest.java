@@ -16,28 +16,28 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Frames that no client library sends; whatever becomes of their sender, others are served. */
+/** Tests abusive frames, which client libraries do not send. Other clients must not be affected. */
 class FloodTest extends GrpcTest {
 
-  private static final byte[] NOTHING = {};
+  private static final byte[] EMPTY = {};
   private static final int MAX_CONCURRENT_STREAMS = 3;
   private static final int REFUSED_STREAM = 7;
 
   @AfterEach
-  void othersAreServedAndNothingIsLeft() {
+  void otherClientsAreServedAndNothingLeaks() {
     var run = RunRequest.newBuilder().setOp("identity").putInputs("x", input(1)).build();
     assertThat(ops().run(run).getOutputsCount()).isEqualTo(1);
     await().until(() -> device.openBuffers() == store.count());
   }
 
   @Test
-  void callsThatAreCancelledByTheThousandEndTheirConnection() throws IOException {
+  void thousandsOfCanceledCallsCloseTheConnection() throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       var sender =
           Thread.startVirtualThread(() -> {
-            boolean taken = true;
-            for (int stream = 1; taken && stream < 40_000; stream += 2) {
-              taken =
+            boolean open = true;
+            for (int stream = 1; open && stream < 40_000; stream += 2) {
+              open =
                   client.send(
                       Http2.call(stream, "athanor.v1.Ops/Run"),
                       Http2.frame(
@@ -47,34 +47,34 @@ class FloodTest extends GrpcTest {
                           ByteBuffer.allocate(4).putInt(Http2.CANCEL).array()));
             }
           });
-      endsCalmly(client);
+      expectEnhanceYourCalm(client);
       sender.interrupt();
     }
   }
 
-  /** The server says that it was too much, unless the client's own bytes cut it short. */
-  private static void endsCalmly(Http2.Connection client) throws IOException {
+  /** Expects ENHANCE_YOUR_CALM, unless the client's bytes in flight reset the connection first. */
+  private static void expectEnhanceYourCalm(Http2.Connection client) throws IOException {
     var last = client.next(Http2.GOAWAY);
     if (last != null) {
       assertThat(last.error()).isEqualTo(Http2.ENHANCE_YOUR_CALM);
-      assertThat(client.next(Http2.PING)).as("the end").isNull();
+      assertThat(client.next(Http2.PING)).as("the close of the connection").isNull();
     }
   }
 
   @Test
-  void pingsThatComeTooOftenEndTheirConnection() throws IOException {
+  void frequentPingsCloseTheConnection() throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       for (int i = 0; i < 10; i++) {
         client.send(Http2.frame(Http2.PING, 0, 0, new byte[8]));
       }
-      endsCalmly(client);
+      expectEnhanceYourCalm(client);
     }
   }
 
   @Test
-  void settingsWhoseAnswersNobodyReadsEndTheirConnection() throws IOException {
+  void unreadSettingsAcknowledgmentsCloseTheConnection() throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
-      var settings = Http2.frame(Http2.SETTINGS, 0, 0, NOTHING);
+      var settings = Http2.frame(Http2.SETTINGS, 0, 0, EMPTY);
       var many = new byte[10_000][];
       java.util.Arrays.fill(many, settings);
       var block = Http2.join(many);
@@ -87,26 +87,26 @@ class FloodTest extends GrpcTest {
 
   @ParameterizedTest
   @CsvSource({"0", "1", "16000"})
-  void headersWithoutAnEndEndTheirConnection(int piece) throws IOException {
+  void endlessHeadersCloseTheConnection(int piece) throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       client.send(Http2.frame(Http2.HEADERS, 0, 1, Http2.field(":method", "POST")));
       var field = Http2.field("x", "a".repeat(Math.max(piece - 8, 0)));
-      var next = piece == 0 ? NOTHING : piece == 1 ? new byte[] {(byte) 0x82} : field;
+      var next = piece == 0 ? EMPTY : piece == 1 ? new byte[] {(byte) 0x82} : field;
       var sender =
           Thread.startVirtualThread(() -> {
-            boolean taken = true;
-            for (int i = 0; taken && i < 1_000_000; i++) {
-              taken = client.send(Http2.frame(Http2.CONTINUATION, 0, 1, next));
+            boolean open = true;
+            for (int i = 0; open && i < 1_000_000; i++) {
+              open = client.send(Http2.frame(Http2.CONTINUATION, 0, 1, next));
             }
           });
-      assertThat(client.next(Http2.DATA)).as("the end").isNull();
+      assertThat(client.next(Http2.DATA)).as("the close of the connection").isNull();
       sender.interrupt();
     }
   }
 
-  /** Streams that are opened and never go on are given up, too. */
+  /** Open streams without messages time out, too. */
   @Test
-  void onlySoManyCallsAreOpenAtATime() throws IOException {
+  void limitsConcurrentCalls() throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       var settings = Objects.requireNonNull(client.next(Http2.SETTINGS));
       assertThat(setting(settings, MAX_CONCURRENT_STREAMS)).isEqualTo(256);
@@ -138,13 +138,13 @@ class FloodTest extends GrpcTest {
         return value;
       }
     }
-    throw new AssertionError("there is no setting " + id);
+    throw new AssertionError("no setting " + id);
   }
 
-  /** What is announced is refused before any of it has come. */
+  /** A too large message is rejected by its length, before its data arrives. */
   @ParameterizedTest
   @CsvSource({"2147483647", "-2147483648", "-1", "4194305"})
-  void messagesThatAnnounceTooMuchAreRefusedAtOnce(int length) throws IOException {
+  void rejectsTooLargeMessagesByTheirLength(int length) throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       client.send(Http2.call(1, "athanor.v1.Ops/Run"), Http2.message(1, 0, length, new byte[10]));
       var answer = Objects.requireNonNull(client.next(Http2.HEADERS));
@@ -155,7 +155,7 @@ class FloodTest extends GrpcTest {
   }
 
   @Test
-  void aMessageThatBreaksOffIsNone() throws IOException {
+  void rejectsTruncatedMessages() throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
       client.send(
           Http2.call(1, "athanor.v1.Ops/Run"),
@@ -168,7 +168,7 @@ class FloodTest extends GrpcTest {
   }
 
   @Test
-  void uploadsThatTrickleAreGivenUp() {
+  void abortsTricklingUploads() {
     var upload = start(header("u8", 1_000_000));
     var requests = Objects.requireNonNull(upload.call);
     await()
@@ -183,7 +183,7 @@ class FloodTest extends GrpcTest {
   }
 
   @Test
-  void outputsByTheThousandAreRefused() {
+  void rejectsThousandsOfOutputs() {
     var run = RunRequest.newBuilder().setOp("identity").putInputs("x", input(1));
     for (int i = 0; i < 100_000; i++) {
       run.putOutputs("y" + i, OutputTarget.getDefaultInstance());

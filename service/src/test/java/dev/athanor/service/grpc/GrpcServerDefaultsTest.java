@@ -25,19 +25,19 @@ class GrpcServerDefaultsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"127.0.0.1", "0.0.0.0", "::1", "::"})
-  void theAddressIsTheOneThatIsSet(String address) throws UnknownHostException {
+  void keepsTheConfiguredAddress(String address) throws UnknownHostException {
     var wanted = InetAddress.getByName(address);
     properties.setAddress(wanted);
     var set = grpcServerDefaults().getAddress();
     assertThat(set).isEqualTo(wanted);
-    // as Spring hands it on
+    // as Spring passes it on
     var host =
         java.net.URI.create("http://" + (set == null ? "" : set.getHostName()) + ":9").getHost();
     assertThat(new InetSocketAddress(host, 9).getAddress()).isEqualTo(wanted);
   }
 
   @Test
-  void theCertificateOfRestIsThatOfGrpc() {
+  void usesTheCertificateOfRest() {
     environment.setProperty("server.ssl.bundle", "web");
     environment.setProperty("server.ssl.client-auth", "want");
     assertThat(grpcServerDefaults().getSsl().getBundle()).isEqualTo("web, followed");
@@ -45,7 +45,7 @@ class GrpcServerDefaultsTest {
   }
 
   @Test
-  void whatIsSaidOfGrpcWins() {
+  void grpcSettingsOverrideRest() {
     environment.setProperty("server.ssl.bundle", "web");
     properties.getSsl().setBundle("other");
     assertThat(grpcServerDefaults().getSsl().getBundle()).isEqualTo("other, followed");
@@ -55,7 +55,7 @@ class GrpcServerDefaultsTest {
   }
 
   @Test
-  void withoutCertificatesNothingChanges() {
+  void changesNothingWithoutCertificates() {
     assertThat(grpcServerDefaults().getSsl().getBundle()).isNull();
     assertThat(properties.getAddress()).isNull();
   }

@@ -51,8 +51,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 
 /**
- * The service on a real port, over host memory, called with generated stubs. All tests that extend
- * this share one context.
+ * Base class of tests that call the service on a real port through generated stubs, with a fake
+ * device in host memory. All tests share one context.
  */
 @SpringBootTest(
     classes = {AthanorApplication.class, Fakes.class},
@@ -89,11 +89,11 @@ abstract class GrpcTest {
   @AfterEach
   void disconnect() {
     channel().shutdownNow();
-    letAllThrough();
+    openGate();
   }
 
-  /** Lets work go that was left at the gate. */
-  void letAllThrough() {
+  /** Releases all jobs at the gate of {@link TestOps.Identity}. */
+  void openGate() {
     await()
         .until(() -> {
           TestOps.Identity.GATE.release(TestOps.Identity.AT_GATE.getAndSet(0));
@@ -142,7 +142,7 @@ abstract class GrpcTest {
     return InputTensor.newBuilder().setHandle(handle).build();
   }
 
-  /** A call that waits at the gate of {@link TestOps.Identity}. */
+  /** Returns a request that waits at the gate of {@link TestOps.Identity}. */
   static RunRequest gated() {
     return RunRequest.newBuilder()
         .setOp("identity")
@@ -170,8 +170,8 @@ abstract class GrpcTest {
     return PutRequest.newBuilder().setChunk(bytes).build();
   }
 
-  /** An upload under way. */
-  static final class Putting implements ClientResponseObserver<PutRequest, PutResponse> {
+  /** An upload in progress. */
+  static final class Upload implements ClientResponseObserver<PutRequest, PutResponse> {
     final CompletableFuture<PutResponse> answer = new CompletableFuture<>();
     @Nullable ClientCallStreamObserver<PutRequest> call;
 
@@ -202,28 +202,28 @@ abstract class GrpcTest {
     }
   }
 
-  Putting start(PutRequest... messages) {
-    var putting = new Putting();
-    StreamObserver<PutRequest> requests = TensorsGrpc.newStub(channel()).put(putting);
+  Upload start(PutRequest... messages) {
+    var upload = new Upload();
+    StreamObserver<PutRequest> requests = TensorsGrpc.newStub(channel()).put(upload);
     for (var message : messages) {
       requests.onNext(message);
     }
-    return putting;
+    return upload;
   }
 
   Tensor put(PutRequest... messages) {
-    var putting = start(messages);
-    Objects.requireNonNull(putting.call).onCompleted();
-    return putting.tensor();
+    var upload = start(messages);
+    Objects.requireNonNull(upload.call).onCompleted();
+    return upload.tensor();
   }
 
   String put(float... values) {
     return put(header("f32", values.length), chunk(bytes(values))).getHandle();
   }
 
-  // -- refusals
+  // -- errors
 
-  /** What a client is told. */
+  /** An error as the client sees it. */
   record Refusal(
       Status.Code status,
       String message,
@@ -231,8 +231,8 @@ abstract class GrpcTest {
       Map<String, String> metadata,
       boolean mayRetry) {
 
-    void is(Status.Code expected, String code, @Nullable String field, String sentence) {
-      assertThat(message).isEqualTo(sentence);
+    void is(Status.Code expected, String code, @Nullable String field, String expectedMessage) {
+      assertThat(message).isEqualTo(expectedMessage);
       assertThat(status).isEqualTo(expected);
       assertThat(reason).isEqualTo(code);
       assertThat(metadata.get("field")).isEqualTo(field);
@@ -244,7 +244,7 @@ abstract class GrpcTest {
   }
 
   static Refusal refusal(@Nullable Throwable thrown) {
-    assertThat(thrown).as("a refusal").isNotNull();
+    assertThat(thrown).as("the error of the call").isNotNull();
     var status = Status.fromThrowable(Objects.requireNonNull(thrown));
     var details = StatusProto.fromThrowable(thrown);
     var reason = "";

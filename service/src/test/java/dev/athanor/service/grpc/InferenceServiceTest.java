@@ -68,12 +68,12 @@ class InferenceServiceTest extends GrpcTest {
     return inference().modelInfer(request.build());
   }
 
-  private Refusal refused(ModelInferRequest.Builder request) {
+  private Refusal rejection(ModelInferRequest.Builder request) {
     return refusal(() -> infer(request));
   }
 
   @Test
-  void theServerIsLiveReadyAndDescribed() {
+  void describesTheServer() {
     assertThat(inference().serverLive(ServerLiveRequest.getDefaultInstance()).getLive()).isTrue();
     assertThat(inference().serverReady(ServerReadyRequest.getDefaultInstance()).getReady())
         .isTrue();
@@ -85,7 +85,7 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void modelsAreDescribed() {
+  void describesModels() {
     assertThat(
             inference()
                 .modelReady(ModelReadyRequest.newBuilder().setName("identity").build())
@@ -137,7 +137,7 @@ class InferenceServiceTest extends GrpcTest {
             .setModelName("concat")
             .addInputs(tensor("a", "FP32", 1))
             .addRawInputContents(bytes(1)));
-    refused(ModelInferRequest.newBuilder().setModelName("concat"));
+    rejection(ModelInferRequest.newBuilder().setModelName("concat"));
     var after = inference().modelStatistics(request).getModelStats(0);
     assertThat(after.getVersion()).isEqualTo("1");
     assertThat(after.getInferenceCount()).isEqualTo(before.getInferenceCount() + 1);
@@ -155,7 +155,7 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void rawContentsComeAndGo() {
+  void acceptsAndReturnsRawContents() {
     var answer = infer(identity(1.5f, -2));
     assertThat(answer.getModelName()).isEqualTo("identity");
     assertThat(answer.getModelVersion()).isEqualTo("1");
@@ -172,7 +172,7 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void typedContentsAreTaken() {
+  void acceptsTypedContents() {
     var four = InferTensorContents.newBuilder();
     assertThat(typed("FP32", four.addFp32Contents(1.5f))).isEqualTo("0000c03f");
     assertThat(typed("FP64", contents().addFp64Contents(-2))).isEqualTo("00000000000000c0");
@@ -202,27 +202,27 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void contentsThatDoNotFitAreRefused() {
-    refused(with("INT8", contents().addIntContents(200)))
+  void rejectsInvalidContents() {
+    rejection(with("INT8", contents().addIntContents(200)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
             "inputs.x contains 200, which is out of range for INT8");
-    refused(with("UINT8", contents().addUintContents(256)))
+    rejection(with("UINT8", contents().addUintContents(256)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
             "inputs.x contains 256, which is out of range for UINT8");
-    refused(with("FP32", contents().addFp64Contents(1)))
+    rejection(with("FP32", contents().addFp64Contents(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
             "inputs.x must have 1 numbers in fp32_contents, got 0");
     for (var raw : List.of("FP16", "BF16", "FP8_E4M3", "FP8_E5M2")) {
-      refused(with(raw, contents().addFp32Contents(1)))
+      rejection(with(raw, contents().addFp32Contents(1)))
           .is(
               Status.Code.INVALID_ARGUMENT,
               "invalid-tensor",
@@ -231,14 +231,14 @@ class InferenceServiceTest extends GrpcTest {
                   + raw
                   + " cannot be sent as numbers; send raw bytes, little-endian and row-major");
     }
-    assertThat(refused(with("COMPLEX", contents())).reason()).isEqualTo("unsupported-dtype");
-    refused(identity(1).addRawInputContents(bytes(2)))
+    assertThat(rejection(with("COMPLEX", contents())).reason()).isEqualTo("unsupported-dtype");
+    rejection(identity(1).addRawInputContents(bytes(2)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "raw_input_contents",
             "raw_input_contents has 2 entries, but 1 inputs need one");
-    refused(
+    rejection(
             identity(1)
                 .setModelName("concat")
                 .setInputs(0, tensor("a", "FP32", 1))
@@ -248,19 +248,19 @@ class InferenceServiceTest extends GrpcTest {
             "invalid-tensor",
             "raw_input_contents",
             "raw_input_contents has no entry for inputs.b; every input without a tensor_handle needs one");
-    refused(identity(1).setInputs(0, tensor("x", "FP32", 1).setContents(contents())))
+    rejection(identity(1).setInputs(0, tensor("x", "FP32", 1).setContents(contents())))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
             "inputs.x has contents, but the request has raw_input_contents; give only one");
-    refused(identity(1).setInputs(0, tensor("x", "FP32", 2)))
+    rejection(identity(1).setInputs(0, tensor("x", "FP32", 2)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
             "f32[2] needs 8 bytes of data, got 4");
-    refused(identity(1).addInputs(tensor("x", "FP32", 1)).addRawInputContents(bytes(1)))
+    rejection(identity(1).addInputs(tensor("x", "FP32", 1)).addRawInputContents(bytes(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
@@ -269,7 +269,7 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void sixteenAndEightBitFloatsTravelRaw() {
+  void transfers16And8BitFloatsAsRawBytes() {
     for (var datatype : List.of("FP16", "BF16", "FP8_E4M3", "FP8_E5M2")) {
       int size = datatype.startsWith("FP8") ? 1 : 2;
       var data = ByteString.copyFrom(new byte[] {1, 2}).substring(0, size);
@@ -285,7 +285,7 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void handlesTakeNoPlaceAmongTheRawContents() {
+  void handlesHaveNoRawContents() {
     var handle = put(1, 2);
     var request =
         ModelInferRequest.newBuilder()
@@ -305,7 +305,7 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(answer.getRawOutputContentsList()).containsExactly(bytes(0, 0));
     var kept = answer.getOutputs(0).getParametersOrThrow("tensor_handle").getStringParam();
     assertThat(answer.getOutputs(0).getShapeList()).containsExactly(3L);
-    // only what is asked for comes back
+    // only requested outputs are returned
     var back =
         infer(
             ModelInferRequest.newBuilder()
@@ -318,7 +318,7 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(back.getOutputsCount()).isEqualTo(1);
     assertThat(back.getRawOutputContentsList()).containsExactly(bytes(1, 2, 3));
 
-    refused(
+    rejection(
             request
                 .clone()
                 .setInputs(0, tensor("a", "FP32", 3).putParameters("tensor_handle", text(handle))))
@@ -327,7 +327,7 @@ class InferenceServiceTest extends GrpcTest {
             "shape-mismatch",
             "inputs.a.shape",
             "inputs.a.shape is [3], but the tensor has shape [2]; both must have the same number of elements");
-    refused(
+    rejection(
             request
                 .clone()
                 .setInputs(
@@ -340,7 +340,7 @@ class InferenceServiceTest extends GrpcTest {
             "invalid-tensor",
             "inputs.a",
             "inputs.a has both a tensor_handle and data; give only one");
-    refused(
+    rejection(
             request
                 .clone()
                 .setInputs(
@@ -354,7 +354,7 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void parametersAreAttributesDeadlinesAndPriorities() {
+  void parametersSetAttributesDeadlineAndPriority() {
     var answer =
         infer(
             identity(1)
@@ -366,7 +366,7 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(answer.getOutputsCount()).isEqualTo(1);
     TestOps.Identity.AT_GATE.set(0);
     var late =
-        refused(
+        rejection(
             identity(1)
                 .putParameters("gate", flag(true))
                 .putParameters("deadline_ms", number(200)));
@@ -375,28 +375,28 @@ class InferenceServiceTest extends GrpcTest {
         "deadline-exceeded",
         null,
         "the call did not finish within its deadline of 200 ms; no result was stored");
-    letAllThrough();
-    assertThat(refused(identity(1).putParameters("nonsense", flag(true))).reason())
+    openGate();
+    assertThat(rejection(identity(1).putParameters("nonsense", flag(true))).reason())
         .isEqualTo("unknown-field");
-    refused(identity(1).putParameters("mode", InferParameter.getDefaultInstance()))
+    rejection(identity(1).putParameters("mode", InferParameter.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "parameters.mode",
             "parameters.mode is empty; it must be a bool, an integer, a double or a string");
-    assertThat(refused(identity(1).setId("i".repeat(2000))).message())
+    assertThat(rejection(identity(1).setId("i".repeat(2000))).message())
         .isEqualTo("id has 2000 characters; the limit is 1024");
   }
 
-  // -- many on one stream
+  // -- streams
 
-  private static final class Answers implements StreamObserver<ModelStreamInferResponse> {
-    final LinkedBlockingQueue<ModelStreamInferResponse> taken = new LinkedBlockingQueue<>();
+  private static final class StreamResponses implements StreamObserver<ModelStreamInferResponse> {
+    final LinkedBlockingQueue<ModelStreamInferResponse> responses = new LinkedBlockingQueue<>();
     final CompletableFuture<Refusal> ended = new CompletableFuture<>();
 
     @Override
     public void onNext(ModelStreamInferResponse answer) {
-      taken.add(answer);
+      responses.add(answer);
     }
 
     @Override
@@ -411,8 +411,8 @@ class InferenceServiceTest extends GrpcTest {
   }
 
   @Test
-  void aStreamAnswersInOrderAndOutlivesFailures() throws InterruptedException {
-    var answers = new Answers();
+  void streamsRespondInOrderAndSurviveFailures() throws InterruptedException {
+    var answers = new StreamResponses();
     var requests = GRPCInferenceServiceGrpc.newStub(channel()).modelStreamInfer(answers);
     for (int i = 0; i < 40; i++) {
       requests.onNext(identity(i).setId("n" + i).build());
@@ -421,24 +421,25 @@ class InferenceServiceTest extends GrpcTest {
     requests.onNext(identity(5).setId("last").build());
     requests.onCompleted();
     for (int i = 0; i < 40; i++) {
-      var answer = answers.taken.take();
+      var answer = answers.responses.take();
       assertThat(answer.getErrorMessage()).isEmpty();
       assertThat(answer.getInferResponse().getId()).isEqualTo("n" + i);
       assertThat(answer.getInferResponse().getRawOutputContents(0)).isEqualTo(bytes(i));
     }
-    var wrong = answers.taken.take();
+    var wrong = answers.responses.take();
     assertThat(wrong.getErrorMessage())
         .isEqualTo("Unknown model \"sing\". GET /v2/models lists all models.");
     assertThat(wrong.getInferResponse().getId()).isEqualTo("wrong");
-    assertThat(answers.taken.take().getInferResponse().getRawOutputContents(0)).isEqualTo(bytes(5));
+    assertThat(answers.responses.take().getInferResponse().getRawOutputContents(0))
+        .isEqualTo(bytes(5));
     assertThat(answers.ended.join().status()).isEqualTo(Status.Code.OK);
   }
 
   @Test
-  void aClientMayAskForStatusesInstead() {
+  void clientsCanRequestStatusesOnStreams() {
     var metadata = new Metadata();
     metadata.put(Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER), "true");
-    var answers = new Answers();
+    var answers = new StreamResponses();
     var requests =
         GRPCInferenceServiceGrpc.newStub(channel())
             .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata))
@@ -447,12 +448,12 @@ class InferenceServiceTest extends GrpcTest {
     var ended = answers.ended.join();
     assertThat(ended.status()).isEqualTo(Status.Code.NOT_FOUND);
     assertThat(ended.reason()).isEqualTo("unknown-op");
-    assertThat(answers.taken).isEmpty();
+    assertThat(answers.responses).isEmpty();
   }
 
-  // -- byte by byte
+  // -- raw bytes
 
-  /** A field that has a length, by the numbers of the protocol. */
+  /** Encodes a length-delimited field. */
   private static byte[] field(int number, byte[]... parts) {
     var content = new ByteArrayOutputStream();
     for (var part : parts) {
@@ -469,7 +470,7 @@ class InferenceServiceTest extends GrpcTest {
     return field(number, text.getBytes(StandardCharsets.UTF_8));
   }
 
-  private static byte[] joined(byte[]... parts) {
+  private static byte[] concat(byte[]... parts) {
     var all = new ByteArrayOutputStream();
     for (var part : parts) {
       all.writeBytes(part);
@@ -477,12 +478,12 @@ class InferenceServiceTest extends GrpcTest {
     return all.toByteArray();
   }
 
-  /** As tritonclient lays it out: packed shapes, an entry of the parameters as key and value. */
+  /** Tests the encoding of tritonclient: packed shapes, and map entries of parameters. */
   @Test
-  void aRequestOfTritonsClientIsUnderstoodByteByByte() {
+  void understandsTheEncodingOfTritonsClient() {
     var handle = put(9);
     var request =
-        joined(
+        concat(
             field(1, "concat"),
             field(3, "42"),
             field(5, field(1, "a"), field(2, "FP32"), field(3, new byte[] {2})),
@@ -501,7 +502,7 @@ class InferenceServiceTest extends GrpcTest {
             CallOptions.DEFAULT,
             request);
     var expected =
-        joined(
+        concat(
             field(1, "concat"),
             field(2, "1"),
             field(3, "42"),
@@ -510,7 +511,7 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(withoutParameters(answer)).isEqualTo(expected);
   }
 
-  /** The same message without its entries of field 4, whose values are times. */
+  /** Removes the parameters, field 4, whose values are times. */
   private static byte[] withoutParameters(byte[] message) {
     var out = new ByteArrayOutputStream();
     for (int at = 0; at < message.length; ) {

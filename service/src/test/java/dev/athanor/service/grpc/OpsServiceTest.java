@@ -49,12 +49,12 @@ class OpsServiceTest extends GrpcTest {
     return ops().run(request.build());
   }
 
-  private Refusal refused(RunRequest.Builder request) {
+  private Refusal rejection(RunRequest.Builder request) {
     return refusal(() -> run(request));
   }
 
   @Test
-  void theCatalogueIsTold() {
+  void listsAndDescribesOps() {
     var all = ops().list(ListOpsRequest.getDefaultInstance()).getOpsList();
     assertThat(all.stream().map(OpDescription::getName)).containsExactly("concat", "identity");
     var op = ops().describe(DescribeOpRequest.newBuilder().setOp("identity").build()).getOp();
@@ -70,7 +70,7 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void anOpRunsOnWhatTheRequestBrings() {
+  void runsOnInlineInputs() {
     double before = requests("ok");
     var answer =
         run(
@@ -87,9 +87,12 @@ class OpsServiceTest extends GrpcTest {
     assertThat(requests("ok")).isEqualTo(before + 1);
   }
 
-  /** What an answer takes on the host is reserved before the call is queued, and given back. */
+  /**
+   * The host memory of the results is reserved before the call is queued, and released after the
+   * response.
+   */
   @Test
-  void resultsCountAsTheRequestsMemory() throws Exception {
+  void resultsUseTheMemoryOfTheRequest() throws Exception {
     int atGate = TestOps.Identity.AT_GATE.get();
     var flag = AttributeValue.newBuilder().setFlag(true).build();
     try (var clients = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -146,57 +149,57 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void whatIsWrongIsNamed() {
-    refused(RunRequest.newBuilder().setOp("sing"))
+  void reportsInvalidFields() {
+    rejection(RunRequest.newBuilder().setOp("sing"))
         .is(
             Status.Code.NOT_FOUND,
             "unknown-op",
             "op",
             "Unknown op \"sing\". athanor.v1.Ops/List lists all ops.");
-    refused(identity(1).putInputs("z", input(1)))
+    rejection(identity(1).putInputs("z", input(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "inputs.z",
             "inputs.z is unknown; known keys are x");
-    refused(RunRequest.newBuilder().setOp("concat").putInputs("b", input(1)))
+    rejection(RunRequest.newBuilder().setOp("concat").putInputs("b", input(1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "missing-input",
             "inputs.a",
             "input \"a\" [N] is missing; concat takes a, b");
-    refused(identity().putInputs("x", InputTensor.getDefaultInstance()))
+    rejection(identity().putInputs("x", InputTensor.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x",
             "inputs.x is empty; it must be inline or a handle");
-    refused(inline(data(1, 2).toBuilder().setShape(0, 3)))
+    rejection(inline(data(1, 2).toBuilder().setShape(0, 3)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.data",
             "f32[3] needs 12 bytes of data, got 8");
-    refused(inline(data(1).toBuilder().setDtype("f33")))
+    rejection(inline(data(1).toBuilder().setDtype("f33")))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unsupported-dtype",
             "inputs.x.inline.dtype",
             "inputs.x.inline.dtype is \"f33\"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
                 + " i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4");
-    refused(inline(data(1).toBuilder().setShape(0, -1)))
+    rejection(inline(data(1).toBuilder().setShape(0, -1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.shape",
             "inputs.x.inline.shape is [-1]; every extent must be at least 1");
-    refused(inline(data(1).toBuilder().setShape(0, 1L << 62)))
+    rejection(inline(data(1).toBuilder().setShape(0, 1L << 62)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.shape",
             "inputs.x.inline.shape is [4611686018427387904], which exceeds 2^63 bytes");
-    refused(
+    rejection(
             inline(
                 TensorData.newBuilder()
                     .setDtype("bool")
@@ -207,31 +210,31 @@ class OpsServiceTest extends GrpcTest {
             "invalid-tensor",
             "inputs.x.inline.data",
             "byte 1 of a bool tensor is 2; it must be 0 or 1");
-    refused(identity(1).putAttributes("tune", AttributeValue.getDefaultInstance()))
+    rejection(identity(1).putAttributes("tune", AttributeValue.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "attributes.tune",
             "attributes.tune is unknown; known keys are gate, factor, mode");
-    refused(identity(1).putAttributes("mode", AttributeValue.getDefaultInstance()))
+    rejection(identity(1).putAttributes("mode", AttributeValue.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "attributes.mode",
             "attributes.mode is empty; it must be a flag, an integer, a number or a text");
     assertThat(
-            refused(
+            rejection(
                     identity(1)
                         .putAttributes("gate", AttributeValue.newBuilder().setNumber(2).build()))
                 .metadata())
         .containsEntry("field", "attributes.gate");
-    refused(identity(1).putOutputs("z", OutputTarget.getDefaultInstance()))
+    rejection(identity(1).putOutputs("z", OutputTarget.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "outputs.z",
             "outputs.z is unknown; known keys are y");
-    refused(identity(1).putOutputs("y", OutputTarget.newBuilder().setDtype("f16").build()))
+    rejection(identity(1).putOutputs("y", OutputTarget.newBuilder().setDtype("f16").build()))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unsupported-dtype",
@@ -242,7 +245,7 @@ class OpsServiceTest extends GrpcTest {
             .setDtype("f64")
             .addShape(1)
             .setData(ByteString.copyFrom(new byte[8]));
-    refused(
+    rejection(
             RunRequest.newBuilder()
                 .setOp("concat")
                 .putInputs("a", InputTensor.newBuilder().setInline(wide).build()))
@@ -251,8 +254,8 @@ class OpsServiceTest extends GrpcTest {
             "unsupported-on-device",
             "inputs.a",
             "f64 needs sm_100, this is sm_80");
-    // a name of a client is never repeated at length
-    assertThat(refused(identity(1).putInputs("n".repeat(100_000), input(1))).message())
+    // long names are shortened in messages
+    assertThat(rejection(identity(1).putInputs("n".repeat(100_000), input(1))).message())
         .hasSizeLessThan(200);
   }
 
@@ -261,7 +264,7 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aCallThatIsRepeatedWithItsKeyCreatesNoSecondTensor() {
+  void repeatedCallWithItsIdempotencyKeyCreatesNoSecondTensor() {
     var keep = OutputTarget.newBuilder().setKeep(true).build();
     var request = identity(1, 2).putOutputs("y", keep).setIdempotencyKey("op-1");
     var first = run(request);
@@ -271,13 +274,13 @@ class OpsServiceTest extends GrpcTest {
             tensors().list(ListRequest.getDefaultInstance()).getTensorsList().stream()
                 .map(dev.athanor.api.v1.Tensor::getHandle))
         .containsOnlyOnce(first.getOutputsOrThrow("y").getResident().getHandle());
-    refused(identity(1, 3).putOutputs("y", keep).setIdempotencyKey("op-1"))
+    rejection(identity(1, 3).putOutputs("y", keep).setIdempotencyKey("op-1"))
         .is(
             Status.Code.ALREADY_EXISTS,
             "idempotency-key-reused",
             "Idempotency-Key",
             "this Idempotency-Key was used for a different request; use a new key for each request");
-    refused(identity(1).setIdempotencyKey("op-2"))
+    rejection(identity(1).setIdempotencyKey("op-2"))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
@@ -286,7 +289,7 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aNameStandsForAHandle() {
+  void acceptsNamesAsHandles() {
     var handle = put(3, 4);
     store.of(Tenant.LOCAL).named().put("w", handle, new Copy(5, List.of(), Duration.ZERO), _ -> {});
     try {
@@ -295,7 +298,7 @@ class OpsServiceTest extends GrpcTest {
     } finally {
       store.of(Tenant.LOCAL).named().remove("w", Long.MAX_VALUE);
     }
-    refused(identity().putInputs("x", resident("w")))
+    rejection(identity().putInputs("x", resident("w")))
         .is(
             Status.Code.NOT_FOUND,
             "unknown-handle",
@@ -304,23 +307,23 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void handlesThatCannotBeUsedAreNamed() {
-    refused(identity().putInputs("x", resident("t_0")))
+  void reportsUnusableHandles() {
+    rejection(identity().putInputs("x", resident("t_0")))
         .is(
             Status.Code.NOT_FOUND,
             "unknown-handle",
             "inputs.x.handle",
             "inputs.x.handle is not a handle; handles look like t_… and come from POST /tensors");
     var other = "t_" + "0".repeat(32) + "_other";
-    var misdirected = refused(identity().putInputs("x", resident(other)));
-    misdirected.is(
+    var wrongReplica = rejection(identity().putInputs("x", resident(other)));
+    wrongReplica.is(
         Status.Code.FAILED_PRECONDITION,
         "wrong-replica",
         "inputs.x.handle",
         other + " belongs to replica other; send the request there");
-    assertThat(misdirected.metadata()).containsEntry("replica", "other");
+    assertThat(wrongReplica.metadata()).containsEntry("replica", "other");
     var handle = put(1, 2);
-    refused(
+    rejection(
             identity()
                 .putInputs("x", resident(handle))
                 .putOutputs("y", OutputTarget.newBuilder().setInto(handle).build()))
@@ -332,7 +335,7 @@ class OpsServiceTest extends GrpcTest {
                 + handle
                 + ", which is also the input \"x\"; identity cannot run in place, so name another tensor");
     clock.advance(Duration.ofMinutes(61));
-    refused(identity().putInputs("x", resident(handle)))
+    rejection(identity().putInputs("x", resident(handle)))
         .is(
             Status.Code.NOT_FOUND,
             "expired-handle",
@@ -343,7 +346,7 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aPipelineRunsItsStepsOneAfterTheOther() {
+  void pipelineRunsItsStepsInOrder() {
     int buffers = device.openBuffers();
     var request =
         RunPipelineRequest.newBuilder()
@@ -375,7 +378,7 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aFaultOfAPipelineNamesItsStep() {
+  void errorsOfAPipelineNameTheStep() {
     var request =
         RunPipelineRequest.newBuilder()
             .putInputs("in", input(1, 2))
@@ -416,8 +419,8 @@ class OpsServiceTest extends GrpcTest {
             "invalid-attribute",
             "steps",
             "steps has 257 entries; a pipeline has 1 to 256");
-    // a text of the client is never repeated at length
-    var tedious =
+    // long texts are shortened in messages
+    var longName =
         refusal(() ->
             ops()
                 .runPipeline(
@@ -425,18 +428,18 @@ class OpsServiceTest extends GrpcTest {
                         .clone()
                         .addSteps(step("identity", "n".repeat(100_000), "in", "y", "z"))
                         .build()));
-    assertThat(tedious.message()).hasSizeLessThan(1100);
+    assertThat(longName.message()).hasSizeLessThan(1100);
   }
 
   @Test
-  void faultsOfTheDeviceAreTold() {
+  void reportsDeviceErrors() {
     device.failWith(new DeviceException.OutOfMemory(1000, 10));
-    var full = refused(identity(1));
+    var full = rejection(identity(1));
     assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(full.reason()).isEqualTo("out-of-device-memory");
     assertThat(full.metadata()).containsEntry("requestedBytes", "1000");
     device.failWith(new DeviceException.LoadFailed("the secret of the kernel", "secret, too"));
-    var broken = refused(identity(1));
+    var broken = rejection(identity(1));
     broken.is(
         Status.Code.INTERNAL,
         "internal",
@@ -445,26 +448,26 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aCallThatIsLateStoresNothing() {
+  void callThatExceedsItsDeadlineStoresNothing() {
     int tensors = store.count();
     TestOps.Identity.AT_GATE.set(0);
     var late = refusal(() -> ops().withDeadlineAfter(300, TimeUnit.MILLISECONDS).run(gated()));
     assertThat(late.status()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
-    letAllThrough();
+    openGate();
     assertThat(store.count()).isEqualTo(tensors);
   }
 
   @Test
-  void aFullQueueRefusesAndCancelledCallsLeaveNothing() {
-    store.sweep(); // or the service may do so meanwhile
+  void rejectsCallsIfTheQueueIsFullAndCleansUpCanceledCalls() {
+    store.sweep(); // so that the service does not sweep during the test
     long bytes = store.bytes();
     TestOps.Identity.AT_GATE.set(0);
-    var calls = new ArrayList<>(List.of(held(), held()));
+    var calls = new ArrayList<>(List.of(callAtGate(), callAtGate()));
     await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
-    calls.add(held());
-    calls.add(held());
+    calls.add(callAtGate());
+    calls.add(callAtGate());
     await().until(() -> streams.waiting() == 2);
-    var full = refused(identity(1));
+    var full = rejection(identity(1));
     assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(full.reason()).isEqualTo("queue-full");
     assertThat(full.message())
@@ -473,17 +476,17 @@ class OpsServiceTest extends GrpcTest {
     assertThat(full.mayRetry()).isTrue();
     calls.forEach(call -> call.cancel(true));
     await().until(() -> streams.waiting() == 0);
-    letAllThrough();
+    openGate();
     await().until(() -> device.openBuffers() == store.count());
     assertThat(store.bytes()).isEqualTo(bytes);
   }
 
-  private com.google.common.util.concurrent.ListenableFuture<RunResponse> held() {
+  private com.google.common.util.concurrent.ListenableFuture<RunResponse> callAtGate() {
     return OpsGrpc.newFutureStub(channel()).run(gated());
   }
 
   @Test
-  void aCallSaysHowUrgentItIs() {
+  void rejectsInvalidPriorities() {
     var metadata = new Metadata();
     metadata.put(Metadata.Key.of("x-priority", Metadata.ASCII_STRING_MARSHALLER), "9");
     refusal(() ->

@@ -27,13 +27,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * What the Python clients of KServe ({@code InferRequest.to_grpc}) and Triton ({@code
- * tritonclient.grpc}) send. Messages are laid out field by field with the numbers that their .proto
- * files have, and go over the wire as bytes.
+ * Tests requests as the Python clients of KServe ({@code InferRequest.to_grpc}) and Triton ({@code
+ * tritonclient.grpc}) send them. Messages are encoded field by field, with the numbers of their
+ * .proto files.
  */
 class ProtocolClientsTest extends GrpcTest {
 
-  /** A message under construction. */
+  /** A builder of encoded messages. */
   private static final class Message {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -72,12 +72,12 @@ class ProtocolClientsTest extends GrpcTest {
       return raw(field, value.toByteArray());
     }
 
-    /** A member of a map whose values are parameters. */
+    /** Adds an entry to a map of parameters. */
     Message parameter(int field, String name, Message value) {
       return message(field, new Message().text(1, name).message(2, value));
     }
 
-    /** Extents, packed. */
+    /** Adds packed extents. */
     Message shape(int field, long... extents) {
       return write(out -> {
         var packed = new ByteArrayOutputStream();
@@ -122,7 +122,7 @@ class ProtocolClientsTest extends GrpcTest {
     return ModelInferResponse.parseFrom(call("ModelInfer", request));
   }
 
-  /** An input of KServe's client, with the parameter that its raw mode sets. */
+  /** Returns an input as KServe's client sends it in raw mode. */
   private static Message kserveInput(String name, int floats, long binaryDataSize) {
     return new Message()
         .text(1, name)
@@ -132,7 +132,7 @@ class ProtocolClientsTest extends GrpcTest {
   }
 
   @Test
-  void kserveSendsArraysAsBytes() throws IOException {
+  void acceptsArraysOfKserveAsBytes() throws IOException {
     var answer =
         infer(
             new Message()
@@ -150,7 +150,7 @@ class ProtocolClientsTest extends GrpcTest {
   }
 
   @Test
-  void kserveSendsLists() throws IOException {
+  void acceptsListsOfKserve() throws IOException {
     var contents = new Message().raw(6, bytes(1.5f, -2).toByteArray());
     var answer =
         infer(
@@ -163,7 +163,7 @@ class ProtocolClientsTest extends GrpcTest {
   }
 
   @Test
-  void aSizeThatIsNotThatOfTheTensorIsRefused() {
+  void rejectsAWrongBinaryDataSize() {
     refusal(() ->
             infer(
                 new Message()
@@ -198,7 +198,7 @@ class ProtocolClientsTest extends GrpcTest {
   }
 
   @Test
-  void tritonSendsSequencesPrioritiesAndTimeouts() throws IOException {
+  void acceptsSequencesPrioritiesAndTimeoutsOfTriton() throws IOException {
     for (var sequence : new Message[] {int64(7), string("job-7")}) {
       var answer =
           infer(
@@ -213,21 +213,21 @@ class ProtocolClientsTest extends GrpcTest {
   }
 
   @Test
-  void tritonAsksOnAStreamWhichAnswerIsTheLast()
+  void marksTheFinalResponseForTriton()
       throws IOException, InterruptedException, ExecutionException, TimeoutException {
-    var taken = new CompletableFuture<ModelStreamInferResponse>();
+    var received = new CompletableFuture<ModelStreamInferResponse>();
     var requests =
         GRPCInferenceServiceGrpc.newStub(channel())
             .modelStreamInfer(
                 new StreamObserver<>() {
                   @Override
                   public void onNext(ModelStreamInferResponse answer) {
-                    taken.complete(answer);
+                    received.complete(answer);
                   }
 
                   @Override
                   public void onError(Throwable thrown) {
-                    taken.completeExceptionally(thrown);
+                    received.completeExceptionally(thrown);
                   }
 
                   @Override
@@ -236,7 +236,7 @@ class ProtocolClientsTest extends GrpcTest {
     requests.onNext(
         ModelInferRequest.parseFrom(
             triton().parameter(4, "triton_enable_empty_final_response", bool(true)).toByteArray()));
-    var answer = taken.get(60, TimeUnit.SECONDS);
+    var answer = received.get(60, TimeUnit.SECONDS);
     assertThat(answer.getErrorMessage()).isEmpty();
     assertThat(
             answer.getInferResponse().getParametersOrThrow("triton_final_response").getBoolParam())
@@ -245,7 +245,7 @@ class ProtocolClientsTest extends GrpcTest {
   }
 
   @Test
-  void tritonListsTheRepository() {
+  void listsTheRepositoryForTriton() {
     var index = inference().repositoryIndex(RepositoryIndexRequest.getDefaultInstance());
     assertThat(index.getModelsList())
         .extracting(ModelIndex::getName)
@@ -269,16 +269,16 @@ class ProtocolClientsTest extends GrpcTest {
     "RepositoryModelLoad, Load and unload are",
     "RepositoryModelUnload, Load and unload are"
   })
-  void whatTritonHasBesidesIsRefusedByName(String method, String what) {
+  void rejectsOtherMethodsOfTritonByName(String method, String what) {
     var refusal = refusal(() -> call(method, new Message().text(1, "region")));
     assertThat(refusal.status()).isEqualTo(Status.Code.UNIMPLEMENTED);
     assertThat(refusal.reason()).isEqualTo("method-not-allowed");
     assertThat(refusal.message()).startsWith(what + " not supported. ");
   }
 
-  /** The bytes that a client of another language sends are the same. */
+  /** The encoding equals that of the generated code, as in clients of other languages. */
   @Test
-  void theLayoutIsThatOfTheGeneratedCode() throws IOException {
+  void encodingEqualsTheGeneratedCode() throws IOException {
     var request = ModelInferRequest.parseFrom(triton().toByteArray());
     assertThat(request.getInputs(0).getShapeList()).containsExactly(2L);
     assertThat(request.toByteString()).isEqualTo(ByteString.copyFrom(triton().toByteArray()));

@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
 
-/** The .proto files against the service that runs, in both directions. */
+/** Compares the .proto files with the running service, in both directions. */
 class ProtocolTest extends GrpcTest {
 
   private static final Pattern PACKAGE = Pattern.compile("package ([\\w.]+);");
@@ -39,8 +39,11 @@ class ProtocolTest extends GrpcTest {
   private static final Pattern METHOD =
       Pattern.compile("rpc (\\w+)\\((stream )?(\\w+)\\) returns \\((stream )?(\\w+)\\)");
 
-  /** {@code package.Service/Method(stream Request) Answer} of all that the files have. */
-  private static Set<String> promised() throws IOException {
+  /**
+   * Returns the methods in the .proto files, as {@code package.Service/Method(stream Request)
+   * Answer}.
+   */
+  private static Set<String> declaredMethods() throws IOException {
     var methods = new TreeSet<String>();
     var resolver = new PathMatchingResourcePatternResolver();
     for (var folder : List.of("athanor", "inference")) {
@@ -96,8 +99,8 @@ class ProtocolTest extends GrpcTest {
     return response;
   }
 
-  /** The same of all that is served, by reflection; but of health and reflection themselves. */
-  private Set<String> served() throws InvalidProtocolBufferException {
+  /** Returns the served methods in the same format, by reflection, except health and reflection. */
+  private Set<String> servedMethods() throws InvalidProtocolBufferException {
     var methods = new TreeSet<String>();
     var services =
         ask(ServerReflectionRequest.newBuilder().setListServices(""))
@@ -122,9 +125,9 @@ class ProtocolTest extends GrpcTest {
                         method(
                             name + "/" + each.getName(),
                             each.getClientStreaming(),
-                            bare(each.getInputType()),
+                            simpleName(each.getInputType()),
                             each.getServerStreaming(),
-                            bare(each.getOutputType()))));
+                            simpleName(each.getOutputType()))));
           }
         }
       }
@@ -132,16 +135,16 @@ class ProtocolTest extends GrpcTest {
     return methods;
   }
 
-  private static String bare(String type) {
+  private static String simpleName(String type) {
     return type.substring(type.lastIndexOf('.') + 1);
   }
 
   @Test
-  void whatIsPromisedIsServedAndNothingElse() throws IOException {
-    assertThat(served()).isEqualTo(promised()).hasSizeGreaterThan(15);
+  void servesExactlyTheDeclaredMethods() throws IOException {
+    assertThat(servedMethods()).isEqualTo(declaredMethods()).hasSizeGreaterThan(15);
   }
 
-  /** The status of a call with one empty message, whatever kind of method it is. */
+  /** Returns the status of a call with one empty message, for any kind of method. */
   private Status call(String name) {
     var method =
         RawMessages.unary(name).toBuilder().setType(MethodDescriptor.MethodType.UNKNOWN).build();
@@ -163,8 +166,8 @@ class ProtocolTest extends GrpcTest {
   }
 
   @Test
-  void everyMethodAnswers() throws IOException {
-    for (var method : promised()) {
+  void everyMethodResponds() throws IOException {
+    for (var method : declaredMethods()) {
       assertThat(call(method.substring(0, method.indexOf('('))).getCode())
           .as(method)
           .isIn(Status.Code.OK, Status.Code.INVALID_ARGUMENT, Status.Code.NOT_FOUND);
@@ -172,7 +175,7 @@ class ProtocolTest extends GrpcTest {
     assertThat(call("athanor.v1.Ops/Sing").getCode()).isEqualTo(Status.Code.UNIMPLEMENTED);
   }
 
-  /** Rows of the table of failures in the README of the protos: statuses, reasons. */
+  /** Returns the rows of the error table in the README of the API: statuses and reasons. */
   private static List<List<List<String>>> documented() throws IOException {
     return Files.readAllLines(Path.of("..", "api-spec", "README.md")).stream()
         .filter(line -> line.matches("\\| `[A-Z_]+`.*"))

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** Methods whose messages are bytes as they go over the wire. */
+/** Method descriptors with raw bytes as messages. */
 final class RawMessages {
 
   private RawMessages() {}
@@ -31,7 +31,7 @@ final class RawMessages {
   /**
    * Returns a unary method.
    *
-   * @param method its full name, {@code package.Service/Method}
+   * @param method the full name, {@code package.Service/Method}
    */
   static MethodDescriptor<byte[], byte[]> unary(String method) {
     return MethodDescriptor.newBuilder(BYTES, BYTES)

@@ -25,7 +25,7 @@ class ReadinessTest {
   }
 
   @Test
-  void healthFollowsReadinessWhoeverAsksOrWatches() throws IOException {
+  void checkAndWatchFollowReadiness() throws IOException {
     var ready = new AtomicBoolean();
     var manager = new HealthStatusManager();
     var readiness = new Readiness(ready::get, manager, List.of("a.Service"));
@@ -52,7 +52,7 @@ class ReadinessTest {
       assertThat(watched.next().getStatus()).isEqualTo(ServingStatus.SERVING);
       assertThat(check(health, "a.Service")).isEqualTo(ServingStatus.SERVING);
 
-      ready.set(false); // nobody has looked yet
+      ready.set(false); // without update()
       assertThat(check(health, "")).isEqualTo(ServingStatus.NOT_SERVING);
       assertThat(watched.next().getStatus()).isEqualTo(ServingStatus.NOT_SERVING);
     } finally {

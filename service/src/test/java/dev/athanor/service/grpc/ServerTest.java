@@ -37,7 +37,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/** Health, reflection, and what hostile clients do. */
+/** Tests health, reflection, and hostile clients. */
 class ServerTest extends GrpcTest {
 
   @Autowired DeviceHealth health;
@@ -59,7 +59,7 @@ class ServerTest extends GrpcTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"", "athanor.v1.Ops", "athanor.v1.Tensors", "inference.GRPCInferenceService"})
-  void healthIsReadiness(String service) {
+  void healthReportsReadiness(String service) {
     assertThat(health.isReady()).isTrue();
     assertThat(check(service)).isEqualTo(ServingStatus.SERVING);
     var watched =
@@ -68,11 +68,9 @@ class ServerTest extends GrpcTest {
     assertThat(watched.next().getStatus()).isEqualTo(ServingStatus.SERVING);
   }
 
-  /**
-   * So that clients learn from the service that it drains, and not from a connection that breaks.
-   */
+  /** Clients must get the error that the service is draining, and not a broken connection. */
   @Test
-  void theServerStopsAfterItsWork() {
+  void serverStopsAfterTheDrain() {
     assertThat(server.getPhase()).isLessThan(drain.getPhase());
   }
 
@@ -88,12 +86,12 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
-  void theHealthOfAnUnknownServiceIsUnknown() {
+  void healthOfAnUnknownServiceIsNotFound() {
     assertThat(refusal(() -> check("nobody")).status()).isEqualTo(Status.Code.NOT_FOUND);
   }
 
   @Test
-  void reflectionTellsWhatThereIs() {
+  void reflectionListsTheServices() {
     var names = new CompletableFuture<List<String>>();
     var requests =
         ServerReflectionGrpc.newStub(channel())
@@ -133,20 +131,20 @@ class ServerTest extends GrpcTest {
         "athanor.v1.Ops/run",
         "athanor.v1.Ops/Run/.."
       })
-  void unknownMethodsAreSaidToBeSo(String method) {
+  void rejectsUnknownMethods(String method) {
     assertThat(refusal(() -> call(method, new byte[0])).status())
         .isEqualTo(Status.Code.UNIMPLEMENTED);
   }
 
   @Test
-  void bytesThatAreNoMessageAreRefused() {
+  void rejectsMalformedMessages() {
     refusal(() -> call("athanor.v1.Ops/Run", new byte[] {10, 127}))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "malformed-body",
             null,
             "the message cannot be parsed as the request type of this method");
-    // a string that is no UTF-8
+    // a string that is not UTF-8
     refusal(() -> call("athanor.v1.Ops/Run", new byte[] {10, 2, (byte) 0xC3, 0x28}))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -156,7 +154,7 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
-  void unknownFieldsAreIgnoredHoweverMany() {
+  void ignoresManyUnknownFields() {
     var message = new byte[200_000];
     for (int i = 0; i < message.length; i += 2) {
       message[i] = 0x78; // field 15, a varint
@@ -177,10 +175,10 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
-  void messagesThatAreTooLargeAreRefused() {
+  void rejectsTooLargeMessages() {
     assertThat(refusal(() -> ops().run(zeros(5 << 20))).status())
         .isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
-    // small on the way, large once it is decompressed
+    // small when compressed, too large after decompression
     refusal(() -> ops().withCompression("gzip").run(zeros(60 << 20)))
         .is(
             Status.Code.RESOURCE_EXHAUSTED,
@@ -191,7 +189,7 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
-  void metadataThatIsTooLargeIsRefused() {
+  void rejectsTooLargeMetadata() {
     var metadata = new Metadata();
     metadata.put(
         Metadata.Key.of("x-large", Metadata.ASCII_STRING_MARSHALLER), "a".repeat(1_000_000));
@@ -204,10 +202,10 @@ class ServerTest extends GrpcTest {
     assertThat(ops().list(ListOpsRequest.getDefaultInstance()).getOpsCount()).isEqualTo(2);
   }
 
-  /** A client library would not send such a deadline; the service is not to fall over it. */
+  /** Client libraries do not send such deadlines; the service must handle them. */
   @ParameterizedTest
   @ValueSource(strings = {"0n", "1n", "-5S", "soon", "99999999H", "999999999999999999H"})
-  void oddDeadlinesAreObeyedOrRefused(String timeout) {
+  void handlesUnusualDeadlines(String timeout) {
     var metadata = new Metadata();
     metadata.put(Metadata.Key.of("grpc-timeout", Metadata.ASCII_STRING_MARSHALLER), timeout);
     try {
@@ -224,7 +222,7 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
-  void aStormOfCancelledCallsLeavesNothing() {
+  void manyCanceledCallsLeakNothing() {
     var calls = new ArrayList<ListenableFuture<RunResponse>>();
     for (int i = 0; i < 300; i++) {
       var call = OpsGrpc.newFutureStub(channel()).run(gated());
@@ -233,7 +231,7 @@ class ServerTest extends GrpcTest {
     }
     await()
         .until(() -> {
-          letAllThrough(); // more than once: a call may reach the gate after it was cancelled
+          openGate(); // more than once: a call may reach the gate after it was canceled
           return device.openBuffers() == store.count();
         });
     assertThat(calls).allMatch(ListenableFuture::isCancelled);

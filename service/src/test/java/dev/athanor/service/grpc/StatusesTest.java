@@ -50,13 +50,13 @@ class StatusesTest {
     "OUT_OF_HOST_MEMORY, RESOURCE_EXHAUSTED",
     "INTERNAL, INTERNAL"
   })
-  void everyCodeHasItsStatus(Code code, Status.Code status) {
+  void mapsEveryCodeToItsStatus(Code code, Status.Code status) {
     assertThat(Statuses.code(code)).isEqualTo(status);
   }
 
   @ParameterizedTest
   @EnumSource(Code.class)
-  void theReasonIsTheCode(Code code) {
+  void reasonIsTheCode(Code code) {
     var refusal =
         GrpcTest.refusal(Statuses.of(new Failure.Refused(code, "inputs.a", "a is wrong")));
     refusal.is(Statuses.code(code), code.text(), "inputs.a", "a is wrong");
@@ -64,13 +64,13 @@ class StatusesTest {
   }
 
   @Test
-  void whoeverMayComeAgainIsToldWhen() {
+  void retryableErrorsHaveRetryInfo() {
     var busy = new Failure.Busy(Code.QUEUE_FULL, "too much", Duration.ofMillis(1500));
     assertThat(GrpcTest.refusal(Statuses.of(busy)).mayRetry()).isTrue();
   }
 
   @Test
-  void aLackOfMemoryHasItsSizes() {
+  void outOfMemoryReportsSizes() {
     var refusal = GrpcTest.refusal(Statuses.of(new Failure.OutOfDeviceMemory(100, 40)));
     assertThat(refusal.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(refusal.metadata())
@@ -79,7 +79,7 @@ class StatusesTest {
   }
 
   @Test
-  void aWrongReplicaNamesTheRightOne() {
+  void wrongReplicaNamesTheOwner() {
     var known =
         Failure.WrongReplica.of("inputs.a", "t_1", "2", "http://athanor-2.athanor-headless:8080");
     assertThat(GrpcTest.refusal(Statuses.of(known)).metadata())
@@ -92,7 +92,7 @@ class StatusesTest {
   }
 
   @Test
-  void aFaultOfOursShowsItsIdOnly() {
+  void internalErrorsShowOnlyTheirId() {
     var refusal = GrpcTest.refusal(Statuses.of(new IllegalStateException("secret of /etc/passwd")));
     assertThat(refusal.status()).isEqualTo(Status.Code.INTERNAL);
     assertThat(refusal.reason()).isEqualTo("internal");

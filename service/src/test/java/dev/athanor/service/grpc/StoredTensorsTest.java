@@ -20,7 +20,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Tensors with names over gRPC, on a replica that knows no others. */
+/** Tests named tensors over gRPC, on a single replica. */
 class StoredTensorsTest extends GrpcTest {
 
   @AfterEach
@@ -58,7 +58,7 @@ class StoredTensorsTest extends GrpcTest {
   }
 
   @Test
-  void aTensorIsStoredReadAndDeletedByItsName() {
+  void storesReadsAndDeletesTensorsByName() {
     var stored =
         store(named("w").setScope("job7").setLease(Duration.newBuilder().setSeconds(600)), 1, 2);
 
@@ -88,7 +88,7 @@ class StoredTensorsTest extends GrpcTest {
   }
 
   @Test
-  void anotherTensorReplacesIt() {
+  void storingAgainReplacesTheTensor() {
     var first = store(named("w").setReplicas(1), 1, 2);
     var second = store(named("w").setAllReplicas(true), 3);
 
@@ -104,7 +104,7 @@ class StoredTensorsTest extends GrpcTest {
   }
 
   @Test
-  void preconditionsGuardAgainstLostUpdates() {
+  void preconditionsPreventLostUpdates() {
     refusal(() -> store(named("w").setVersion(7), 1))
         .is(
             Status.Code.FAILED_PRECONDITION,
@@ -133,7 +133,7 @@ class StoredTensorsTest extends GrpcTest {
   }
 
   @Test
-  void malformedRequestsAreRejected() {
+  void rejectsMalformedRequests() {
     refusal(() -> store(named("t_w"), 1))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -165,7 +165,7 @@ class StoredTensorsTest extends GrpcTest {
   }
 
   @Test
-  void contentsAndLeaseChangeOnlyByStoringAgain() {
+  void namedTensorsChangeOnlyByStoringAgain() {
     store(named("w"), 1);
     refusal(() ->
             put(

@@ -34,7 +34,7 @@ class TensorsServiceTest extends GrpcTest {
 
   private static final int CHUNK = 1 << 20;
 
-  /** So that no test needs the memory that another's tensors take. */
+  /** Releases the quota for other tests. */
   @AfterEach
   void deleteAll() {
     for (var tensor : tensors().list(ListRequest.getDefaultInstance()).getTensorsList()) {
@@ -60,7 +60,7 @@ class TensorsServiceTest extends GrpcTest {
     return GetRequest.newBuilder().setHandle(tensor.getHandle());
   }
 
-  /** All answers of a download. */
+  /** Returns all responses of a download. */
   private List<GetResponse> get(GetRequest.Builder request) {
     var answers = new ArrayList<GetResponse>();
     tensors().get(request.build()).forEachRemaining(answers::add);
@@ -74,7 +74,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void fiveMegabytesGoUpAndComeDown() {
+  void uploadsAndDownloadsFiveMegabytes() {
     var data = random(5_000_000);
     var tensor =
         put(
@@ -113,7 +113,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void whatCannotBeReadIsNamed() {
+  void rejectsInvalidRangesAndVersions() {
     var tensor = put(header("f32", 2), chunk(bytes(1, 2)));
     refusal(() -> get(from(tensor).setOffset(9)))
         .is(
@@ -150,7 +150,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void lyingLengthsAreRefusedAndLeaveNothing() {
+  void rejectsWrongLengthsWithoutLeaks() {
     long bytes = store.bytes();
     int buffers = device.openBuffers();
     refusal(() -> put(header("f32", 2), chunk(bytes(1))))
@@ -224,7 +224,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void optionsAreChecked() {
+  void checksOptions() {
     refusal(() -> put(header(NewTensor.newBuilder().setName("a\nb").build(), "f32", 1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
@@ -254,7 +254,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void theQuotaIsTakenBeforeAnyChunkIsRead() {
+  void reservesTheQuotaBeforeReadingChunks() {
     var large = start(header("u8", 33_554_433));
     refusal(large::tensor)
         .is(
@@ -269,7 +269,7 @@ class TensorsServiceTest extends GrpcTest {
     assertThat(third.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(third.reason()).isEqualTo("quota-exceeded");
     assertThat(third.mayRetry()).isTrue();
-    // a client that goes, and one that stays and sends nothing
+    // a client that cancels, and one that sends nothing
     Objects.requireNonNull(first.call).cancel("enough", null);
     await().until(() -> store.bytes() == 33_554_432);
     var idle = refusal(second::tensor);
@@ -283,7 +283,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void contentsAreReplacedInPlace() {
+  void replacesContentsInPlace() {
     var tensor = put(header("f32", 2), chunk(bytes(1, 2)));
     var replaced = put(replacement(tensor, 1, "f32", 2), chunk(bytes(3)), chunk(bytes(4)));
     assertThat(replaced.getHandle()).isEqualTo(tensor.getHandle());
@@ -312,7 +312,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aKeyMakesARetrySafe() {
+  void idempotencyKeyMakesRetriesSafe() {
     var options = NewTensor.newBuilder().setIdempotencyKey("key-1").build();
     var first = put(header(options, "f32", 2), chunk(bytes(1, 2)));
     var again = put(header(options, "f32", 2), chunk(bytes(1)), chunk(bytes(2)));
@@ -323,7 +323,7 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void tensorsAreListedRenewedAndDeleted() {
+  void listsRenewsAndDeletesTensors() {
     var scope = NewTensor.newBuilder().setScope("s").build();
     var a = put(header(scope, "f32", 1), chunk(bytes(1)));
     var b = put(header(scope, "f32", 1), chunk(bytes(2)));
@@ -379,8 +379,8 @@ class TensorsServiceTest extends GrpcTest {
         .getTensor();
   }
 
-  /** A client that takes an answer only when the test says so. */
-  private static final class Slow implements ClientResponseObserver<GetRequest, GetResponse> {
+  /** A client that requests responses only when the test does. */
+  private static final class SlowReader implements ClientResponseObserver<GetRequest, GetResponse> {
     final LinkedBlockingQueue<GetResponse> answers = new LinkedBlockingQueue<>();
     final CompletableFuture<String> ended = new CompletableFuture<>();
     @Nullable ClientCallStreamObserver<GetRequest> call;
@@ -408,13 +408,13 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aClientThatReadsNothingIsWaitedForAndThenLeft() throws InterruptedException {
+  void downloadTimesOutIfTheClientReadsNothing() throws InterruptedException {
     var tensor = put(messages(header("u8", 30_000_000), random(30_000_000)));
     long before = device.downloadedBytes();
-    var slow = new Slow();
+    var slow = new SlowReader();
     TensorsGrpc.newStub(channel()).get(from(tensor).setChunkBytes(CHUNK).build(), slow);
     assertThat(slow.answers.take().hasHeader()).isTrue();
-    // what the client does not take stays on the device but for a window of it and a chunk
+    // unread data stays on the device, except one flow control window and one chunk
     tensors().delete(DeleteRequest.newBuilder().setHandle(tensor.getHandle()).build());
     await().until(() -> device.openBuffers() == 0);
     assertThat(device.downloadedBytes() - before).isLessThan(8L << 20);
@@ -424,9 +424,9 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
-  void aClientThatGoesAwayHoldsNothing() throws InterruptedException {
+  void canceledDownloadReleasesTheTensor() throws InterruptedException {
     var tensor = put(messages(header("u8", 30_000_000), random(30_000_000)));
-    var slow = new Slow();
+    var slow = new SlowReader();
     TensorsGrpc.newStub(channel()).get(from(tensor).build(), slow);
     slow.answers.take();
     tensors().delete(DeleteRequest.newBuilder().setHandle(tensor.getHandle()).build());

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/** W3C Trace Context in metadata. */
+/** Tests W3C Trace Context in metadata. */
 class TracingTest extends GrpcTest {
 
   private static final String CLIENT = "00f067aa0ba902b7";
@@ -82,7 +82,7 @@ class TracingTest extends GrpcTest {
   }
 
   @Test
-  void aCallContinuesTheTraceOfItsClientAndShowsItsPhases() {
+  void callContinuesTheTraceOfItsClientWithASpanPerPhase() {
     var headers = new AtomicReference<Metadata>();
     ops()
         .withInterceptors(
@@ -99,7 +99,7 @@ class TracingTest extends GrpcTest {
   }
 
   @Test
-  void aStreamIsOneTrace() {
+  void streamIsOneTrace() {
     var ended = new CompletableFuture<Boolean>();
     var requests =
         GRPCInferenceServiceGrpc.newStub(channel())
@@ -147,7 +147,7 @@ class TracingTest extends GrpcTest {
   }
 
   @Test
-  void aFailureSaysItsTrace() {
+  void errorsNameTheTrace() {
     var unknown = identity().toBuilder().setOp("sing").build();
     assertThat(refusal(() -> ops().withInterceptors(traced()).run(unknown)).metadata())
         .containsEntry("traceId", trace);
@@ -157,13 +157,13 @@ class TracingTest extends GrpcTest {
   }
 
   @Test
-  void anUploadThatFailsSaysItsTrace() {
-    var putting = new Putting();
+  void errorsOfUploadsNameTheTrace() {
+    var upload = new Upload();
     dev.athanor.api.v1.TensorsGrpc.newStub(channel())
         .withInterceptors(traced())
-        .put(putting)
+        .put(upload)
         .onNext(header("f99", 1));
-    assertThat(refusal(putting::tensor).metadata()).containsEntry("traceId", trace);
+    assertThat(refusal(upload::tensor).metadata()).containsEntry("traceId", trace);
   }
 
   @ParameterizedTest
@@ -175,7 +175,7 @@ class TracingTest extends GrpcTest {
         "ff-4bf92f3577b34da6a3ce929d0e0effff-00f067aa0ba902b7-01",
         "00-4bf92f3577b34da6a3ce929d0e0effff-00f067aa0ba902b7-01-more"
       })
-  void headersThatMeanNoGoodDoNoHarm(String value) {
+  void ignoresHostileTraceHeaders(String value) {
     for (var text : List.of(value, value + "a".repeat(10_000))) {
       for (var name : List.of("traceparent", "tracestate", "baggage")) {
         var headers = new AtomicReference<Metadata>();

@@ -31,12 +31,12 @@ class GpuMetersTest {
         () -> now);
   }
 
-  private List<String> page() {
+  private List<String> samples() {
     return registry.scrape().lines().filter(line -> !line.startsWith("#")).sorted().toList();
   }
 
   @Test
-  void everySensorHasItsMeter() {
+  void everySensorHasAMeter() {
     double value = 1.5;
     for (var sensor : Sensor.values()) {
       sensors.put(sensor, value++);
@@ -44,7 +44,7 @@ class GpuMetersTest {
     sensors.put(Sensor.THROTTLE, 36.0);
     meters().register();
     var device = "device=\"cuda:0\"";
-    assertThat(page())
+    assertThat(samples())
         .contains(
             "athanor_gpu_power_watts{" + device + "} 1.5",
             "athanor_gpu_power_limit_watts{" + device + "} 2.5",
@@ -60,45 +60,47 @@ class GpuMetersTest {
             "athanor_gpu_throttled{" + device + ",reason=\"thermal\"} 1.0",
             "athanor_gpu_throttled{" + device + ",reason=\"hardware-thermal\"} 0.0")
         .hasSize(10 + 9);
-    var page = registry.scrape();
+    var samples = registry.scrape();
     assertThat(Arrays.stream(Meters.values()).filter(meter -> meter.name().startsWith("GPU_")))
-        .allMatch(meter -> page.contains("# HELP " + meter.exposed() + " " + meter.description()));
+        .allMatch(
+            meter -> samples.contains("# HELP " + meter.exposed() + " " + meter.description()));
   }
 
   @Test
-  void whatAGpuLacksIsNotThere() {
+  void missingSensorsHaveNoMeter() {
     sensors.put(Sensor.TEMPERATURE_CELSIUS, 40.0);
     var meters = meters();
     meters.register();
     meters.registerAsTriton("GPU-1");
-    assertThat(page()).containsExactly("athanor_gpu_temperature_celsius{device=\"cuda:0\"} 40.0");
+    assertThat(samples())
+        .containsExactly("athanor_gpu_temperature_celsius{device=\"cuda:0\"} 40.0");
   }
 
   @Test
-  void sensorsAreReadEveryTwoSecondsAtMost() {
+  void readsSensorsAtMostEveryTwoSeconds() {
     sensors.put(Sensor.POWER_WATTS, 100.0);
     sensors.put(Sensor.ENERGY_JOULES, 1000.0);
     meters().register();
-    page();
+    samples();
     now = TimeUnit.MILLISECONDS.toNanos(1999);
     sensors.put(Sensor.POWER_WATTS, 200.0);
-    assertThat(page()).contains("athanor_gpu_power_watts{device=\"cuda:0\"} 100.0");
+    assertThat(samples()).contains("athanor_gpu_power_watts{device=\"cuda:0\"} 100.0");
     assertThat(readings).isEqualTo(1);
     now = TimeUnit.SECONDS.toNanos(2);
-    assertThat(page()).contains("athanor_gpu_power_watts{device=\"cuda:0\"} 200.0");
-    page();
+    assertThat(samples()).contains("athanor_gpu_power_watts{device=\"cuda:0\"} 200.0");
+    samples();
     assertThat(readings).isEqualTo(2);
   }
 
   @Test
-  void aGpuThatNoLongerAnswersHasNoGaugesAndKeepsItsCounters() {
+  void unresponsiveGpuKeepsItsCountersButNotItsGauges() {
     sensors.put(Sensor.POWER_WATTS, 100.0);
     sensors.put(Sensor.ENERGY_JOULES, 1000.0);
     sensors.put(Sensor.THROTTLE, 4.0);
     meters().register();
     sensors.clear();
     now = TimeUnit.SECONDS.toNanos(2);
-    assertThat(page())
+    assertThat(samples())
         .contains(
             "athanor_gpu_power_watts{device=\"cuda:0\"} NaN",
             "athanor_gpu_energy_joules_total{device=\"cuda:0\"} 1000.0",
@@ -106,14 +108,14 @@ class GpuMetersTest {
   }
 
   @Test
-  void theyHaveTritonsNamesToo() {
+  void registersMetersUnderTritonsNames() {
     double value = 1;
     for (var sensor : Sensor.values()) {
       sensors.put(sensor, value++);
     }
     meters().registerAsTriton("GPU-1");
     var gpu = "{gpu_uuid=\"GPU-1\"} ";
-    assertThat(page())
+    assertThat(samples())
         .containsExactlyInAnyOrder(
             "nv_gpu_power_usage" + gpu + "1.0",
             "nv_gpu_power_limit" + gpu + "2.0",

@@ -19,7 +19,7 @@ import org.springframework.boot.micrometer.tracing.opentelemetry.autoconfigure.o
 import org.springframework.boot.opentelemetry.autoconfigure.OpenTelemetrySdkAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
-/** Spans go to a collector, with Java's own HTTP client, where its endpoint is configured. */
+/** Tests the export of spans to a configured collector, with Java's HTTP client. */
 class OtlpTest {
 
   private final ApplicationContextRunner context =
@@ -32,7 +32,7 @@ class OtlpTest {
           .withPropertyValues("management.tracing.sampling.probability=1");
 
   @Test
-  void withoutAnEndpointThereIsNothingThatExports() {
+  void exportsNothingWithoutAnEndpoint() {
     context.run(it -> assertThat(it).hasNotFailed().doesNotHaveBean(SpanExporter.class));
   }
 
@@ -58,13 +58,13 @@ class OtlpTest {
               "management.opentelemetry.tracing.export.otlp.endpoint=http://127.0.0.1:%d/v1/traces"
                   .formatted(collector.getAddress().getPort()))
           .run(it -> {
-            it.getBean(Tracer.class).spanBuilder("a span of mine").startSpan().end();
+            it.getBean(Tracer.class).spanBuilder("test span").startSpan().end();
             it.getBean(SdkTracerProvider.class).forceFlush().join(10, TimeUnit.SECONDS);
             assertThat(received)
                 .succeedsWithin(10, TimeUnit.SECONDS)
                 .asString()
                 .startsWith("application/x-protobuf")
-                .contains("a span of mine");
+                .contains("test span");
           });
     } finally {
       collector.stop(0);

@@ -9,10 +9,10 @@ import io.opentelemetry.api.trace.TracerProvider;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The page that Prometheus reads has Triton's names, where they are asked for. */
+/** Tests the metrics under Triton's names, which are optional. */
 class TritonNamesTest {
 
-  private static List<String> page(boolean triton) {
+  private static List<String> samples(boolean triton) {
     var registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     var metrics =
         new Metrics(
@@ -34,10 +34,10 @@ class TritonNamesTest {
   }
 
   @Test
-  void theSameFiguresHaveTritonsNames() {
+  void exportsMetricsUnderTritonsNames() {
     var model = "{model=\"matmul\",version=\"1\"} ";
     var failure = "nv_inference_request_failure{model=\"matmul\",reason=\"%s\",version=\"1\"} %s";
-    assertThat(page(true))
+    assertThat(samples(true))
         .containsExactlyInAnyOrder(
             "nv_inference_count" + model + "4.0",
             "nv_inference_exec_count" + model + "2.0",
@@ -54,7 +54,7 @@ class TritonNamesTest {
   }
 
   @Test
-  void otherwiseTheyAreNotThere() {
-    assertThat(page(false)).isEmpty();
+  void omitsTritonsNamesByDefault() {
+    assertThat(samples(false)).isEmpty();
   }
 }

@@ -28,7 +28,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What requests ask of the device. */
+/** Tests the translation of inference requests into calls. */
 class CallsTest {
 
   private static final Tenant TENANT = new Tenant("someone");
@@ -46,7 +46,7 @@ class CallsTest {
   }
 
   @Test
-  void parametersAreAttributesButForThoseThatNarrowTheTerms() {
+  void parametersSetAttributesDeadlineAndPriority() {
     var context = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> true);
     var call = call(Map.of("gate", true, "timeout", 500_000, "priority", 1L), context);
     assertThat(call.attributes()).isEqualTo(Map.of("gate", true));
@@ -59,7 +59,7 @@ class CallsTest {
   }
 
   @Test
-  void theNearestDeadlineHoldsAndZeroIsNone() {
+  void earliestDeadlineAppliesAndZeroMeansNone() {
     var context = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> false);
     assertThat(millis(Map.of("timeout", 0, "deadline_ms", 0, "priority", 0), context))
         .isEqualTo(60_000);
@@ -67,13 +67,13 @@ class CallsTest {
     assertThat(millis(Map.of("timeout", 1, "deadline_ms", 7), context)).isEqualTo(1);
     assertThat(millis(Map.of("timeout", 9_000, "deadline_ms", 7), context)).isEqualTo(7);
     assertThat(call(Map.of("priority", 0), context).context().priority()).isEqualTo(2);
-    var endless = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
-    assertThat(millis(Map.of("timeout", endless), context)).isEqualTo(60_000);
+    var unlimited = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
+    assertThat(millis(Map.of("timeout", unlimited), context)).isEqualTo(60_000);
     assertThat(call(Map.of(), RequestContext.OWN).context().deadline().isSet()).isFalse();
   }
 
   @Test
-  void aPriorityAboveTheNormalOneNeedsItsScope() {
+  void higherPrioritiesNeedTheScope() {
     var context =
         new RequestContext(
             TENANT, 3, false, Deadline.none(), () -> false, RequestContext.OWN.memory());
@@ -100,7 +100,7 @@ class CallsTest {
   }
 
   @Test
-  void outputsThatNobodyNamesAreForgottenIfOthersAreNamed() {
+  void dropsUnnamedOutputsIfOthersAreNamed() {
     var all = call(Map.of(), RequestContext.OWN);
     assertThat(all.outputs()).isEmpty();
     assertThat(all.defaultTarget())
@@ -111,7 +111,7 @@ class CallsTest {
   }
 
   @Test
-  void anInferenceSaysHowLongItTook() {
+  void reportsTimes() {
     var timing = new Result.Timing(0.5, 1.04, 2, 3, 4, 10.26);
     var result =
         new Result(

@@ -20,7 +20,7 @@ class ModelStatisticsTest {
   }
 
   @Test
-  void aSharedLaunchIsOneExecution() {
+  void countsASharedLaunchAsOneExecution() {
     var counts =
         ModelStatistics.none("silu")
             .succeeded(1, result(3, 6))
@@ -42,7 +42,7 @@ class ModelStatisticsTest {
   }
 
   @Test
-  void withoutInferencesThereAreNoExecutions() {
+  void failuresAreNotExecutions() {
     var none = ModelStatistics.none("silu").failed(1, 1);
     assertThat(none.executions()).isZero();
     assertThat(none.batches()).isEmpty();

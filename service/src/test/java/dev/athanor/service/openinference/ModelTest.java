@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How ops are described as models. */
+/** Tests the description of ops as models. */
 class ModelTest {
 
   @ParameterizedTest
@@ -28,12 +28,12 @@ class ModelTest {
           that of x; [K, N] of gptq | [-1, -1]
           that of x             | [-1]
           """)
-  void lettersAreFreeExtents(String text, String extents) {
+  void lettersAreVariableExtents(String text, String extents) {
     assertThat(Model.shape(text)).hasToString(extents);
   }
 
   @Test
-  void everyDtypeHasANameThatLeadsBack() {
+  void roundTripsNamesOfDtypes() {
     for (var dtype : DType.values()) {
       assertThat(Datatypes.of(Datatypes.name(dtype), "datatype")).isEqualTo(dtype);
     }
@@ -61,7 +61,7 @@ class ModelTest {
       }
       for (var attribute : description.attributes()) {
         assertThat(model.properties()).containsKey("parameters." + attribute.name());
-        // they share their place with what the protocol reserves
+        // the protocol reserves these parameters
         assertThat(attribute.name())
             .isNotIn("timeout", "priority", "deadline_ms", "binary_data_output")
             .doesNotStartWith("sequence_");
@@ -70,7 +70,7 @@ class ModelTest {
   }
 
   @Test
-  void matmulTakesAndGivesSingles() {
+  void matmulHasF32Tensors() {
     var model = Model.of(Catalogue.load().find("matmul").orElseThrow().description());
     assertThat(model.inputs().getFirst())
         .isEqualTo(new Model.Tensor("a", DType.F32, java.util.List.of(-1L, -1L), false));

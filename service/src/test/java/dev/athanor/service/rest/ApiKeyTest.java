@@ -48,13 +48,13 @@ import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Mode api-key: who is let in, to what, and what tenants see of each other; nothing. */
+/** Tests the mode api-key: authentication, authorization, and the isolation of tenants. */
 @TestPropertySource(
     properties = {
       "athanor.security.mode=api-key",
       "athanor.quota.tenants.dave.max-bytes=65536",
       "athanor.quota.tenants.dave.max-count=3",
-      "athanor.security.api-keys.refresh=PT1H", // tests ask for it
+      "athanor.security.api-keys.refresh=PT1H", // tests call refresh()
       "management.server.port=0"
     })
 @ExtendWith(OutputCaptureExtension.class)
@@ -71,7 +71,7 @@ class ApiKeyTest extends RestTest {
 
   private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1, 2]}";
 
-  /** No tensor was ever called so. */
+  /** A handle that never existed. */
   private static final String MADE_UP = "t_0123456789abcdef0123456789abcdef_test";
 
   @TempDir private static Path folder;
@@ -129,7 +129,7 @@ class ApiKeyTest extends RestTest {
     "GET, /invocations",
     "GET, /ping"
   })
-  void withoutAKeyEverythingIsAnsweredAlike(String method, String path) {
+  void rejectsAllRequestsWithoutAKeyAlike(String method, String path) {
     problem(
             given().contentType("application/json").body("{}").request(method, path),
             401,
@@ -143,47 +143,50 @@ class ApiKeyTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"/livez", "/readyz"})
-  void probesAreOpen(String path) {
+  void probesNeedNoKey(String path) {
     given().get(path).then().statusCode(200);
     given().header("X-API-Key", "wrong").get(path).then().statusCode(200);
   }
 
   @Test
-  void theKeyIsTakenFromEitherHeader() {
+  void acceptsTheKeyInEitherHeader() {
     as(ALICE).get("/ops").then().statusCode(200).header("Set-Cookie", nullValue());
     given().header("Authorization", "Bearer " + ALICE.key()).get("/ops").then().statusCode(200);
     given().header("Authorization", "bearer " + ALICE.key()).get("/ops").then().statusCode(200);
   }
 
-  private void refused(RequestSpecification request, String detail) {
+  private void expectUnauthenticated(RequestSpecification request, String detail) {
     problem(request.get("/ops"), 401, "unauthenticated", null, detail)
         .header("WWW-Authenticate", "Bearer realm=\"athanor\", error=\"invalid_token\"");
   }
 
   @Test
-  void wrongKeysAreRefused() {
+  void rejectsWrongKeys() {
     var unknown = "Unknown API key.";
     var own = ALICE.key();
-    refused(given().header("X-API-Key", "x"), unknown);
-    refused(given().header("X-API-Key", own + "x"), unknown);
-    refused(given().header("X-API-Key", own.substring(0, own.length() - 1)), unknown);
-    refused(given().header("X-API-Key", own.toUpperCase(java.util.Locale.ROOT)), unknown);
+    expectUnauthenticated(given().header("X-API-Key", "x"), unknown);
+    expectUnauthenticated(given().header("X-API-Key", own + "x"), unknown);
+    expectUnauthenticated(given().header("X-API-Key", own.substring(0, own.length() - 1)), unknown);
+    expectUnauthenticated(
+        given().header("X-API-Key", own.toUpperCase(java.util.Locale.ROOT)), unknown);
     // the name of one key and the secret of another
-    refused(given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
-    refused(given().header("X-API-Key", key("alice", "admin").key()), unknown);
-    // what the file has is no key
-    refused(given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
+    expectUnauthenticated(
+        given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
+    expectUnauthenticated(given().header("X-API-Key", key("alice", "admin").key()), unknown);
+    // the hash in the file is not a key
+    expectUnauthenticated(
+        given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
     var form = "Authorization must be given once, as Bearer followed by a token";
-    refused(given().header("Authorization", own), form);
-    refused(given().header("Authorization", "Basic " + own), form);
-    refused(given().header("Authorization", "Bearer " + own + " x"), form);
+    expectUnauthenticated(given().header("Authorization", own), form);
+    expectUnauthenticated(given().header("Authorization", "Basic " + own), form);
+    expectUnauthenticated(given().header("Authorization", "Bearer " + own + " x"), form);
     var one = "give one API key, in Authorization or in X-API-Key";
-    refused(as(ALICE).header("Authorization", "Bearer " + own), one);
-    refused(as(ALICE).header("X-API-Key", BOB.key()), one);
+    expectUnauthenticated(as(ALICE).header("Authorization", "Bearer " + own), one);
+    expectUnauthenticated(as(ALICE).header("X-API-Key", BOB.key()), one);
   }
 
   @Test
-  void aKeyInTheQueryIsNoneAndKeysAreNotLogged(CapturedOutput output) throws IOException {
+  void rejectsKeysInTheQueryAndNeverLogsKeys(CapturedOutput output) throws IOException {
     given().get("/ops?api_key=" + ALICE.key()).then().statusCode(401);
     as(ALICE)
         .get("/ops?api_key=" + ALICE.key())
@@ -191,11 +194,11 @@ class ApiKeyTest extends RestTest {
         .statusCode(400)
         .body("field", equalTo("api_key"));
     given().header("X-API-Key", ALICE.key() + "\u00e9").get("/ops").then().statusCode(401);
-    for (var trouble : List.of("\u0001", "\"", "|", "\u00e9", " ")) {
-      raw("GET /o" + trouble + "ps?k=" + ALICE.key() + " HTTP/1.1");
-      raw("GET /ops HTTP/1.1", "X-API" + trouble + "-Key: " + ALICE.key());
-      raw("GET /ops HTTP/1.1", "X-API-Key: " + ALICE.key() + trouble);
-      raw("GET /ops HTTP/1.1", "Cookie: a=" + trouble + ALICE.key());
+    for (var special : List.of("\u0001", "\"", "|", "\u00e9", " ")) {
+      raw("GET /o" + special + "ps?k=" + ALICE.key() + " HTTP/1.1");
+      raw("GET /ops HTTP/1.1", "X-API" + special + "-Key: " + ALICE.key());
+      raw("GET /ops HTTP/1.1", "X-API-Key: " + ALICE.key() + special);
+      raw("GET /ops HTTP/1.1", "Cookie: a=" + special + ALICE.key());
       raw("GET /ops?" + ALICE.key() + "%zz=%zz HTTP/1.1", "X-API-Key: " + ALICE.key());
     }
     callers.refresh();
@@ -212,7 +215,8 @@ class ApiKeyTest extends RestTest {
     "POST, /ops/identity, ops:run",
     "POST, /ops/nothing, ops:run"
   })
-  void whatTheScopesLackIsForbiddenWhetherItIsThereOrNot(String method, String path, String scope) {
+  void missingScopesAreForbiddenWhetherTheTargetExistsOrNot(
+      String method, String path, String scope) {
     problem(
             as(READER, "{}").request(method, path),
             403,
@@ -226,7 +230,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void aPriorityAboveTheNormalOneNeedsItsScope() {
+  void higherPrioritiesNeedTheScope() {
     var inputs = "{\"inputs\": {\"x\": " + X + "}}";
     for (var priority : List.of("1", "2")) {
       problem(
@@ -256,7 +260,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void theDocumentHasTheSchemesOfTheMode() {
+  void openApiDocumentHasTheSchemesOfTheMode() {
     var document = new OpenApi(as(ALICE).get("/openapi.yaml").then().extract().asString());
     var components = OpenApi.map(document.root().get("components"));
     assertThat(OpenApi.map(components.get("securitySchemes")).keySet())
@@ -265,7 +269,7 @@ class ApiKeyTest extends RestTest {
         .isEqualTo(List.of(Map.of("bearer", List.of()), Map.of("apiKey", List.of())));
   }
 
-  /** Dave has quotas of his own. */
+  /** Dave has separate quotas. */
   @Test
   void quotasDifferByTenant() {
     var body = new byte[80_000];
@@ -286,7 +290,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void whatTheScopesHaveIsAllowed() {
+  void grantedScopesAllowRequests() {
     as(READER).get("/tensors").then().statusCode(200);
     as(READER).head("/tensors/" + tensor(ALICE, "")).then().statusCode(200);
     as(SCRAPER).get("/tensors").then().statusCode(403);
@@ -295,7 +299,7 @@ class ApiKeyTest extends RestTest {
     as(ADMIN).get("/tensors").then().statusCode(200);
   }
 
-  /** Bob's answer for the handle is that for one that never was, but for the handle's text. */
+  /** Checks that Bob's response for the handle equals the one for a handle that never existed. */
   private void sameAsUnknown(String handle, String method, String path, String body) {
     var real = bob(handle, method, path, body);
     assertThat(real.statusCode()).isEqualTo(404);
@@ -312,7 +316,7 @@ class ApiKeyTest extends RestTest {
     assertThat(headers(real)).isEqualTo(headers(unknown));
   }
 
-  /** Every request has a trace of its own. */
+  /** Removes the trace ID, which differs for each request. */
   private static String untraced(Response response) {
     return response.asString().replaceFirst(",\"traceId\":\"[0-9a-f]{32}\"", "");
   }
@@ -325,7 +329,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void handlesOfAnotherTenantAreUnknown() {
+  void handlesOfOtherTenantsAreUnknown() {
     var live = tensor(ALICE, "?scope=job&name=n");
     var deleted = tensor(ALICE, "");
     as(ALICE).delete("/tensors/" + deleted).then().statusCode(204);
@@ -356,7 +360,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void keysOfCreationBelongToTheirTenants() {
+  void idempotencyKeysBelongToTenants() {
     var mine = as(ALICE, X).header("Idempotency-Key", "same").post("/tensors");
     var theirs =
         as(BOB, X.replace("2]}", "3]}")).header("Idempotency-Key", "same").post("/tensors");
@@ -368,8 +372,8 @@ class ApiKeyTest extends RestTest {
     assertThat(again.<String>path("handle")).isEqualTo(handle);
   }
 
-  /** What gRPC says of a handle, asked for with a header. */
-  private Status.Code described(String handle, String... header) {
+  /** Returns the gRPC status of describing a handle, with metadata. */
+  private Status.Code describe(String handle, String... header) {
     var metadata = new Metadata();
     for (int i = 0; i < header.length; i += 2) {
       metadata.put(Metadata.Key.of(header[i], Metadata.ASCII_STRING_MARSHALLER), header[i + 1]);
@@ -391,16 +395,16 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void theSameKeysAndWallsHoldOverGrpc() {
+  void grpcUsesTheSameKeysAndIsolation() {
     var handle = tensor(ALICE, "");
-    assertThat(described(handle, "x-api-key", ALICE.key())).isEqualTo(Status.Code.OK);
-    assertThat(described(handle, "authorization", "Bearer " + READER.key()))
+    assertThat(describe(handle, "x-api-key", ALICE.key())).isEqualTo(Status.Code.OK);
+    assertThat(describe(handle, "authorization", "Bearer " + READER.key()))
         .isEqualTo(Status.Code.OK);
-    assertThat(described(handle, "x-api-key", BOB.key())).isEqualTo(Status.Code.NOT_FOUND);
-    assertThat(described(handle, "x-api-key", SCRAPER.key()))
+    assertThat(describe(handle, "x-api-key", BOB.key())).isEqualTo(Status.Code.NOT_FOUND);
+    assertThat(describe(handle, "x-api-key", SCRAPER.key()))
         .isEqualTo(Status.Code.PERMISSION_DENIED);
-    assertThat(described(handle)).isEqualTo(Status.Code.UNAUTHENTICATED);
-    assertThat(described(handle, "x-api-key", ALICE.key() + "x"))
+    assertThat(describe(handle)).isEqualTo(Status.Code.UNAUTHENTICATED);
+    assertThat(describe(handle, "x-api-key", ALICE.key() + "x"))
         .isEqualTo(Status.Code.UNAUTHENTICATED);
   }
 
@@ -413,7 +417,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void managementOnItsOwnPortHasItsOwnRules() {
+  void managementPortHasItsOwnRules() {
     for (var path : List.of("/actuator/prometheus", "/actuator/info", "/actuator/health")) {
       assertThat(status(managementPort, path)).as(path).isEqualTo(401);
       assertThat(status(managementPort, path, ALICE)).as(path).isEqualTo(403);
@@ -421,7 +425,7 @@ class ApiKeyTest extends RestTest {
       assertThat(status(port, path, SCRAPER)).as(path).isEqualTo(404);
     }
     assertThat(status(managementPort, "/actuator/health/liveness")).isEqualTo(200);
-    // it listens where REST does, and not on every address
+    // it listens on the address of REST, and not on all addresses
     assertThatThrownBy(() -> new Socket("127.0.0.2", managementPort).close())
         .isInstanceOf(IOException.class);
     for (var path : List.of("/actuator/env", "/actuator/heapdump", "/actuator", "/ops")) {
@@ -430,9 +434,9 @@ class ApiKeyTest extends RestTest {
     }
   }
 
-  /** For the console, which has one origin. */
+  /** The console reads them there, from its own origin. */
   @Test
-  void metricsAreOnThePortOfTheApiToo() {
+  void metricsAreAlsoOnThePortOfTheApi() {
     given().get("/metrics").then().statusCode(401);
     as(ALICE).get("/metrics").then().statusCode(403);
     as(ALICE, "{\"inputs\": {\"x\": " + X + "}}").post("/ops/identity").then().statusCode(200);
@@ -454,7 +458,7 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void keysAreTakenUpAndLostWithTheFileUnlessItIsBroken() throws IOException {
+  void reloadsTheFileOfKeysUnlessItIsInvalid() throws IOException {
     var late = key("alice", "tensors:read");
     try {
       as(late).get("/ops").then().statusCode(401);
@@ -506,7 +510,7 @@ class ApiKeyTest extends RestTest {
         "POST /livez",
         "GET /readyz/tensors"
       })
-  void noTrickLeadsAroundTheRules(String line) throws IOException {
+  void malformedPathsDoNotBypassTheRules(String line) throws IOException {
     assertThat(raw(line + " HTTP/1.1"))
         .as(line)
         .matches("(?s)HTTP/1\\.1 (400|401|404|405|501) .*")
@@ -514,11 +518,11 @@ class ApiKeyTest extends RestTest {
   }
 
   @Test
-  void theBodyOfAStrangerIsNotRead() throws IOException {
+  void doesNotReadBodiesOfUnauthenticatedCallers() throws IOException {
     for (var type : List.of("application/json", "application/x-www-form-urlencoded")) {
       for (var line :
           List.of("POST /tensors", "PUT /tensors/" + MADE_UP + "/data", "DELETE /tensors")) {
-        // were the body waited for, there would be no answer
+        // there would be no response if the service waited for the body
         var answer = head(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000");
         assertThat(answer).startsWith("HTTP/1.1 401 ").contains("Connection: close");
       }
@@ -531,7 +535,10 @@ class ApiKeyTest extends RestTest {
     }
   }
 
-  /** The head of the answer; the connection may stay open for what the client still sends. */
+  /**
+   * Returns the head of the response. The connection may stay open while the service discards the
+   * body.
+   */
   private String head(String line, String... headers) throws IOException {
     try (var socket = send(line, headers)) {
       var in = new BufferedReader(new InputStreamReader(socket.getInputStream(), ISO_8859_1));

@@ -33,8 +33,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
- * A browser before the console, on the service as it ships. Needs Chromium; {@code
- * -Dathanor.screenshots=true} renews the pictures in docs/console.
+ * Base class of tests of the console in Chromium, with the unmodified service. {@code
+ * -Dathanor.screenshots=true} updates the pictures in docs/console.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,
@@ -54,16 +54,16 @@ abstract class BrowserTest {
   @SuppressWarnings("NullAway.Init") // before each test
   Page page;
 
-  /** What no test may leave behind: errors of the page, and requests to other hosts. */
+  /** Errors of the page and requests to other hosts; must be empty after each test. */
   final List<String> faults = new CopyOnWriteArrayList<>();
 
   @BeforeAll
   static void start() {
     var chromium = chromium();
     if (chromium.isEmpty()) {
-      LOG.warn("THE CONSOLE IS NOT TESTED: there is no Chromium; apt-get install chromium");
+      LOG.warn("SKIPPED: the console tests need Chromium; apt-get install chromium");
     }
-    assumeTrue(chromium.isPresent(), "there is no Chromium; apt-get install chromium");
+    assumeTrue(chromium.isPresent(), "Chromium is not installed; apt-get install chromium");
     playwright =
         Playwright.create(
             new Playwright.CreateOptions().setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
@@ -98,7 +98,7 @@ abstract class BrowserTest {
     }
   }
 
-  /** Of tensors that other tests of this service have left the form would offer the first. */
+  /** Deletes tensors of other tests, which the form would offer. */
   @BeforeEach
   void open() {
     var tensors = "http://127.0.0.1:%d/tensors".formatted(port);
@@ -108,13 +108,11 @@ abstract class BrowserTest {
     open(1280, 900, ColorScheme.LIGHT);
   }
 
-  void open(int width, int height, ColorScheme colours) {
+  void open(int width, int height, ColorScheme colors) {
     page =
         Objects.requireNonNull(browser)
             .newPage(
-                new Browser.NewPageOptions()
-                    .setViewportSize(width, height)
-                    .setColorScheme(colours));
+                new Browser.NewPageOptions().setViewportSize(width, height).setColorScheme(colors));
     page.onConsoleMessage(message -> {
       if (List.of("error", "warning").contains(message.type())) {
         faults.add(message.text());

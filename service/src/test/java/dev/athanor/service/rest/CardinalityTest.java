@@ -26,13 +26,13 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import org.springframework.test.context.TestPropertySource;
 
-/** Whatever clients send, the page of the metrics does not grow with it. */
+/** Tests that requests cannot increase the number of metric series without bound. */
 @TestPropertySource(properties = "athanor.metrics.triton=true")
 class CardinalityTest extends RestTest {
 
   private static final int ROUNDS = 250;
 
-  /** Each of a kind that could become a label; %d is another number every time. */
+  /** Requests with values that could become labels; %d is a new number each time. */
   private static final List<String> REQUESTS =
       List.of(
           "GET /nowhere-%d/a-%d",
@@ -77,7 +77,7 @@ class CardinalityTest extends RestTest {
     socket.getOutputStream().write(request.getBytes(US_ASCII));
   }
 
-  /** Reads an answer; false when the connection ends with it. */
+  /** Reads a response; returns false if the connection closes after it. */
   private static boolean skip(InputStream in) throws IOException {
     var head = new StringBuilder();
     while (head.indexOf("\r\n\r\n") < 0) {
@@ -125,7 +125,7 @@ class CardinalityTest extends RestTest {
     }
   }
 
-  /** The same over gRPC: methods and ops that there are not. */
+  /** Calls unknown methods and ops over gRPC. */
   private void calls(int from, int to) {
     var channel =
         Grpc.newChannelBuilderForAddress(
@@ -147,7 +147,7 @@ class CardinalityTest extends RestTest {
     }
   }
 
-  /** Names and labels of all that the page has, without values. */
+  /** Returns the names and labels of all series. */
   private Set<String> series() {
     var page = given().get("/actuator/prometheus").then().statusCode(200).extract().asString();
     var series = new TreeSet<String>();
@@ -158,10 +158,10 @@ class CardinalityTest extends RestTest {
   }
 
   @Test
-  void seriesAreBoundedWhateverIsAskedFor() throws IOException {
+  void numberOfSeriesIsBounded() throws IOException {
     round(0, 3);
     calls(0, 3);
-    // what a request counted under may come after its answer
+    // a request may be counted after its response
     await().until(() -> series().stream().anyMatch(s -> s.contains("OPTIONS")));
     series();
     var before = series();

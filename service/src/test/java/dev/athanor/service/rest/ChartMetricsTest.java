@@ -22,22 +22,26 @@ import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 
-/** The alerts, dashboards and autoscalers of the chart read what the service exports. */
+/**
+ * Checks that the alerts, dashboards and autoscalers of the chart query only metrics that the
+ * service exports.
+ */
 class ChartMetricsTest extends RestTest {
 
   /** Labels that the Prometheus operator adds to each series of a PodMonitor. */
-  private static final Set<String> TARGET =
+  private static final Set<String> TARGET_LABELS =
       Set.of("namespace", "pod", "container", "endpoint", "instance", "job");
 
-  /** Labels that take few values, all of which are known. */
-  private static final Set<String> CLOSED = Set.of("phase", "state", "outcome", "kind", "area");
+  /** Labels with a fixed set of values. */
+  private static final Set<String> ENUM_LABELS =
+      Set.of("phase", "state", "outcome", "kind", "area");
 
   private static final Pattern SERIES = Pattern.compile("(?m)^(\\w+)(?:\\{(.*)})? \\S+$");
   private static final Pattern LABEL = Pattern.compile("(\\w+)=\"([^\"]*)\"");
 
   @Autowired GrpcServerLifecycle grpc;
 
-  /** The labels of each metric, and the values of each label. */
+  /** The values of each label of each metric. */
   private final Map<String, Map<String, Set<String>>> exported = new HashMap<>();
 
   private void read(String page) {
@@ -56,8 +60,8 @@ class ChartMetricsTest extends RestTest {
                         .add(label.group(2)));
           }
         });
-    // No test op loads a kernel, the emulator makes no graphs and there is no GPU: the meters' own
-    // tests show that these are exported as the table says.
+    // Test ops load no kernels, the emulator creates no graphs, and there is no GPU. Other tests
+    // check that these meters are exported as declared.
     Arrays.stream(Meters.values())
         .filter(meter -> meter.name().matches("GPU_.*|KERNEL_LOADS|GRAPH_LAUNCHES"))
         .forEach(meter -> {
@@ -88,9 +92,9 @@ class ChartMetricsTest extends RestTest {
   }
 
   @Test
-  void everyQueryReadsWhatTheServiceExports() throws Exception {
+  void queriesReadExportedMetrics() throws Exception {
     work();
-    // What a request counts under may come after its answer.
+    // A request may be counted after its response.
     await()
         .until(
             this::page,
@@ -98,48 +102,48 @@ class ChartMetricsTest extends RestTest {
                 page.contains("grpc_server_seconds_count")
                     && page.contains("http_server_requests_seconds_count"));
     read(page());
-    // Codes of failures, as outcomes: any of them may occur.
+    // Every error code may occur as an outcome.
     Set<String> codes = new TreeSet<>(Set.of("ok"));
     Pattern.compile("urn:athanor:problem:([a-z-]+)")
         .matcher(given().get("/openapi.yaml").then().extract().asString())
         .results()
         .forEach(code -> codes.add(code.group(1)));
 
-    List<String> wrong = new ArrayList<>();
+    List<String> errors = new ArrayList<>();
     var queries = ChartQueries.all();
-    queries.forEach((place, query) -> wrong.addAll(check(query, codes, place)));
-    assertThat(wrong).isEmpty();
+    queries.forEach((source, query) -> errors.addAll(check(query, codes, source)));
+    assertThat(errors).isEmpty();
     assertThat(queries).hasSizeGreaterThan(40);
   }
 
-  private List<String> check(String query, Set<String> codes, String place) {
-    List<String> wrong = new ArrayList<>();
-    Set<String> known = new TreeSet<>(TARGET);
+  private List<String> check(String query, Set<String> codes, String source) {
+    List<String> errors = new ArrayList<>();
+    Set<String> known = new TreeSet<>(TARGET_LABELS);
     var promQl = PromQl.of(query);
     if (promQl.selectors().isEmpty()) {
-      wrong.add(place + ": no series");
+      errors.add(source + ": no series");
     }
     for (var selector : promQl.selectors()) {
-      // Prometheus makes this one itself.
+      // Prometheus itself creates this metric.
       var labels =
           selector.metric().equals("up")
               ? Map.<String, Set<String>>of()
               : exported.get(selector.metric());
       if (labels == null) {
-        wrong.add("%s: no metric %s".formatted(place, selector.metric()));
+        errors.add("%s: no metric %s".formatted(source, selector.metric()));
         continue;
       }
       known.addAll(labels.keySet());
       selector
           .labels()
           .forEach((label, text) -> {
-            if (!labels.containsKey(label) && !TARGET.contains(label)) {
-              wrong.add("%s: %s has no label %s".formatted(place, selector.metric(), label));
-            } else if (CLOSED.contains(label)) {
+            if (!labels.containsKey(label) && !TARGET_LABELS.contains(label)) {
+              errors.add("%s: %s has no label %s".formatted(source, selector.metric(), label));
+            } else if (ENUM_LABELS.contains(label)) {
               var values = label.equals("outcome") ? codes : labels.getOrDefault(label, Set.of());
               for (var value : text.split("\\|", -1)) {
                 if (!values.isEmpty() && !values.contains(value)) {
-                  wrong.add("%s: %s is never %s".formatted(place, label, value));
+                  errors.add("%s: %s is never %s".formatted(source, label, value));
                 }
               }
             }
@@ -147,15 +151,15 @@ class ChartMetricsTest extends RestTest {
     }
     for (var label : promQl.groupings()) {
       if (!known.contains(label)) {
-        wrong.add("%s: grouped by %s, which no series has".formatted(place, label));
+        errors.add("%s: grouped by %s, which no series has".formatted(source, label));
       }
     }
-    return wrong;
+    return errors;
   }
 
-  /** The check would be worth nothing if it found nothing. */
+  /** Tests {@link #check} itself. */
   @Test
-  void whatIsNotExportedIsFound() {
+  void findsMetricsThatAreNotExported() {
     work();
     read(page());
     var codes = Set.of("ok", "internal");

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** The script of {@code helm test} passes against the service. Shares the context of ReadmeTest. */
+/** Runs the script of {@code helm test} against the service. Shares a context with other tests. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
@@ -24,10 +24,10 @@ class ChartProductTest {
   @LocalServerPort int port;
 
   @Test
-  void theServicePassesTheTestOfTheChart() throws Exception {
+  void servicePassesTheTestOfTheChart() throws Exception {
     assumeTrue(
         Files.isExecutable(Path.of("/usr/bin/curl")),
-        "SKIPPED: there is no curl; apt-get install curl");
+        "SKIPPED: curl is not installed; apt-get install curl");
     var builder = new ProcessBuilder("sh", SCRIPT.toString()).redirectErrorStream(true);
     builder.environment().put("URL", "http://127.0.0.1:" + port);
     builder.environment().put("MODE", "none");

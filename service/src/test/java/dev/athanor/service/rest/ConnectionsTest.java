@@ -12,14 +12,14 @@ import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** What goes over connections: many pieces of a tensor, and many requests. */
+/** Tests large tensors, and many requests on one connection. */
 class ConnectionsTest extends RestTest {
 
-  /** More than two pieces, and no whole number of anything. */
+  /** More than two buffers, and not a multiple of any buffer size. */
   private static final int SIZE = (5 << 19) + 12345;
 
   @Test
-  void tensorsOfSeveralPiecesComeBackWhole() {
+  void roundTripsTensorsOfSeveralBuffers() {
     var bytes = new byte[SIZE];
     new Random(1).nextBytes(bytes);
     String handle =
@@ -48,7 +48,7 @@ class ConnectionsTest extends RestTest {
   }
 
   @Test
-  void aConnectionServesAnyNumberOfRequests() throws IOException {
+  void connectionServesManyRequests() throws IOException {
     var request = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n".getBytes(StandardCharsets.UTF_8);
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port);
         var answers =
@@ -57,7 +57,7 @@ class ConnectionsTest extends RestTest {
       for (int i = 0; i < 150; i++) {
         socket.getOutputStream().write(request);
         assertThat(answers.readLine()).startsWith("HTTP/1.1 200");
-        // headers, the length of the only chunk, and it
+        // headers, and the size and data of the only chunk
         var line = "";
         while (!line.startsWith("{")) {
           line = answers.readLine();

@@ -11,7 +11,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** What the console says where there is nothing to show, or nobody who answers. */
+/** Tests the console without data, with errors, and without a responding service. */
 class ConsoleStatesTest extends BrowserTest {
 
   private static final String LOST =
@@ -33,7 +33,7 @@ class ConsoleStatesTest extends BrowserTest {
   }
 
   @Test
-  void withoutTensorsItSaysHowToMakeOne() {
+  void explainsHowToCreateTheFirstTensor() {
     view("Tensors");
 
     var empty = page.locator("#tensors .empty");
@@ -46,7 +46,7 @@ class ConsoleStatesTest extends BrowserTest {
   }
 
   @Test
-  void beforeTheFirstRunItLeadsToTheForm() {
+  void linksToTheFormBeforeTheFirstRun() {
     answer(
         "/metrics",
         200,
@@ -64,7 +64,7 @@ class ConsoleStatesTest extends BrowserTest {
   }
 
   @Test
-  void metricsThatCannotBeReadAreExplained() {
+  void explainsUnreadableMetrics() {
     answer("/metrics", 500, "{\"detail\": \"broken\"}");
     page.reload();
 
@@ -74,11 +74,11 @@ class ConsoleStatesTest extends BrowserTest {
     faults.removeIf(fault -> fault.contains("the server responded with a status of 500"));
   }
 
-  /** Tenants rarely have this scope; they see no devices, and nothing of it looks broken. */
+  /** Tenants rarely have this scope. The console hides the devices instead of showing errors. */
   @Test
-  void aCallerWithoutTheScopeMetricsSeesASentence() {
-    var asked = new CopyOnWriteArrayList<String>();
-    page.onRequest(request -> asked.add(request.url()));
+  void explainsTheMissingScopeMetrics() {
+    var requested = new CopyOnWriteArrayList<String>();
+    page.onRequest(request -> requested.add(request.url()));
     answer(
         "/devices",
         403,
@@ -96,13 +96,13 @@ class ConsoleStatesTest extends BrowserTest {
     assertThat(page.locator("#kernel")).isVisible();
     page.waitForRequest("**/readyz", () -> {});
     page.waitForRequest("**/readyz", () -> {});
-    // refused once, and not every second
-    assertThat(asked.stream().filter(url -> url.endsWith("/devices"))).hasSize(1);
+    // not requested again every second
+    assertThat(requested.stream().filter(url -> url.endsWith("/devices"))).hasSize(1);
     faults.removeIf(fault -> fault.contains("the server responded with a status of 403"));
   }
 
   @Test
-  void aServiceThatIsGoneTurnsThePageGreyUntilItIsBack() {
+  void disablesThePageWhileTheServiceDoesNotRespond() {
     choose("matmul");
     shape("a").fill("8, 8");
     page.route("**/*", Route::abort);
@@ -128,9 +128,9 @@ class ConsoleStatesTest extends BrowserTest {
     faults.removeIf(fault -> fault.contains("net::ERR_FAILED"));
   }
 
-  /** A proxy answers for it, with a page of its own. */
+  /** A proxy responds instead of the service. */
   @Test
-  void aProxyWithoutItsServiceIsNoService() {
+  void treatsProxyErrorsAsAMissingService() {
     page.route(
         "**/*",
         route ->
@@ -148,7 +148,7 @@ class ConsoleStatesTest extends BrowserTest {
   }
 
   @Test
-  void shapesAreRefusedWhereTheyAreTyped() {
+  void showsErrorsAtInvalidShapes() {
     var sent = new CopyOnWriteArrayList<String>();
     page.onRequest(request -> {
       if (request.method().equals("POST")) {
@@ -156,12 +156,14 @@ class ConsoleStatesTest extends BrowserTest {
       }
     });
     choose("matmul");
-    refused("8, zero", "“zero” is not an extent. A shape is positive integers separated by commas");
-    refused("8,,8", "“” is not an extent.");
-    refused("0, 8", "“0” is not an extent.");
-    refused("8.5, 8", "“8.5” is not an extent.");
-    refused("8", "[8] has 1 dimension; […, M, K] needs at least 2.");
-    refused("100000, 100000", "[100000, 100000] has 10000000000 elements; this page generates");
+    expectShapeError(
+        "8, zero", "“zero” is not an extent. A shape is positive integers separated by commas");
+    expectShapeError("8,,8", "“” is not an extent.");
+    expectShapeError("0, 8", "“0” is not an extent.");
+    expectShapeError("8.5, 8", "“8.5” is not an extent.");
+    expectShapeError("8", "[8] has 1 dimension; […, M, K] needs at least 2.");
+    expectShapeError(
+        "100000, 100000", "[100000, 100000] has 10000000000 elements; this page generates");
     shape("a").fill("8, 8");
     assertThat(page.locator("#run .error")).hasCount(0);
     assertThat(page.locator("#run [aria-invalid]")).hasCount(0);
@@ -182,16 +184,16 @@ class ConsoleStatesTest extends BrowserTest {
     assertThat(sent).isEmpty();
   }
 
-  private void refused(String shape, String sentence) {
+  private void expectShapeError(String shape, String message) {
     shape("a").fill(shape);
-    assertThat(input("a").locator(".field + .error")).containsText(sentence);
+    assertThat(input("a").locator(".field + .error")).containsText(message);
     assertThat(shape("a")).hasAttribute("aria-invalid", "true");
     button("Run matmul").click();
     assertThat(input("a").locator(".error")).hasCount(1);
   }
 
   @Test
-  void thePtxPageOpensWithAnExampleAndHasOneForEachOp() {
+  void ptxPageHasAnExampleForEachOp() {
     view("PTX");
     assertThat(page.locator("#ptx-op")).hasValue("matmul");
     assertThat(page.locator("#ptx-problem")).hasValue("a=f32[8,8] b=f32[8,8]");
@@ -208,7 +210,7 @@ class ConsoleStatesTest extends BrowserTest {
   }
 
   @Test
-  void shapesOfTheProblemAreRefusedWhereTheyAreTyped() {
+  void showsErrorsAtInvalidShapesOfTheProblem() {
     view("PTX");
     assertThat(page.locator("#listing .kernel").first()).isVisible();
     var sent = new CopyOnWriteArrayList<String>();

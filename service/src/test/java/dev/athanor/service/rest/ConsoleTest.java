@@ -15,11 +15,11 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** The views of the console. */
+/** Tests the views of the console. */
 class ConsoleTest extends BrowserTest {
 
   @Test
-  void allViewsOpenUnderAStrictPolicy() {
+  void opensAllViewsUnderAStrictPolicy() {
     var answer =
         RestAssured.given().redirects().follow(false).get(url("/console")).then().statusCode(302);
     assertThat(answer.extract().header("Location")).endsWith("/console/");
@@ -39,7 +39,7 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void aProductOfTypedMatricesIsShownInNumbersAndInColours() {
+  void showsAProductAsNumbersAndColors() {
     choose("matmul");
     var numbers = IntStream.range(0, 64).mapToObj(String::valueOf).collect(Collectors.joining(" "));
     var twice =
@@ -56,7 +56,7 @@ class ConsoleTest extends BrowserTest {
     assertThat(page.locator("#result .legend")).containsText("min 0, max 126");
     assertThat(page.locator("#result .timing dt"))
         .hasText(new String[] {"prepare", "queue", "upload", "kernel", "download", "total"});
-    assertThat(colours(List.of(List.of(0, 0), List.of(7, 7))))
+    assertThat(colors(List.of(List.of(0, 0), List.of(7, 7))))
         .isEqualTo(List.of("68,1,84", "253,231,37"));
     page.locator("#result .heatmap").focus();
     page.keyboard().press("ArrowDown");
@@ -64,8 +64,8 @@ class ConsoleTest extends BrowserTest {
     assertThat(page.locator("#result .readout")).hasText("[1, 1] = 18");
   }
 
-  /** Red, green and blue of the picture's points. */
-  private Object colours(List<List<Integer>> points) {
+  /** Returns red, green and blue of points of the heatmap. */
+  private Object colors(List<List<Integer>> points) {
     return page.evaluate(
         """
         (points) => {
@@ -78,20 +78,20 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void whatIsNoNumberIsMarked() {
+  void marksNaNAndInfinity() {
     choose("relu");
     type("x", "2, 2", "[[1, -2.5], [NaN, Infinity]]");
     button("Run relu").click();
     assertThat(page.locator("#result .legend .swatch"))
         .hasText(new String[] {"1 NaN", "1 infinite"});
-    assertThat(colours(List.of(List.of(0, 1), List.of(1, 1))))
+    assertThat(colors(List.of(List.of(0, 1), List.of(1, 1))))
         .isEqualTo(List.of("255,0,200", "0,0,0"));
     assertThat(page.locator("#result table.values td.number"))
         .hasText(new String[] {"1", "0", "NaN", "Infinity"});
   }
 
   @Test
-  void aRefusalStandsAtItsField() {
+  void showsErrorsAtTheirFields() {
     choose("matmul");
     input("b").locator("[data-role=shape]").fill("4, 8");
     button("Run matmul").click();
@@ -113,7 +113,7 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void aKeptTensorIsListedUsedPreviewedRenewedAndDeleted() {
+  void listsUsesPreviewsRenewsAndDeletesTensors() {
     choose("relu");
     type("x", "2, 2", "1 -2 3 -4");
     page.locator("[data-output=y]").selectOption("handle");
@@ -163,7 +163,7 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void thePtxOfWhatRanIsShownWithItsAuthors() {
+  void showsThePtxOfARunWithItsSourceLines() {
     choose("matmul");
     button("Run matmul").click();
     var kernel = page.locator("#kernel").textContent();
@@ -179,7 +179,7 @@ class ConsoleTest extends BrowserTest {
     marks.selectOption(line.first().locator(".source").textContent());
     assertThat(page.locator(".ptx .marked").first()).containsText("fma.rn.f32");
     if (SCREENSHOTS) {
-      page.setViewportSize(1000, 560); // text makes large files
+      page.setViewportSize(1000, 560); // pictures of text are large
     }
     picture("ptx");
 
@@ -190,7 +190,7 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void chartsMoveWithTheCalls() {
+  void chartsShowNewCalls() {
     var row =
         page.locator("#latencies tbody tr")
             .filter(new Locator.FilterOptions().setHasText("sigmoid"));
@@ -221,7 +221,7 @@ class ConsoleTest extends BrowserTest {
         .statusCode(200);
   }
 
-  /** Something to look at: calls of several sizes for a while. */
+  /** Runs calls of several sizes for a minute, for the picture. */
   private void traffic() {
     for (int i = 0; i < 60; i++) {
       for (int rows = 1; rows <= 1 + i % 7; rows++) {
@@ -248,9 +248,9 @@ class ConsoleTest extends BrowserTest {
                 .collect(Collectors.joining(",")));
   }
 
-  /** Two calls within 1 ms and two within 10 ms, after a first one that is not counted. */
+  /** Two calls take up to 1 ms and two up to 10 ms, after a first one before the interval. */
   @Test
-  void quantilesAreThoseOfWhatCameBetween() {
+  void computesQuantilesOfAnInterval() {
     var found =
         page.evaluate(
             """
@@ -269,7 +269,7 @@ class ConsoleTest extends BrowserTest {
     assertThat(found).asString().isEqualTo("[o, 4, 500, 5500, null, null]");
   }
 
-  /** At every op the form is whole: shapes are known, and the default is one that it takes. */
+  /** Checks that the form of every op has valid default shapes. */
   @Test
   void everyOpHasAForm() {
     view("Run");
@@ -285,7 +285,7 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void aKeyIsAskedForAndKeptInMemoryAlone() {
+  void asksForAKeyAndKeepsItOnlyInMemory() {
     page.route(
         "**/devices",
         route -> {
@@ -312,7 +312,7 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void aTelephoneShowsAllOfItInTheDark() {
+  void fitsAPhoneInDarkMode() {
     page.close();
     open(360, 740, ColorScheme.DARK);
     for (var view : List.of("Overview", "Run", "Tensors", "PTX")) {
@@ -330,18 +330,18 @@ class ConsoleTest extends BrowserTest {
   }
 
   @Test
-  void theKeyboardReachesEverything() {
+  void supportsTheKeyboard() {
     page.keyboard().press("Tab");
     assertThat(page.locator(".skip")).isFocused();
     page.keyboard().press("Enter");
     assertThat(page.locator("#main")).isFocused();
     view("Run");
-    var unlabelled =
+    var unlabeled =
         page.evaluate(
             """
             () => [...document.querySelectorAll('input, select, textarea')]
               .filter(each => !each.labels.length && !each.ariaLabel).map(each => each.outerHTML)
             """);
-    assertThat(unlabelled).isEqualTo(List.of());
+    assertThat(unlabeled).isEqualTo(List.of());
   }
 }

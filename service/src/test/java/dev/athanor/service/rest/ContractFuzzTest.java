@@ -22,13 +22,13 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * The running service against the document that it serves: requests are derived from the document,
- * and every answer must have a status, a content type and a body that the document has.
+ * Tests the running service against its OpenAPI document. Requests are derived from the document,
+ * and every response must have a documented status, content type and body.
  *
- * <p>This does what schemathesis does, in the build's own language: the build has no Python, and a
- * tool from outside could not be pinned and run offline with the other tests. Every build sends a
- * few requests for each operation; {@code -Dathanor.sweep=true} sends many, 400 or {@code
- * -Dathanor.fuzz.requests}. A failure names its seed; {@code -Dathanor.fuzz.seed} repeats it.
+ * <p>This resembles schemathesis but is written in Java, because the build does not use Python and
+ * an external tool could not be pinned and run offline. Every build sends a few requests for each
+ * operation; {@code -Dathanor.sweep=true} sends many, 400 or {@code -Dathanor.fuzz.requests}. A
+ * failure reports its seed; {@code -Dathanor.fuzz.seed} repeats it.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,
@@ -38,12 +38,12 @@ class ContractFuzzTest {
 
   private static final JsonMapper JSON = JsonMapper.builder().build();
 
-  /** Of each operation; an op has two of its own. */
+  /** Requests per operation; each op has two operations of its own. */
   private static final int REQUESTS =
       Boolean.getBoolean("athanor.sweep") ? Integer.getInteger("athanor.fuzz.requests", 400) : 4;
 
-  /** More would not be read. */
-  private static final int MOST_REPORTED = 40;
+  /** Maximum number of reported failures. */
+  private static final int MAX_REPORTED = 40;
 
   @LocalServerPort int port;
 
@@ -51,33 +51,33 @@ class ContractFuzzTest {
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
   @Test
-  void everyAnswerIsDocumented() throws IOException, InterruptedException {
+  void everyResponseIsDocumented() throws IOException, InterruptedException {
     long seed = Long.getLong("athanor.fuzz.seed", new Random().nextLong());
     var document = new OpenApi(text(get("/openapi.yaml")));
-    var wrong = new TreeMap<String, String>();
+    var failures = new TreeMap<String, String>();
     for (var operation : document.operations().entrySet()) {
       var name = operation.getKey();
-      // each operation has a sequence of its own, whatever the others are
+      // each operation has its own random sequence, independent of the others
       var random = new Random(seed ^ name.hashCode());
       for (int i = 0; i < REQUESTS; i++) {
         var generator = new RequestGenerator(document, random, handles());
         var request = generator.request(name, operation.getValue(), document.item(name));
         var answer = send(request);
-        disagreement(document, name, request, answer)
+        deviation(document, name, request, answer)
             .ifPresent(what ->
-                wrong.putIfAbsent(
+                failures.putIfAbsent(
                     name + ": " + what,
                     "%s%n-> %d %s"
                         .formatted(
                             request, answer.statusCode(), text(answer).lines().limit(3).toList())));
       }
     }
-    assertThat(wrong.entrySet().stream().limit(MOST_REPORTED).toList())
+    assertThat(failures.entrySet().stream().limit(MAX_REPORTED).toList())
         .as("seed %d; repeat with -Dathanor.fuzz.seed=%1$d", seed)
         .isEmpty();
   }
 
-  /** A tensor that is there, and one that never was. */
+  /** Returns the handle of a tensor, and one that never existed. */
   private List<String> handles() throws IOException, InterruptedException {
     var answer =
         client.send(
@@ -118,8 +118,8 @@ class ContractFuzzTest {
     return client.send(builder.build(), HttpResponse.BodyHandlers.ofByteArray());
   }
 
-  /** What the document does not have; empty when it has all. */
-  private static Optional<String> disagreement(
+  /** Returns the deviation from the document; empty if there is none. */
+  private static Optional<String> deviation(
       OpenApi document,
       String documented,
       RequestGenerator.Request request,
@@ -136,15 +136,15 @@ class ContractFuzzTest {
               && type.equals("application/problem+json")
               && answer.headers().firstValue("Allow").isPresent()
           ? Optional.empty()
-          : Optional.of("%s answers %d as %s".formatted(request.method(), status, type));
+          : Optional.of("%s returns %d as %s".formatted(request.method(), status, type));
     }
     if (request.invalid() && status < 400 && request.method().equals(documented.split(" ", 2)[0])) {
-      return Optional.of("takes what the schema refuses, %s".formatted(request.about()));
+      return Optional.of("accepts what the schema rejects, %s".formatted(request.about()));
     }
     var responses = OpenApi.map(operation.get("responses"));
     var response = responses.get(Integer.toString(status));
     if (response == null) {
-      return Optional.of("%s answers %d".formatted(name, status));
+      return Optional.of("%s returns %d".formatted(name, status));
     }
     var content = document.resolve(response).get("content");
     if (content == null || request.method().equals("HEAD")) {
@@ -158,7 +158,7 @@ class ContractFuzzTest {
   private static Optional<String> body(
       OpenApi document, Map<?, ?> content, String type, HttpResponse<byte[]> answer) {
     if (!content.containsKey(type)) {
-      return Optional.of("comes as " + type);
+      return Optional.of("has the type " + type);
     }
     var schema = OpenApi.map(content.get(type)).get("schema");
     if (schema == null || !type.endsWith("json")) {

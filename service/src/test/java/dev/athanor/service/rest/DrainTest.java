@@ -11,7 +11,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.TestPropertySource;
 
-/** In a service of its own, which is of no more use afterwards. */
+/** Uses a separate service, which cannot be used afterwards. */
 @DirtiesContext
 @TestPropertySource(properties = {"athanor.replica=drained", "athanor.run.drain-linger=1h"})
 class DrainTest extends RestTest {
@@ -19,7 +19,7 @@ class DrainTest extends RestTest {
   @Autowired Drain drain;
 
   @Test
-  void aServiceThatShutsDownSaysSo() throws InterruptedException {
+  void reportsDraining() throws InterruptedException {
     var x = tensor(1);
     given().get("/readyz").then().statusCode(200);
     var ending = Thread.startVirtualThread(drain::stop);
@@ -35,7 +35,7 @@ class DrainTest extends RestTest {
         .header("Retry-After", "5");
     given().contentType("application/json").body("{}").post("/tensors").then().statusCode(503);
     given().get("/tensors/" + x).then().statusCode(200);
-    // nothing is under way: it goes on for the sake of those who come late
+    // no requests are pending, but the service lingers for late ones
     assertThat(ending.isAlive()).isTrue();
     ending.interrupt();
     assertThat(ending.join(Duration.ofMinutes(1))).isTrue();

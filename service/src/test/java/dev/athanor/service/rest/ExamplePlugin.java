@@ -21,7 +21,8 @@ import javax.tools.ToolProvider;
 import org.jspecify.annotations.NullMarked;
 
 /**
- * The example plugin, compiled against the modules that plugins see and packed as its author would.
+ * The example plugin, compiled against the modules that are visible to plugins and packed into a
+ * jar.
  */
 final class ExamplePlugin {
 
@@ -70,7 +71,7 @@ final class ExamplePlugin {
     }
   }
 
-  /** What a plugin is compiled against: ops, kernel-engine and their annotations. */
+  /** Returns the class path for compiling plugins: ops, kernel-engine and their annotations. */
   private static String classPath() {
     return Stream.of(Op.class, KernelBuilder.class, NullMarked.class)
         .map(ExamplePlugin::location)

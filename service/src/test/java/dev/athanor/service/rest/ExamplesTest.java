@@ -20,7 +20,9 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Every example of openapi.yaml fits its schema, and those that can be sent are. */
+/**
+ * Checks that the examples of openapi.yaml match their schemas, and sends those that are requests.
+ */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
@@ -50,7 +52,7 @@ class ExamplesTest {
   }
 
   @Test
-  void everyExampleFitsItsSchema() {
+  void examplesMatchTheirSchemas() {
     var found = new HashMap<String, Map<?, ?>>();
     DOCUMENT.operations().forEach((name, operation) -> collect(operation, name, found));
     assertThat(found).hasSizeGreaterThanOrEqualTo(10);
@@ -58,7 +60,7 @@ class ExamplesTest {
         assertThat(DOCUMENT.violations(media.get("schema"), media.get("example"), at)).isEmpty());
   }
 
-  /** A resident tensor in the place of the one that the examples name. */
+  /** Replaces the example handle with the handle of a new tensor. */
   private String sent(Object example) {
     var text = JsonMapper.shared().writeValueAsString(example);
     if (!text.contains(HANDLE)) {
@@ -77,7 +79,7 @@ class ExamplesTest {
   }
 
   @Test
-  void everyRequestRuns() {
+  void exampleRequestsSucceed() {
     var sent = new ArrayList<String>();
     DOCUMENT
         .operations()
@@ -100,7 +102,7 @@ class ExamplesTest {
         .contains("POST /ops/{op}", "POST /pipelines/run", "POST /v2/models/{op}/infer");
   }
 
-  /** The example of a query parameter. */
+  /** Returns the example of a query parameter. */
   private static Object parameter(String operation, String name) {
     var parameters = OpenApi.map(DOCUMENT.operations().get(operation)).get("parameters");
     for (var parameter : (List<?>) Objects.requireNonNull(parameters)) {
@@ -113,7 +115,7 @@ class ExamplesTest {
   }
 
   @Test
-  void theProblemOfAPlanIsOne() {
+  void exampleProblemIsValid() {
     given()
         .queryParam("problem", parameter("GET /ops/{op}/ptx", "problem"))
         .get("/ops/matmul/ptx")
@@ -123,7 +125,7 @@ class ExamplesTest {
   }
 
   @Test
-  void attributesInTheQueryAreTaken() {
+  void exampleAttributesAreValid() {
     var header =
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]},"
             + "\"b\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[16,32]}}";

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** Requests that mean no good: each is refused with a sentence, and nothing is left behind. */
+/** Tests hostile requests: each is rejected with a message, without leaks. */
 @ExtendWith(OutputCaptureExtension.class)
 class HostileTest extends RestTest {
 
@@ -68,7 +68,7 @@ class HostileTest extends RestTest {
           {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | unexpected text after the end of the JSON object
           [1] | malformed-body | | the body must be a JSON object, got a list
           """)
-  void tensors(String body, String code, String field, String detail) {
+  void rejectsInvalidTensors(String body, String code, String field, String detail) {
     problem(json(body).post("/tensors"), 400, code, field, detail);
   }
 
@@ -92,16 +92,16 @@ class HostileTest extends RestTest {
           {"dtype": "	"}                            | a control character is not escaped
           {'dtype': 1}                              | unexpected character '; strings need double quotes
           """)
-  void noJson(String body, String says) {
+  void rejectsInvalidJson(String body, String reason) {
     var detail =
         json(body).post("/tensors").then().statusCode(400).extract().<String>path("detail");
     assertThat(detail)
         .matches("the body is not valid JSON at line 1, column \\d+: .*")
-        .endsWith(": " + says);
+        .endsWith(": " + reason);
   }
 
   @Test
-  void halvesOfSurrogatePairsAreNoNames() {
+  void rejectsUnpairedSurrogatesInNames() {
     json("{\"inputs\": {\"\\ud800\": 1}}")
         .post("/ops/identity")
         .then()
@@ -118,7 +118,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void textThatIsNoUtf8IsRefused() {
+  void rejectsTextThatIsNotUtf8() {
     var body = "{\"dtype\": \"f32\", \"x\u00ff\": 1}".getBytes(ISO_8859_1);
     given()
         .contentType("application/json")
@@ -129,10 +129,12 @@ class HostileTest extends RestTest {
         .body("type", org.hamcrest.Matchers.equalTo("urn:athanor:problem:malformed-body"));
   }
 
-  /** Overlong forms of {@code x}, half of a surrogate pair, a character cut off, and UTF-16. */
+  /**
+   * Tests overlong forms of {@code x}, an unpaired surrogate, a truncated character, and UTF-16.
+   */
   @ParameterizedTest
   @ValueSource(strings = {"c1b8", "e081b8", "f08081b8", "eda080", "e282", "00780000"})
-  void textThatIsNoUtf8IsRefusedWhereverItStands(String bytes) {
+  void rejectsInvalidUtf8AnywhereInTheBody(String bytes) {
     var bad = new String(HexFormat.of().parseHex(bytes), ISO_8859_1);
     for (var text :
         List.of(
@@ -154,7 +156,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void textInUtf16IsRefused() {
+  void rejectsUtf16() {
     for (var charset : List.of(UTF_16BE, UTF_16LE)) {
       given()
           .contentType("application/json")
@@ -166,10 +168,12 @@ class HostileTest extends RestTest {
     }
   }
 
-  /** Characters that reorder or hide the text around them: bidi controls, a zero-width space. */
+  /**
+   * Tests characters that reorder or hide text: bidi controls, zero-width spaces, line separators.
+   */
   @ParameterizedTest
   @ValueSource(ints = {0x202E, 0x2066, 0x200F, 0x061C, 0x200B, 0xFEFF, 0x2028, 0x85})
-  void namesShowWhatTheyAre(int character) {
+  void rejectsInvisibleCharactersInNames(int character) {
     var name = "a" + Character.toString(character) + "b";
     for (var parameter : List.of("name", "scope")) {
       problem(
@@ -200,7 +204,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void namesMayBeOfAnyScriptAndCountCharacters() {
+  void acceptsNamesInAnyScriptAndCountsCharacters() {
     var name = "\u0646\u0627\u0645 \u200c" + "\ud83d\ude00".repeat(120);
     json("{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}")
         .queryParam("name", name)
@@ -210,7 +214,7 @@ class HostileTest extends RestTest {
         .body("name", org.hamcrest.Matchers.equalTo(name));
   }
 
-  /** {@code Long.parseLong} takes a plus sign and the digits of every script. */
+  /** {@code Long.parseLong} accepts a plus sign and the digits of every script. */
   @ParameterizedTest
   @ValueSource(strings = {"+1", "\u0661", "\uff11", "1_0", "0x1", "1.0", "1e0", "\u20031"})
   void integersAreAsciiDigits(String number) {
@@ -241,7 +245,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void manyKeysAreRefusedAtTheFirst() {
+  void rejectsManyKeysAtTheFirst() {
     var keys = new StringBuilder("{\"inputs\": {");
     for (int i = 0; i < 100_000; i++) {
       keys.append("\"k").append(i).append("\": 1, ");
@@ -255,7 +259,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void depthIsBounded() {
+  void limitsNesting() {
     var deep = "[".repeat(100_000);
     problem(
         json("{\"dtype\": \"f32\", \"shape\": [1], \"data\": " + deep).post("/tensors"),
@@ -271,7 +275,7 @@ class HostileTest extends RestTest {
         "data is nested deeper than 16 lists");
   }
 
-  /** Of what is too long, too, an error quotes no more than a line. */
+  /** Error messages quote at most a line of too long values. */
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -284,7 +288,7 @@ class HostileTest extends RestTest {
         "{\"LONG\": 1}",
         "{\"handle\": \"LONG\"}"
       })
-  void whatIsTooLongIsNotQuoted(String body) {
+  void shortensQuotedValues(String body) {
     for (int length : new int[] {1100, 100_000}) {
       var detail =
           json(body.replace("LONG", "9".repeat(length)))
@@ -298,7 +302,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void manyRangesAreNone() {
+  void ignoresManyRanges() {
     var handle = tensor(1, 2, 3, 4);
     var ranges = new StringBuilder("bytes=0-");
     for (int i = 0; i < 1000; i++) {
@@ -317,7 +321,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void aShapeInTheQueryIsChecked() {
+  void checksTheShapeInTheQuery() {
     problem(
         given()
             .contentType("application/octet-stream")
@@ -357,8 +361,8 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void tooMuchIsRefusedBeforeItIsRead() throws IOException {
-    // only the headers are ever sent
+  void rejectsTooLargeBodiesBeforeReading() throws IOException {
+    // only the headers are sent
     var answer = raw(head("POST /tensors HTTP/1.1", JSON, "Content-Length: 99999999999"));
     assertThat(answer)
         .startsWith("HTTP/1.1 413 ")
@@ -367,7 +371,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void tooMuchIsRefusedWhereNoLengthWasAnnounced() throws IOException {
+  void rejectsTooLargeBodiesWithoutALength() throws IOException {
     var chunk = "8000\r\n" + " ".repeat(0x8000) + "\r\n";
     var answer =
         raw(
@@ -391,7 +395,7 @@ class HostileTest extends RestTest {
     "'GET //ops HTTP/1.1', 400",
     "'GET /ops;x=1 HTTP/1.1', 400"
   })
-  void whatTheContainerRefusesIsAProblemToo(String line, int status) throws IOException {
+  void reportsErrorsOfTheContainerAsProblems(String line, int status) throws IOException {
     var answer = raw(head(line));
     assertThat(answer)
         .startsWith("HTTP/1.1 " + status + " ")
@@ -400,7 +404,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void headersAreBounded() throws IOException {
+  void limitsHeaders() throws IOException {
     var answer = raw(head("GET /ops HTTP/1.1", "X-Long: " + "a".repeat(20_000)));
     assertThat(answer).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
     var both =
@@ -409,7 +413,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void textFromTheClientCannotForgeLines() {
+  void clientTextCannotForgeHeadersOrEscapes() {
     problem(
         given().urlEncodingEnabled(false).get("/ops/a%0d%0aX-Evil:%201"),
         400,
@@ -425,7 +429,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void textInLogsCannotForgeEntriesNorWorkOnATerminal(CapturedOutput output) {
+  void logTextCannotForgeEntriesOrEscapes(CapturedOutput output) {
     var forged = "2026-01-01T00:00:00.000Z ERROR x : forged";
     LoggerFactory.getLogger("probe")
         .error(
@@ -445,8 +449,8 @@ class HostileTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"multipart/form-data; boundary=x", "application/x-www-form-urlencoded"})
-  void formsAreNotRead(String type) throws IOException {
-    // were they, there would be no answer before the body has come
+  void rejectsFormsWithoutReadingThem(String type) throws IOException {
+    // there would be no response if the service waited for the body
     for (var line : List.of("POST /tensors", "POST /ops/identity", "PATCH /tensors/x")) {
       assertThat(
               raw(head(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000")))
@@ -456,7 +460,7 @@ class HostileTest extends RestTest {
   }
 
   @Test
-  void manyTinyChunksCostNoMoreThanTheirBytes() throws IOException {
+  void acceptsManyTinyChunks() throws IOException {
     var answer =
         raw(
             head("POST /tensors HTTP/1.1", JSON, "Transfer-Encoding: chunked")
@@ -465,7 +469,7 @@ class HostileTest extends RestTest {
     assertThat(answer).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:malformed-body");
   }
 
-  /** Either of them alone would be answered 200. */
+  /** Each header alone would be valid. */
   @ParameterizedTest
   @CsvSource({
     "GET /livez HTTP/1.1, Content-Length: 5, Transfer-Encoding: chunked",
@@ -473,7 +477,7 @@ class HostileTest extends RestTest {
     "POST /livez HTTP/1.1, Transfer-Encoding: chunked, Content-Length: 0",
     "GET /livez HTTP/1.0, Transfer-Encoding: chunked, Connection: keep-alive"
   })
-  void lengthAndChunksTogetherAreRefused(String line, String one, String other) throws IOException {
+  void rejectsALengthTogetherWithChunks(String line, String one, String other) throws IOException {
     var answer =
         raw(
             String.join("\r\n", line, "Host: x", one, other)
@@ -484,9 +488,9 @@ class HostileTest extends RestTest {
         .contains("Connection: close", "urn:athanor:problem:malformed-body");
   }
 
-  /** A stack trace for each would fill disks. */
+  /** Stack traces of client errors would fill disks. */
   @Test
-  void whatClientsDoWrongIsNotLogged(CapturedOutput output) throws IOException {
+  void doesNotLogClientErrors(CapturedOutput output) throws IOException {
     var chunked = head("POST /ops/identity HTTP/1.1", JSON, "Transfer-Encoding: chunked");
     assertThat(raw(head("GET /livez HTTP/1.1", "Transfer-Encoding: chunked") + "zz\r\n"))
         .startsWith("HTTP/1.1 400 ")
@@ -514,7 +518,8 @@ class HostileTest extends RestTest {
             "POST /ops/identity HTTP/1.1",
             "POST /v2/models/identity/infer HTTP/1.1",
             "GET /livez HTTP/1.1")) {
-      hangUp(head(line, line.startsWith("GET") ? "X: x" : JSON + "\r\nContent-Length: 4000") + "{");
+      sendAndReset(
+          head(line, line.startsWith("GET") ? "X: x" : JSON + "\r\nContent-Length: 4000") + "{");
     }
     given().get("/livez").then().statusCode(200);
     given().delete("/tensors/" + handle).then().statusCode(204);
@@ -523,8 +528,8 @@ class HostileTest extends RestTest {
         .untilAsserted(() -> assertThat(output.getAll()).doesNotContain("\tat ", "ERROR", "WARN"));
   }
 
-  /** Sends a request and closes the connection so that the server is told of it at once. */
-  private void hangUp(String request) throws IOException {
+  /** Sends a request and resets the connection. */
+  private void sendAndReset(String request) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
       socket.getOutputStream().write(request.getBytes(ISO_8859_1));
       socket.setSoLinger(true, 0);

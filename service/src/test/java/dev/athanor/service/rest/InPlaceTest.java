@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** Ops as they ship that write into one of their inputs, and those that must not. */
+/** Tests which ops can write into one of their inputs. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
@@ -38,7 +38,7 @@ class InPlaceTest {
         .body(body.getBytes(java.nio.charset.StandardCharsets.UTF_8));
   }
 
-  /** A matrix 1, 2, 3, 4 of 2 by 2. */
+  /** Uploads the 2×2 matrix 1, 2, 3, 4 and returns its handle. */
   private String matrix() {
     return json("{\"dtype\": \"f32\", \"shape\": [2, 2], \"data\": [1, 2, 3, 4]}")
         .post("/tensors")
@@ -48,7 +48,7 @@ class InPlaceTest {
         .path("handle");
   }
 
-  /** Runs an op whose inputs and output have the handle in place of {@code T}. */
+  /** Runs an op. {@code T} in the inputs stands for the handle, which is also the output. */
   private Response run(String op, String handle, String inputs, String attributes, String output) {
     return json("{\"inputs\": {%s}, \"attributes\": {%s}, \"outputs\": {\"%s\": {\"into\": \"%s\"}}}"
             .formatted(
@@ -77,8 +77,7 @@ class InPlaceTest {
           bias-activation | "x": T, "bias": {"dtype": "f32", "shape": [2], "data": [-5, 0]} | "activation": "relu" | 0, 2, 0, 4
           cast   | "x": T | "to": "f32" | 1, 2, 3, 4
           """)
-  void elementwiseOpsWriteIntoTheirInputs(
-      String op, String inputs, String attributes, String expected) {
+  void elementwiseOpsRunInPlace(String op, String inputs, String attributes, String expected) {
     var handle = matrix();
     run(op, handle, inputs, attributes, "y")
         .then()
@@ -100,9 +99,9 @@ class InPlaceTest {
     }
   }
 
-  /** With a deadline the result is copied into the tensor at the end. */
+  /** With a deadline, the result is copied into the tensor at the end. */
   @Test
-  void aDeadlineChangesNothing() {
+  void runsInPlaceWithADeadline() {
     var handle = matrix();
     json("{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"attributes\": {\"factor\": 2}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
             .formatted(handle))
@@ -125,7 +124,8 @@ class InPlaceTest {
           layer-norm | "x": T, "weight": {"dtype": "f32", "shape": [2], "data": [1, 1]}, "bias": {"dtype": "f32", "shape": [2], "data": [1, 1]} | `` | y | x
           transpose | "x": T | `` | y | x
           """)
-  void otherOpsRefuse(String op, String inputs, String attributes, String output, String input) {
+  void otherOpsRejectInPlaceOutputs(
+      String op, String inputs, String attributes, String output, String input) {
     var handle = matrix();
     problem(
         run(op, handle, inputs, attributes, output),
@@ -136,9 +136,9 @@ class InPlaceTest {
             .formatted(output, handle, input, op));
   }
 
-  /** An input that is broadcast, or reshaped, is read where another element is written. */
+  /** A broadcast or reshaped input is read at other positions than those written. */
   @Test
-  void anInputOfAnotherShapeIsRefused() {
+  void rejectsInputsOfAnotherShape() {
     var handle = matrix();
     problem(
         json("{\"inputs\": {\"a\": {\"handle\": \"%1$s\"}, \"b\": {\"handle\": \"%1$s\", \"shape\": [1, 2, 2]}}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
@@ -159,9 +159,9 @@ class InPlaceTest {
         "outputs.y.into has type f32[2, 2], but output \"y\" has type f32[4]; they must be equal");
   }
 
-  /** A pipeline writes such tensors when all of its steps have run. */
+  /** A pipeline writes such tensors after all of its steps. */
   @Test
-  void aPipelineMayWriteWhatItsStepsRead() {
+  void pipelineCanOverwriteItsInputs() {
     var handle = matrix();
     json("""
     {"steps": [

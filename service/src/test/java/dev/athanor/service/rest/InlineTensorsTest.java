@@ -27,9 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/**
- * Tensors that come and go with one request, as bytes: nobody sees another's, and all have a bound.
- */
+/** Tests binary inline tensors: isolation between requests, and the limit of their memory. */
 class InlineTensorsTest extends RestTest {
 
   private static final String FILE = "application/x-safetensors";
@@ -39,7 +37,7 @@ class InlineTensorsTest extends RestTest {
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
 
   @AfterEach
-  void nothingIsLeft() {
+  void releasesAllMemory() {
     clients.close();
     await().untilAsserted(() -> assertThat(inline.used()).isZero());
   }
@@ -67,8 +65,8 @@ class InlineTensorsTest extends RestTest {
     return Arrays.copyOfRange(answer, 8 + length, answer.length);
   }
 
-  /** The same by way of the other protocol. */
-  private byte[] inferred(byte[] data) {
+  /** Runs the same op through the Open Inference Protocol. */
+  private byte[] infer(byte[] data) {
     var json =
         """
         {"parameters": {"binary_data_output": true},
@@ -92,7 +90,7 @@ class InlineTensorsTest extends RestTest {
   }
 
   @Test
-  void manyAtATimeAreApart() {
+  void concurrentRequestsDoNotShareMemory() {
     long seed = 20261122;
     var runs =
         IntStream.range(0, 3)
@@ -104,7 +102,7 @@ class InlineTensorsTest extends RestTest {
                         var data = new byte[1 + random.nextInt(i % 3 == 0 ? 3 * MIB : 100_000)];
                         random.nextBytes(data);
                         boolean other = random.nextBoolean();
-                        assertThat(other ? inferred(data) : data(identity(data, false)))
+                        assertThat(other ? infer(data) : data(identity(data, false)))
                             .as("seed %d, client %d, round %d", seed, client, i)
                             .isEqualTo(data);
                       }
@@ -115,22 +113,22 @@ class InlineTensorsTest extends RestTest {
   }
 
   @Test
-  void whatOthersHoldIsNotThere() {
+  void rejectsRequestsWhileOthersUseTheMemory() {
     TestOps.Identity.AT_GATE.set(0);
-    var held = new byte[20 * MIB];
-    Arrays.fill(held, (byte) 7);
-    var first = CompletableFuture.supplyAsync(() -> identity(held, true), clients);
+    var large = new byte[20 * MIB];
+    Arrays.fill(large, (byte) 7);
+    var first = CompletableFuture.supplyAsync(() -> identity(large, true), clients);
     await().until(() -> TestOps.Identity.AT_GATE.get() == 1);
     try {
-      othersAreRefused();
+      expectRejections();
     } finally {
       TestOps.Identity.GATE.release();
     }
-    assertThat(data(first.join())).isEqualTo(held);
+    assertThat(data(first.join())).isEqualTo(large);
   }
 
-  private void othersAreRefused() {
-    assertThat(inline.used()).as("what came, and what will go").isEqualTo(40 * MIB);
+  private void expectRejections() {
+    assertThat(inline.used()).as("input and output").isEqualTo(40 * MIB);
     problem(
             identity(new byte[5 * MIB], false),
             429,
@@ -138,7 +136,7 @@ class InlineTensorsTest extends RestTest {
             null,
             "Out of host memory: other requests use 41943040 of 50331648 bytes (athanor.run.inline-bytes). Retry after 1 s.")
         .header("Retry-After", equalTo("1"));
-    // as numbers, to stay or to go
+    // as numbers, for an upload and for a call
     var numbers =
         "{\"dtype\": \"f32\", \"shape\": [1100000], \"data\": [1%s]}"
             .formatted(",1".repeat(1_099_999));
@@ -153,7 +151,7 @@ class InlineTensorsTest extends RestTest {
   }
 
   @Test
-  void whatNoRequestMayHaveIsTooLarge() {
+  void rejectsTooLargeRequests() {
     problem(
         identity(new byte[30 * MIB], false),
         413,
@@ -171,9 +169,9 @@ class InlineTensorsTest extends RestTest {
     given().delete("/tensors/" + handle).then().statusCode(204);
   }
 
-  /** Its name alone is worth nothing: memory follows what was sent. */
+  /** Memory grows with the received bytes, not with the announced length. */
   @Test
-  void whoeverAnnouncesMuchAndSendsLittleHoldsLittle() throws IOException {
+  void announcedBytesReserveNoMemory() throws IOException {
     var header = header(30 * MIB);
     var request =
         """

@@ -36,7 +36,7 @@ import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Mode jwt, with an issuer of our own. */
+/** Tests the mode jwt, with a local issuer. */
 @TestPropertySource(
     properties = {
       "athanor.security.mode=jwt",
@@ -47,11 +47,11 @@ import org.springframework.test.context.TestPropertySource;
     })
 class JwtTest extends RestTest {
 
-  private static final String REFUSED =
+  private static final String INVALID =
       "Invalid token; it must be signed by the issuer, be for this audience, and not be expired";
 
   private static final RSAKey KEY = rsa("one");
-  private static final RSAKey STRANGER = rsa("one"); // of the same name
+  private static final RSAKey OTHER_KEY = rsa("one"); // with the same key ID
   private static final ECKey CURVE = ec();
   private static final AtomicBoolean DOWN = new AtomicBoolean();
   private static final HttpServer SERVER = server();
@@ -111,7 +111,7 @@ class JwtTest extends RestTest {
     SERVER.stop(0);
   }
 
-  /** Claims that are in order, but for what is changed. */
+  /** Returns valid claims with a change. */
   private static JWTClaimsSet claims(UnaryOperator<JWTClaimsSet.Builder> change) {
     return change
         .apply(
@@ -141,13 +141,13 @@ class JwtTest extends RestTest {
     return given().header("Authorization", "Bearer " + token);
   }
 
-  private void refused(String token, String detail) {
+  private void expectUnauthenticated(String token, String detail) {
     problem(with(token).get("/ops"), 401, "unauthenticated", null, detail)
         .header("WWW-Authenticate", "Bearer realm=\"athanor\", error=\"invalid_token\"");
   }
 
   @Test
-  void aTokenSaysTenantAndScopes() throws JOSEException {
+  void tokenDeterminesTenantAndScopes() throws JOSEException {
     var reader = token(claims -> claims);
     with(reader).get("/tensors").then().statusCode(200).body("tensors", equalTo(List.of()));
     problem(
@@ -177,7 +177,7 @@ class JwtTest extends RestTest {
   }
 
   @Test
-  void withoutATokenNothingIsAnswered() {
+  void rejectsRequestsWithoutAToken() {
     problem(
             given().get("/ops"),
             401,
@@ -190,26 +190,26 @@ class JwtTest extends RestTest {
   }
 
   @Test
-  void tokensForOthersOrForAnotherTimeAreRefused() throws JOSEException {
+  void rejectsTokensForOtherAudiencesOrTimes() throws JOSEException {
     var past = Date.from(Instant.now().minusSeconds(120));
-    refused(token(claims -> claims.expirationTime(past)), REFUSED);
-    refused(
-        token(claims -> claims.notBeforeTime(Date.from(Instant.now().plusSeconds(300)))), REFUSED);
-    refused(token(claims -> claims.audience("another")), REFUSED);
-    refused(token(claims -> claims.audience((String) null)), REFUSED);
-    refused(token(claims -> claims.issuer("https://evil.example")), REFUSED);
-    refused(token(claims -> claims.issuer(null)), REFUSED);
-    refused(
+    expectUnauthenticated(token(claims -> claims.expirationTime(past)), INVALID);
+    expectUnauthenticated(
+        token(claims -> claims.notBeforeTime(Date.from(Instant.now().plusSeconds(300)))), INVALID);
+    expectUnauthenticated(token(claims -> claims.audience("another")), INVALID);
+    expectUnauthenticated(token(claims -> claims.audience((String) null)), INVALID);
+    expectUnauthenticated(token(claims -> claims.issuer("https://evil.example")), INVALID);
+    expectUnauthenticated(token(claims -> claims.issuer(null)), INVALID);
+    expectUnauthenticated(
         token(claims -> claims.expirationTime(null)), "the token has no exp; tokens must expire");
     var nobody = "the token's claim org does not name a tenant";
-    refused(token(claims -> claims.claim("org", null)), nobody);
-    refused(token(claims -> claims.claim("org", "a/b")), nobody);
-    refused(token(claims -> claims.claim("org", List.of("lab"))), nobody);
+    expectUnauthenticated(token(claims -> claims.claim("org", null)), nobody);
+    expectUnauthenticated(token(claims -> claims.claim("org", "a/b")), nobody);
+    expectUnauthenticated(token(claims -> claims.claim("org", List.of("lab"))), nobody);
   }
 
-  /** Whoever has a good token is not told that it is bad. */
+  /** A valid token must not be reported as invalid. */
   @Test
-  void withoutTheIssuersKeysTheServiceIsUnavailable() throws JOSEException {
+  void isUnavailableWithoutTheKeysOfTheIssuer() throws JOSEException {
     var unseen = signed(claims(c -> c), JWSAlgorithm.RS256, "new", new RSASSASigner(KEY));
     DOWN.set(true);
     try {
@@ -224,31 +224,36 @@ class JwtTest extends RestTest {
     } finally {
       DOWN.set(false);
     }
-    refused(unseen, REFUSED);
+    expectUnauthenticated(unseen, INVALID);
   }
 
   @Test
-  void signaturesThatAreNotTheIssuersAreRefused() throws JOSEException {
+  void rejectsSignaturesOfOthers() throws JOSEException {
     var claims = claims(c -> c);
-    refused(new PlainJWT(claims).serialize(), REFUSED);
-    refused(signed(claims, JWSAlgorithm.RS256, "one", new RSASSASigner(STRANGER)), REFUSED);
-    refused(signed(claims, JWSAlgorithm.RS256, "two", new RSASSASigner(STRANGER)), REFUSED);
+    expectUnauthenticated(new PlainJWT(claims).serialize(), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.RS256, "one", new RSASSASigner(OTHER_KEY)), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.RS256, "two", new RSASSASigner(OTHER_KEY)), INVALID);
     // the public key of RS256 as the secret of HS256
     for (var secret :
         List.of(
             KEY.toRSAPublicKey().getEncoded(),
             KEY.toPublicJWK().toJSONString().getBytes(StandardCharsets.UTF_8))) {
-      refused(signed(claims, JWSAlgorithm.HS256, "one", new MACSigner(secret)), REFUSED);
+      expectUnauthenticated(
+          signed(claims, JWSAlgorithm.HS256, "one", new MACSigner(secret)), INVALID);
     }
-    // of the issuer, but by algorithms that are not allowed
-    refused(signed(claims, JWSAlgorithm.ES256, "curve", new ECDSASigner(CURVE)), REFUSED);
-    refused(signed(claims, JWSAlgorithm.RS512, "one", new RSASSASigner(KEY)), REFUSED);
+    // signed by the issuer, with algorithms that are not allowed
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.ES256, "curve", new ECDSASigner(CURVE)), INVALID);
+    expectUnauthenticated(
+        signed(claims, JWSAlgorithm.RS512, "one", new RSASSASigner(KEY)), INVALID);
     var good = token(c -> c);
     var parts = List.of(good.split("\\.", -1));
     var other = List.of(token(c -> c.claim("org", "other")).split("\\.", -1));
-    refused(parts.get(0) + "." + other.get(1) + "." + parts.get(2), REFUSED);
-    refused(parts.get(0) + "." + parts.get(1) + ".", REFUSED);
-    refused("x", REFUSED);
-    refused("..", REFUSED);
+    expectUnauthenticated(parts.get(0) + "." + other.get(1) + "." + parts.get(2), INVALID);
+    expectUnauthenticated(parts.get(0) + "." + parts.get(1) + ".", INVALID);
+    expectUnauthenticated("x", INVALID);
+    expectUnauthenticated("..", INVALID);
   }
 }

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.TestPropertySource;
 
-/** What is left of the service when its device is. */
+/** Tests the service after its device is lost. */
 @DirtiesContext
 @TestPropertySource(properties = "athanor.replica=lost")
 class LostDeviceTest extends RestTest {
@@ -16,7 +16,7 @@ class LostDeviceTest extends RestTest {
   private static final String DETAIL = "the device is lost, and so are the tensors on it";
 
   @Test
-  void itsTensorsAnswerThatItIsLost() {
+  void requestsForItsTensorsReportTheLoss() {
     given()
         .get("/actuator/prometheus")
         .then()

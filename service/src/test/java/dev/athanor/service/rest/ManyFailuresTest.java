@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
-/** What one failure could leave behind unseen, thousands would show. */
+/** Sends thousands of failing requests, to find small leaks. */
 class ManyFailuresTest extends RestTest {
 
   private static final int CLIENTS = 8;
@@ -27,7 +27,7 @@ class ManyFailuresTest extends RestTest {
   private static final String JSON = "application/json";
   private static final String RAW = "application/octet-stream";
 
-  private static final List<String> WRONG =
+  private static final List<String> INVALID =
       List.of(
           request("POST", "/ops/identity", JSON, "{"),
           request("POST", "/ops/sing", JSON, "{\"inputs\": {}}"),
@@ -66,7 +66,7 @@ class ManyFailuresTest extends RestTest {
     }
   }
 
-  /** Sends so many wrong requests; none is answered as if it were right. */
+  /** Sends invalid requests and checks that all are rejected. */
   private void send(int count) throws Exception {
     try (var clients = Executors.newVirtualThreadPerTaskExecutor()) {
       var each = new ArrayList<Future<?>>();
@@ -75,7 +75,7 @@ class ManyFailuresTest extends RestTest {
         each.add(
             clients.submit(() -> {
               for (int i = first; i < count; i += CLIENTS) {
-                var request = WRONG.get(i % WRONG.size());
+                var request = INVALID.get(i % INVALID.size());
                 assertThat(answer(request)).as(request).startsWith("HTTP/1.1 4");
               }
               return true;
@@ -87,9 +87,9 @@ class ManyFailuresTest extends RestTest {
     }
   }
 
-  /** What the process holds beside its heap. */
-  private record Held(long files, long mappings, long direct, int tensors) {
-    boolean isNear(Held before) {
+  /** Resources of the process outside of its heap. */
+  private record Resources(long files, long mappings, long direct, int tensors) {
+    boolean isNear(Resources before) {
       return files <= before.files + 2
           && mappings <= before.mappings + 50
           && direct <= before.direct + (2L << 20)
@@ -97,26 +97,26 @@ class ManyFailuresTest extends RestTest {
     }
   }
 
-  private Held held() throws IOException {
+  private Resources resources() throws IOException {
     long direct =
         ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
             .mapToLong(BufferPoolMXBean::getMemoryUsed)
             .sum();
     try (var files = Files.list(Path.of("/proc/self/fd"));
         var mappings = Files.lines(Path.of("/proc/self/maps"))) {
-      return new Held(files.count(), mappings.count(), direct, device.openBuffers());
+      return new Resources(files.count(), mappings.count(), direct, device.openBuffers());
     }
   }
 
   @Test
   @EnabledOnOs(OS.LINUX)
-  void thousandsOfFailuresLeaveNothing() throws Exception {
+  void thousandsOfFailuresLeakNothing() throws Exception {
     send(1000);
-    var before = held();
+    var before = resources();
     send(4_000);
     await()
         .untilAsserted(
-            () -> assertThat(held()).matches(now -> now.isNear(before), "near " + before));
+            () -> assertThat(resources()).matches(now -> now.isNear(before), "near " + before));
   }
 
   private List<String> series() {
@@ -132,8 +132,8 @@ class ManyFailuresTest extends RestTest {
   }
 
   @Test
-  void namesThatClientsMakeUpAreNoLabels() throws Exception {
-    send(WRONG.size());
+  void namesFromClientsAreNotLabels() throws Exception {
+    send(INVALID.size());
     for (var path : List.of("/ops/%s", "/v2/models/%s/infer")) {
       assertThat(answer(request("POST", path.formatted("first"), JSON, "{}")))
           .contains("unknown-op");

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** The service as it ships: real ops on the emulator. */
+/** Tests real ops on the emulator, without test beans. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
@@ -37,7 +37,7 @@ class MatmulTest {
   }
 
   @Test
-  void theSelfTestRanMatmul() {
+  void isReadyAndListsMatmul() {
     given().get("/readyz").then().statusCode(200);
     given().get("/ops").then().body("ops.name", hasItem("matmul"));
     given()
@@ -48,7 +48,7 @@ class MatmulTest {
   }
 
   @Test
-  void thePtxOfWhatRunsNamesTheLinesOfJava() {
+  void ptxNamesTheJavaLines() {
     var ran =
         json("""
         {"inputs": {"x": {"dtype": "f32", "shape": [4], "data": [1, -2, 3, -4]}}}
@@ -98,8 +98,8 @@ class MatmulTest {
           z=f32[4]        | unknown-field       | inputs.z     | relu has no input "z"
           x=f32[9999999999,9999999999] | shape-mismatch | outputs.y | y
           """)
-  void aProblemThatIsNoneIsRefusedInWords(
-      String problem, String code, String field, String sentence) {
+  void rejectsInvalidProblemsWithAMessage(
+      String problem, String code, String field, String message) {
     given()
         .queryParam("problem", problem)
         .get("/ops/relu/ptx")
@@ -107,7 +107,7 @@ class MatmulTest {
         .statusCode(400)
         .body("type", equalTo("urn:athanor:problem:" + code))
         .body("field", equalTo(field))
-        .body("detail", containsString(sentence));
+        .body("detail", containsString(message));
   }
 
   @Test
@@ -127,7 +127,7 @@ class MatmulTest {
   }
 
   @Test
-  void twoMatricesAreMultiplied() {
+  void multipliesTwoMatrices() {
     json("""
     {"inputs": {"a": {"dtype": "f32", "shape": [2, 2], "data": [1, 2, 3, 4]},
                 "b": {"dtype": "f32", "shape": [2, 2], "data": [[5, 6], [7, 8]]}}}
@@ -155,7 +155,7 @@ class MatmulTest {
   }
 
   @Test
-  void aHandleServesManyCallsAndTheMetricsShowThem() {
+  void reusesAHandleAndShowsMetrics() {
     var b = ByteBuffer.allocate(4 * 64 * 64).order(ByteOrder.LITTLE_ENDIAN);
     for (int i = 0; i < 64; i++) {
       b.putFloat(4 * 65 * i, 1);
@@ -197,7 +197,7 @@ class MatmulTest {
   }
 
   @Test
-  void aPipelineNormalizesAndMultiplies() {
+  void pipelineNormalizesAndMultiplies() {
     json("""
     {"inputs": {"x": {"dtype": "f32", "shape": [1, 2], "data": [3, 4]},
                 "g": {"dtype": "f32", "shape": [2], "data": [1, 2]},
@@ -216,7 +216,7 @@ class MatmulTest {
   }
 
   @Test
-  void oneInputIsNotTakenUnderTwoNames() {
+  void rejectsAnInputUnderTwoNames() {
     json("""
     {"inputs": {"x": {"dtype": "f32", "shape": [1, 1], "data": [3]},
                 "gamma": {"dtype": "f32", "shape": [1], "data": [1]},
@@ -235,7 +235,7 @@ class MatmulTest {
   }
 
   @Test
-  void shapesThatDoNotGoTogetherAreRefused() {
+  void rejectsIncompatibleShapes() {
     json("""
     {"inputs": {"a": {"dtype": "f32", "shape": [2, 3], "data": [1, 2, 3, 4, 5, 6]},
                 "b": {"dtype": "f32", "shape": [2, 2], "data": [5, 6, 7, 8]}}}

@@ -39,7 +39,7 @@ import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Mode mtls, with certificates that keytool makes. */
+/** Tests the mode mtls, with certificates from keytool. */
 @TestPropertySource(
     properties = {
       "athanor.security.mode=mtls",
@@ -87,10 +87,10 @@ class MtlsTest extends RestTest {
     command.addAll(List.of("-validity", "2", "-storetype", "PKCS12", "-storepass", "changeit"));
     command.addAll(List.of("-keystore", folder.resolve(name).toString()));
     var process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    var said =
+    var output =
         new String(
             process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
-    assertThat(process.waitFor()).as(said).isZero();
+    assertThat(process.waitFor()).as(output).isZero();
   }
 
   private static KeyStore store(String name) throws IOException, GeneralSecurityException {
@@ -101,7 +101,7 @@ class MtlsTest extends RestTest {
     return store;
   }
 
-  /** Writes the store of those that the server takes, all at once. */
+  /** Replaces the server's trust store atomically. */
   private static void trust(String... names) throws IOException, GeneralSecurityException {
     var trusted = KeyStore.getInstance("PKCS12");
     trusted.load(null, PASSWORD);
@@ -115,15 +115,15 @@ class MtlsTest extends RestTest {
     Files.move(draft, folder.resolve("trusted"), StandardCopyOption.ATOMIC_MOVE);
   }
 
-  private static KeyManager[] own(@Nullable String name)
+  private static KeyManager[] keyManagers(@Nullable String name)
       throws IOException, GeneralSecurityException {
-    var own = KeyManagerFactory.getInstance("PKIX");
-    own.init(name == null ? null : store(name), PASSWORD);
-    return own.getKeyManagers();
+    var keyManagers = KeyManagerFactory.getInstance("PKIX");
+    keyManagers.init(name == null ? null : store(name), PASSWORD);
+    return keyManagers.getKeyManagers();
   }
 
-  /** Those who trust the server's certificate, as it is in its file now, and no other. */
-  private static TrustManager[] trusting() throws IOException, GeneralSecurityException {
+  /** Returns trust managers for the current certificate of the server only. */
+  private static TrustManager[] trustManagers() throws IOException, GeneralSecurityException {
     var server = KeyStore.getInstance("PKCS12");
     server.load(null, PASSWORD);
     server.setCertificateEntry("server", store("server").getCertificate("server"));
@@ -132,23 +132,23 @@ class MtlsTest extends RestTest {
     return trusted.getTrustManagers();
   }
 
-  /** A client with a certificate, or without one. */
+  /** Returns a client with a certificate, or without one. */
   private static HttpClient client(@Nullable String name)
       throws IOException, GeneralSecurityException {
     var tls = SSLContext.getInstance("TLS");
-    tls.init(own(name), trusting(), null);
+    tls.init(keyManagers(name), trustManagers(), null);
     return HttpClient.newBuilder().sslContext(tls).build();
   }
 
-  /** How many ops the service says over gRPC that it has. */
+  /** Returns the number of ops that the service lists over gRPC. */
   private int opsOverGrpc(String name) throws IOException, GeneralSecurityException {
     var channel =
         Grpc.newChannelBuilderForAddress(
                 "127.0.0.1",
                 grpc.getPort(),
                 TlsChannelCredentials.newBuilder()
-                    .keyManager(own(name))
-                    .trustManager(trusting())
+                    .keyManager(keyManagers(name))
+                    .trustManager(trustManagers())
                     .build())
             .build();
     try {
@@ -183,11 +183,11 @@ class MtlsTest extends RestTest {
   }
 
   @Test
-  void theCertificateSaysWhoseTensorsTheseAre() throws Exception {
+  void certificateDeterminesTheTenant() throws Exception {
     var location = create("lab");
     assertThat(get("lab", location).statusCode()).isEqualTo(200);
     assertThat(get("other", location).statusCode()).isEqualTo(404);
-    // what all certificates allow does not include metrics
+    // the scopes of certificates do not include metrics
     var metrics = get("lab", "/actuator/prometheus");
     assertThat(metrics.statusCode()).isEqualTo(403);
     assertThat(metrics.body())
@@ -195,7 +195,7 @@ class MtlsTest extends RestTest {
   }
 
   @Test
-  void withoutOneOnlyProbesAnswer() throws Exception {
+  void withoutACertificateOnlyProbesAreAllowed() throws Exception {
     assertThat(get(null, "/readyz").statusCode()).isEqualTo(200);
     var answer = get(null, "/ops");
     assertThat(answer.statusCode()).isEqualTo(401);
@@ -206,7 +206,7 @@ class MtlsTest extends RestTest {
   }
 
   @Test
-  void oneThatNamesNoTenantOrTwoIsNotEnough() throws Exception {
+  void rejectsCertificatesWithoutExactlyOneTenant() throws Exception {
     for (var name : List.of("outsider", "two")) {
       var answer = get(name, "/ops");
       assertThat(answer.statusCode()).isEqualTo(401);
@@ -216,8 +216,8 @@ class MtlsTest extends RestTest {
   }
 
   @Test
-  void thoseThatAreTrustedCanChange() throws Exception {
-    // a client keeps to itself what the server does not ask for
+  void reloadsTheTrustStore() throws Exception {
+    // the client sends no certificate that the server does not ask for
     assertThat(get("late", "/ops").statusCode()).isEqualTo(401);
     assertThatExceptionOfType(StatusRuntimeException.class).isThrownBy(() -> opsOverGrpc("late"));
     assertThat(opsOverGrpc("lab")).isEqualTo(2);
@@ -237,7 +237,7 @@ class MtlsTest extends RestTest {
   }
 
   @Test
-  void soCanTheServersOwnCertificate() throws Exception {
+  void reloadsTheServersCertificate() throws Exception {
     assertThat(opsOverGrpc("lab")).isEqualTo(2);
     certificate("renewed", "ip:127.0.0.1");
     var renewed = store("renewed");
@@ -252,7 +252,7 @@ class MtlsTest extends RestTest {
       server.store(out, PASSWORD);
     }
     Files.move(draft, folder.resolve("server"), StandardCopyOption.ATOMIC_MOVE);
-    // clients trust the new one alone
+    // clients trust only the new one
     await()
         .atMost(Duration.ofMinutes(2))
         .ignoreExceptions()

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Tensors that are stored under names, on a replica that knows no others. */
+/** Tests named tensors on a single replica. */
 class NamedTensorsTest extends RestTest {
 
   @AfterEach
@@ -49,7 +49,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void aNameStandsForAHandle() {
+  void acceptsNamesAsHandles() {
     var handle =
         put("?replicas=1&scope=s", 1, 2)
             .then()
@@ -99,9 +99,9 @@ class NamedTensorsTest extends RestTest {
         .body("outputs.h.data", contains(1f, 2f));
   }
 
-  /** What the steps of a pipeline call by a name comes before a tensor that is stored under it. */
+  /** Names within a pipeline take precedence over stored tensors. */
   @Test
-  void theValuesOfAPipelineComeFirst() {
+  void valuesOfAPipelineTakePrecedence() {
     put("", 1, 2).then().statusCode(201);
 
     json("""
@@ -115,7 +115,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void anotherPutReplacesTheTensor() {
+  void secondPutReplacesTheTensor() {
     long first = put("", 1, 2).then().statusCode(201).extract().jsonPath().getLong("version");
     var old = given().get("/tensors/w").then().extract().<String>path("handle");
     var tag = given().head("/tensors/w").getHeader("ETag");
@@ -134,7 +134,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void preconditionsGuardTheName() {
+  void checksPreconditions() {
     problem(
         json(text(1)).header("If-Match", "\"1\"").put("/tensors/w"),
         412,
@@ -183,7 +183,7 @@ class NamedTensorsTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"t_x", "-w", ".w", "a b", "a:b"})
-  void otherTextsAreNoNames(String name) {
+  void rejectsInvalidNames(String name) {
     problem(
         json(text(1)).put("/tensors/{name}", name),
         400,
@@ -194,7 +194,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void nothingIsStoredOnReplicasThatAreNotKnown() {
+  void rejectsMoreReplicasThanConfigured() {
     for (var replicas : new String[] {"0", "2", "some"}) {
       problem(
           put("?replicas=" + replicas, 1),
@@ -208,26 +208,26 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void whatIsNotStoredIsUnknown() {
-    var sentence =
+  void unknownNamesAreNotFound() {
+    var message =
         "no tensor is stored under the name w; PUT /tensors/w stores one, and handles look like t_…";
-    problem(given().get("/tensors/w"), 404, "unknown-handle", "handle", sentence);
-    problem(given().get("/tensors/w/data"), 404, "unknown-handle", "handle", sentence);
+    problem(given().get("/tensors/w"), 404, "unknown-handle", "handle", message);
+    problem(given().get("/tensors/w/data"), 404, "unknown-handle", "handle", message);
     problem(
         json("{\"inputs\": {\"x\": {\"handle\": \"w\"}}}").post("/ops/identity"),
         404,
         "unknown-handle",
         "inputs.x.handle",
-        sentence);
+        message);
     given().delete("/tensors/w").then().statusCode(204);
   }
 
-  /** Copies would differ. */
+  /** Writes would make the copies differ. */
   @Test
-  void storedTensorsAreNotWritten() {
+  void rejectsWritesIntoNamedTensors() {
     var handle = put("", 1, 2).then().extract().<String>path("handle");
     for (var target : new String[] {"w", handle}) {
-      var sentence =
+      var message =
           "%s is stored under the name w, so its contents do not change; PUT /tensors/w replaces it"
               .formatted(target);
       problem(
@@ -235,7 +235,7 @@ class NamedTensorsTest extends RestTest {
           409,
           "handle-in-use",
           "handle",
-          sentence);
+          message);
       problem(
           json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"into\": \"%s\"}}}"
                   .formatted(text(3, 4), target))
@@ -243,7 +243,7 @@ class NamedTensorsTest extends RestTest {
           409,
           "handle-in-use",
           "outputs.y.into",
-          sentence);
+          message);
     }
     assertThat(data("w")).containsExactly(1, 2);
     problem(
@@ -255,7 +255,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void aLeaseEndsAsThatOfAHandle() {
+  void leaseOfANameExpires() {
     put("?ttlSeconds=60", 1).then().body("expiresAt", not(nullValue()));
     clock.advance(Duration.ofSeconds(61));
     given().get("/tensors/w").then().statusCode(404);
@@ -263,7 +263,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void theQuotaCountsTheOldTensorUntilTheNewOneIsThere() {
+  void quotaCountsTheOldTensorDuringReplacement() {
     int half = (64 << 20) / 2 - 1024;
     var body = new byte[half / 4 * 4 - (1 << 20)];
     var query = "?dtype=u8&shape=" + body.length;
@@ -296,7 +296,7 @@ class NamedTensorsTest extends RestTest {
   }
 
   @Test
-  void onlyReplicasNameCopies() {
+  void acceptsCopyNoticesOnlyFromReplicas() {
     problem(
         given()
             .contentType("application/json")
@@ -351,7 +351,7 @@ class NamedTensorsTest extends RestTest {
           {"version": 0} | version is 0; it must be an integer 1 to 4503599627370496
           {"version": 1, "replicas": 2} | replicas must be a list of marks, got a number
           """)
-  void wrongNoticesAreRefused(String notice, String sentence) {
-    copy(notice).then().statusCode(400).body("detail", equalTo(sentence));
+  void rejectsInvalidCopyNotices(String notice, String message) {
+    copy(notice).then().statusCode(400).body("detail", equalTo(message));
   }
 }

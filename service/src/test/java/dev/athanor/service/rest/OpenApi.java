@@ -16,7 +16,7 @@ import org.yaml.snakeyaml.Yaml;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The document, and values by its schemas. */
+/** The OpenAPI document, and validation against its schemas. */
 final class OpenApi {
 
   private static final JsonMapper JSON = JsonMapper.shared();
@@ -34,12 +34,12 @@ final class OpenApi {
     }
   }
 
-  /** A document from its text. */
+  /** Parses a document. */
   OpenApi(String text) {
     document = new Yaml().load(text);
   }
 
-  /** {@code GET /ops/{op}} for every operation. */
+  /** Returns the operations by name, such as {@code GET /ops/{op}}. */
   Map<String, Map<?, ?>> operations() {
     var operations = new TreeMap<String, Map<?, ?>>();
     map(document.get("paths"))
@@ -55,12 +55,12 @@ final class OpenApi {
     return operations;
   }
 
-  /** What the document has about the path of an operation such as {@code GET /ops/{op}}. */
+  /** Returns the path item of an operation such as {@code GET /ops/{op}}. */
   Map<?, ?> item(String operation) {
     return map(map(document.get("paths")).get(operation.substring(operation.indexOf(' ') + 1)));
   }
 
-  /** The path template that a path matches. */
+  /** Returns the path template that matches a path. */
   Optional<String> template(String path) {
     return map(document.get("paths")).keySet().stream()
         .map(String::valueOf)
@@ -90,10 +90,10 @@ final class OpenApi {
   }
 
   /**
-   * What is wrong with a value by a schema; empty when nothing is.
+   * Returns the violations of a schema by a value.
    *
-   * @param schemaNode a schema of this document, or one whose references lead into it
-   * @param at what messages begin with
+   * @param schemaNode a schema of this document, or one with references into it
+   * @param at the prefix of the messages
    */
   List<String> violations(@Nullable Object schemaNode, @Nullable Object value, String at) {
     Schema schema;
@@ -105,7 +105,7 @@ final class OpenApi {
         .toList();
   }
 
-  /** A schema on its own, beside the components that its references name. */
+  /** Creates a validator for a schema together with the components that it references. */
   private Schema schema(Map<?, ?> node) {
     var root = JSON.createObjectNode();
     root.putArray("allOf").add(JSON.<JsonNode>valueToTree(node));

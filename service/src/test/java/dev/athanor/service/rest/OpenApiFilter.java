@@ -16,15 +16,15 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Holds every answer that a test gets to what openapi.yaml says. */
+/** Checks every response that a test receives against openapi.yaml. */
 final class OpenApiFilter implements Filter {
 
   static final OpenApi DOCUMENT = new OpenApi();
 
-  /** What tests have seen: operation and status. */
+  /** Operations and statuses that tests have received. */
   static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
-  /** What a client of a service on this machine sends, every answer to which is checked. */
+  /** Returns a request specification for a local service that checks all responses. */
   static RequestSpecification client(int port) {
     var encoding =
         EncoderConfig.encoderConfig().appendDefaultContentCharsetToContentTypeIfUndefined(false);
@@ -60,7 +60,7 @@ final class OpenApiFilter implements Filter {
     var status = Integer.toString(response.statusCode());
     var responses = OpenApi.map(operation.get("responses"));
     assertThat(responses.containsKey(status))
-        .as("%s answers %s, which openapi.yaml does not have", name, status)
+        .as("%s returns %s, which openapi.yaml does not document", name, status)
         .isTrue();
     SEEN.add(name + " " + status);
     var content = DOCUMENT.resolve(responses.get(status)).get("content");
@@ -69,7 +69,7 @@ final class OpenApiFilter implements Filter {
     }
     var type = response.contentType().replaceAll(";.*", "");
     assertThat(OpenApi.map(content).containsKey(type))
-        .as("%s answers %s as %s, which openapi.yaml does not have", name, status, type)
+        .as("%s returns %s as %s, which openapi.yaml does not document", name, status, type)
         .isTrue();
     var schema = OpenApi.map(OpenApi.map(content).get(type)).get("schema");
     if (schema != null && type.endsWith("json")) {

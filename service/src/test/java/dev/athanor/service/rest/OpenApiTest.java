@@ -21,7 +21,7 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 import org.yaml.snakeyaml.Yaml;
 import tools.jackson.databind.json.JsonMapper;
 
-/** openapi.yaml against the routes, the codes and the dtypes that there are. */
+/** Compares openapi.yaml with the routes, error codes and dtypes. */
 class OpenApiTest extends RestTest {
 
   private static final OpenApi DOCUMENT = OpenApiFilter.DOCUMENT;
@@ -31,13 +31,13 @@ class OpenApiTest extends RestTest {
   RequestMappingHandlerMapping mapping;
 
   @Test
-  void itIsServed() {
+  void isServed() {
     var text = given().get("/openapi.yaml").then().statusCode(200).extract().asString();
     assertThat(OpenApi.map(new Yaml().load(text)).get("openapi")).isEqualTo("3.1.0");
   }
 
   @Test
-  void itHasEveryRouteAndNoOther() {
+  void documentsExactlyTheRoutes() {
     var routes = new TreeSet<String>();
     mapping
         .getHandlerMethods()
@@ -58,7 +58,7 @@ class OpenApiTest extends RestTest {
   }
 
   @Test
-  void everyOpHasAPathOfItsOwn() {
+  void everyOpHasItsOwnPath() {
     var served =
         new OpenApi(given().get("/openapi.yaml").then().statusCode(200).extract().asString());
     var operations = served.operations();
@@ -99,7 +99,7 @@ class OpenApiTest extends RestTest {
   }
 
   @Test
-  void operationsSayWhichScopeTheyNeed() {
+  void operationsDocumentTheirScopes() {
     document("bearer", "apiKey")
         .operations()
         .forEach((name, operation) -> {
@@ -129,9 +129,9 @@ class OpenApiTest extends RestTest {
     return new OpenApi(OpenApiDocument.of(List.of(), new Rules(false), List.of(schemes)));
   }
 
-  /** Of those that the document describes; those of other modes are not in force. */
+  /** Schemes of other modes are removed from the document. */
   @Test
-  void theDocumentHasTheSecuritySchemesInForce() {
+  void hasTheSecuritySchemesInForce() {
     var certificate = document("certificate").root();
     assertThat(certificate.get("security")).isEqualTo(List.of(Map.of("certificate", List.of())));
     assertThat(schemes(certificate)).isEqualTo(Set.of("certificate"));
@@ -144,9 +144,9 @@ class OpenApiTest extends RestTest {
     return OpenApi.map(OpenApi.map(document.get("components")).get("securitySchemes")).keySet();
   }
 
-  /** As here, in mode none. */
+  /** This test runs in the mode none. */
   @Test
-  void withoutAuthenticationTheDocumentHasNoSecurity() {
+  void hasNoSecurityWithoutAuthentication() {
     var text = given().get("/openapi.yaml").then().statusCode(200).extract().asString();
     var served = new OpenApi(text);
     assertThat(served.root().containsKey("security")).isFalse();
@@ -158,9 +158,9 @@ class OpenApiTest extends RestTest {
             (name, operation) -> assertThat(operation.containsKey("security")).as(name).isFalse());
   }
 
-  /** Refusals that depend on the caller and on memory, wherever they may come. */
+  /** Checks the errors that depend on the caller and on memory. */
   @Test
-  void operationsHaveTheRefusalsThatTheyCanGive() {
+  void operationsDocumentTheirErrors() {
     var rules = new Rules(false);
     DOCUMENT
         .operations()
@@ -183,7 +183,7 @@ class OpenApiTest extends RestTest {
         });
   }
 
-  /** What the answers of all tests are held to finds what is broken. */
+  /** Tests the validation that all other tests use. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -198,7 +198,7 @@ class OpenApiTest extends RestTest {
           {"type": "urn:athanor:problem:internal", "title": "a", "status": 500, "detail": "a", "error": "a", "traceId": "z"} | at/traceId: does not match the regex pattern
           [1] | at: array found, object expected
           """)
-  void aBrokenAnswerIsFound(String answer, String violation) {
+  void validationFindsInvalidResponses(String answer, String violation) {
     var problem = Map.of("$ref", "#/components/schemas/Problem");
     assertThat(
             DOCUMENT.violations(problem, JsonMapper.shared().readValue(answer, Object.class), "at"))
@@ -206,7 +206,7 @@ class OpenApiTest extends RestTest {
   }
 
   @Test
-  void operationsHaveIdsAndEveryReferenceLeadsSomewhere() {
+  void operationsHaveUniqueIdsAndReferencesResolve() {
     var ids = new TreeSet<>();
     DOCUMENT
         .operations()
@@ -221,7 +221,7 @@ class OpenApiTest extends RestTest {
   }
 
   @Test
-  void itHasEveryCodeAndDtype() {
+  void documentsEveryCodeAndDtype() {
     var schemas =
         OpenApi.map(OpenApi.map(DOCUMENT.resolve(Map.of("$ref", "#/components"))).get("schemas"));
     var types =

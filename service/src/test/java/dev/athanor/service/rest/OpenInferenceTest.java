@@ -26,16 +26,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The Open Inference Protocol, with requests laid out byte by byte as Triton's clients do. */
+/** Tests the Open Inference Protocol, with requests encoded as Triton's clients do. */
 class OpenInferenceTest extends RestTest {
 
   private static final String HEADER = "Inference-Header-Content-Length";
 
-  /** What a client that knows nothing but JSON sends. */
+  /** An input of a client that sends only JSON. */
   private static final String X =
       "{\"name\": \"x\", \"shape\": [2], \"datatype\": \"FP32\", \"data\": [1.5, -2]}";
 
-  /** As tritonclient posts it: without a media type. */
+  /** Posts a request as tritonclient does, without a media type. */
   private Response infer(String op, String json, byte[]... tensors) {
     return given()
         .noContentType()
@@ -61,7 +61,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void theServerSaysWhatItIsAndHowItFares() {
+  void describesTheServer() {
     given()
         .get("/v2")
         .then()
@@ -101,7 +101,7 @@ class OpenInferenceTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"/v2/models/concat", "/v2/models/concat/versions/1"})
-  void aModelIsDescribed(String path) {
+  void describesModels(String path) {
     given()
         .get(path)
         .then()
@@ -129,7 +129,7 @@ class OpenInferenceTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"", "/ready", "/config", "/stats"})
-  void modelsAndVersionsThatAreNotThere(String of) {
+  void rejectsUnknownModelsAndVersions(String of) {
     problem(
         given().get("/v2/models/nope" + of),
         404,
@@ -147,7 +147,7 @@ class OpenInferenceTest extends RestTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"..", "%2e%2e", "..%2fops", "a%00b", "%0d%0aSet-Cookie:%20a", "conc%D0%B0t"})
-  void namesThatMeanNoGoodNameNothing(String name) {
+  void rejectsHostileNames(String name) {
     var answer = given().urlEncodingEnabled(false).get("/v2/models/" + name);
     assertThat(answer.statusCode()).isIn(400, 404);
     assertThat(answer.header("Set-Cookie")).isNull();
@@ -155,7 +155,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void jsonGoesInAndOut() {
+  void acceptsAndReturnsJson() {
     inferJson("identity", "{\"id\": \"42\", \"inputs\": [%s]}".formatted(X))
         .then()
         .statusCode(200)
@@ -171,7 +171,7 @@ class OpenInferenceTest extends RestTest {
         .body("outputs[0].datatype", equalTo("FP32"))
         .body("outputs[0].shape", contains(2))
         .body("outputs[0].data", contains(1.5f, -2f))
-        // Triton's C++ client takes no parameters without binary_data_size
+        // Triton's C++ client rejects parameters without binary_data_size
         .body("outputs[0]", not(hasKey("parameters")))
         .body("error", nullValue());
     json("""
@@ -186,9 +186,9 @@ class OpenInferenceTest extends RestTest {
         .body("outputs[0].data", contains(1f, 2f, 3f, 65504f));
   }
 
-  /** curl -d names the type of forms, whose body must not be taken for parameters. */
+  /** curl -d sends the media type of forms; the body must not be parsed as form parameters. */
   @Test
-  void theMediaTypeOfARequestIsNotLookedAt() {
+  void ignoresTheMediaTypeOfRequests() {
     given()
         .contentType("application/x-www-form-urlencoded")
         .body("{\"inputs\": [%s]}".formatted(X))
@@ -198,9 +198,9 @@ class OpenInferenceTest extends RestTest {
         .body("outputs[0].data", contains(1.5f, -2f));
   }
 
-  /** No outputs are named, so the client asks for all of them as bytes. */
+  /** The request names no outputs, so the client requests all of them as bytes. */
   @Test
-  void tritonclientSendsAndTakesBytes() {
+  void exchangesBytesWithTritonclient() {
     var json =
         "{\"id\":\"7\",\"inputs\":[{\"name\":\"a\",\"shape\":[2],\"datatype\":\"FP32\","
             + "\"parameters\":{\"binary_data_size\":8}},{\"name\":\"b\",\"shape\":[1],"
@@ -214,9 +214,9 @@ class OpenInferenceTest extends RestTest {
     assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(joined("", f32Bytes(1, 2, 3), new byte[8])));
   }
 
-  /** Data in JSON and as bytes side by side, and one output of each kind. */
+  /** Tests inputs and outputs in JSON and as bytes in one request. */
   @Test
-  void jsonAndBytesMix() {
+  void mixesJsonAndBytes() {
     var json =
         "{\"inputs\":[{\"name\":\"a\",\"shape\":[2],\"datatype\":\"FP32\",\"data\":[1,2]},"
             + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"FP32\","
@@ -230,7 +230,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void onlyWhatIsAskedForComesBack() {
+  void returnsOnlyRequestedOutputs() {
     inferJson(
             "concat",
             "{\"inputs\": [%s], \"outputs\": [{\"name\": \"c\"}]}"
@@ -241,7 +241,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void aRawBodyIsTheOnlyInput() {
+  void acceptsARawBodyAsTheOnlyInput() {
     var answer =
         Binary.of(
             given()
@@ -274,9 +274,9 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void handlesGoInAndOut() {
+  void acceptsAndReturnsHandles() {
     var x = tensor(1, 2);
-    // takes no place among the bytes, as shared memory does not
+    // an input with a handle has no binary data
     var json =
         ("{\"inputs\":[{\"name\":\"a\",\"shape\":[2],\"datatype\":\"FP32\","
                 + "\"parameters\":{\"tensor_handle\":\"%s\"}},{\"name\":\"b\",\"shape\":[1],"
@@ -324,15 +324,16 @@ class OpenInferenceTest extends RestTest {
           "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor has datatype FP32
           "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has both a tensor_handle and data; give only one
           """)
-  void aHandleThatIsLiedAbout(String lie, String code, String field, String detail) {
+  void rejectsWrongDescriptionsOfAHandle(
+      String description, String code, String field, String detail) {
     var body =
         "{\"inputs\": [{\"name\": \"x\", \"parameters\": {\"tensor_handle\": \"%s\"}, %s}]}"
-            .formatted(tensor(1, 2), lie);
+            .formatted(tensor(1, 2), description);
     problem(inferJson("identity", body), 400, code, field, detail);
   }
 
   @Test
-  void unknownHandles() {
+  void rejectsUnknownHandles() {
     var body =
         "{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"parameters\": {\"tensor_handle\": \"t_00000000000000000000000000000000_test\"}}]}";
     inferJson("identity", body)
@@ -342,7 +343,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void whatHasNoNumbersTravelsAsBytes() {
+  void transfersTypesWithoutNumbersAsBytes() {
     problem(
         inferJson(
             "identity",
@@ -376,9 +377,9 @@ class OpenInferenceTest extends RestTest {
         .isEqualTo("BF16");
   }
 
-  /** The other output is not written, though it could have been. */
+  /** The other output must not be written either. */
   @Test
-  void whatCannotBeSentIsRefusedBeforeAnythingRuns() {
+  void rejectsUnsupportedOutputFormatsBeforeRunning() {
     var kept =
         given()
             .contentType("application/octet-stream")
@@ -396,40 +397,40 @@ class OpenInferenceTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"gzip", "deflate", "GZIP"})
-  void packedBodies(String encoding) throws IOException {
+  void acceptsCompressedBodies(String encoding) throws IOException {
     var json =
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"FP32\","
             + "\"parameters\":{\"binary_data_size\":8}}],"
             + "\"parameters\":{\"binary_data_output\":true}}";
-    var packed = packed(encoding, joined(json, f32Bytes(1, 2)));
-    var answer = Binary.of(packedInfer(encoding, json.length(), packed));
+    var compressed = compressed(encoding, joined(json, f32Bytes(1, 2)));
+    var answer = Binary.of(inferCompressed(encoding, json.length(), compressed));
     assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(f32Bytes(1, 2)));
     problem(
-        packedInfer(encoding, json.length(), Arrays.copyOf(packed, packed.length - 9)),
+        inferCompressed(encoding, json.length(), Arrays.copyOf(compressed, compressed.length - 9)),
         400,
         "malformed-body",
         "Content-Encoding",
         "the body does not match Content-Encoding or is incomplete");
     problem(
-        packedInfer(encoding, json.length(), "plain text".getBytes(UTF_8)),
+        inferCompressed(encoding, json.length(), "plain text".getBytes(UTF_8)),
         400,
         "malformed-body",
         "Content-Encoding",
         "the body does not match Content-Encoding or is incomplete");
   }
 
-  private static byte[] packed(String encoding, byte[] body) throws IOException {
-    var packed = new ByteArrayOutputStream();
+  private static byte[] compressed(String encoding, byte[] body) throws IOException {
+    var compressed = new ByteArrayOutputStream();
     try (OutputStream out =
         encoding.equalsIgnoreCase("gzip")
-            ? new GZIPOutputStream(packed)
-            : new DeflaterOutputStream(packed)) {
+            ? new GZIPOutputStream(compressed)
+            : new DeflaterOutputStream(compressed)) {
       out.write(body);
     }
-    return packed.toByteArray();
+    return compressed.toByteArray();
   }
 
-  private Response packedInfer(String encoding, int header, byte[] body) {
+  private Response inferCompressed(String encoding, int header, byte[] body) {
     return given()
         .noContentType()
         .header("Content-Encoding", encoding)
@@ -438,13 +439,13 @@ class OpenInferenceTest extends RestTest {
         .post("/v2/models/identity/infer");
   }
 
-  /** 34 MiB of spaces, in some 33 kB. */
+  /** 34 MiB of spaces compress to about 33 kB. */
   @Test
-  void whatUnpacksToTooMuchIsRefused() throws IOException {
+  void limitsDecompressedBodies() throws IOException {
     var spaces = new byte[34 << 20];
     Arrays.fill(spaces, (byte) ' ');
     spaces[0] = '{';
-    var bomb = packed("gzip", spaces);
+    var bomb = compressed("gzip", spaces);
     assertThat(bomb.length).isLessThan(100_000);
     problem(
         given()
@@ -460,9 +461,9 @@ class OpenInferenceTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"br", "gzip, gzip", "zstd"})
-  void otherEncodings(String encoding) {
+  void rejectsOtherEncodings(String encoding) {
     problem(
-        packedInfer(encoding, 10, new byte[20]),
+        inferCompressed(encoding, 10, new byte[20]),
         415,
         "unsupported-media-type",
         "Content-Encoding",
@@ -481,7 +482,7 @@ class OpenInferenceTest extends RestTest {
           1e2                  | Inference-Header-Content-Length is "1e2"; it must be an integer 0 to 33554432
           1000                 | Inference-Header-Content-Length is 1000, but the body has 92 bytes
           """)
-  void headersThatLie(String header, String detail) {
+  void rejectsInvalidHeaderLengths(String header, String detail) {
     var json = "{\"inputs\": [%s]}".formatted(X);
     assertThat(json).hasSize(80);
     problem(
@@ -497,7 +498,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void aHeaderThatIsThereTwice() {
+  void rejectsDuplicateHeaders() {
     problem(
         given()
             .noContentType()
@@ -510,7 +511,7 @@ class OpenInferenceTest extends RestTest {
         HEADER + " is given 2 times; give it once");
   }
 
-  /** The JSON, how many bytes follow it, and what is wrong. */
+  /** Columns: JSON, number of bytes after it, expected code, field and message. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -556,7 +557,7 @@ class OpenInferenceTest extends RestTest {
           {"model_version":"2"} | 0 | invalid-attribute | model_version | model_version is "2"; it must be "1" as in the path, or absent
           {"model_name":null} | 0 | invalid-attribute | model_name | model_name must be a string, got null
           """)
-  void bodiesThatMeanNoGood(String json, int bytes, String code, String field, String detail) {
+  void rejectsHostileBodies(String json, int bytes, String code, String field, String detail) {
     var tensor = new byte[bytes];
     Arrays.fill(tensor, (byte) 'x');
     problem(
@@ -564,7 +565,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void bytesNeedTheHeaderThatSaysWhereTheyBegin() {
+  void requiresTheHeaderLengthForBytes() {
     problem(
         inferJson(
             "identity",
@@ -576,7 +577,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void stringsAreNoTensors() {
+  void rejectsStrings() {
     var detail =
         inferJson(
                 "identity",
@@ -589,7 +590,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void parametersAreBounded() {
+  void limitsParameters() {
     var many = new StringBuilder();
     for (int i = 0; i < 300; i++) {
       many.append(i == 0 ? "" : ",").append("\"p").append(i).append("\": 1");
@@ -619,7 +620,7 @@ class OpenInferenceTest extends RestTest {
           "deadline_ms": "soon"   | invalid-attribute | parameters.deadline_ms | parameters.deadline_ms is "soon"; it must be an integer of at least 0
           "binary_data_output": 1 | invalid-attribute | parameters.binary_data_output | parameters.binary_data_output is 1; it must be true or false
           """)
-  void parametersThatMeanNothing(String parameter, String code, String field, String detail) {
+  void rejectsInvalidParameters(String parameter, String code, String field, String detail) {
     problem(
         inferJson("identity", "{\"parameters\": {%s}, \"inputs\": [%s]}".formatted(parameter, X)),
         400,
@@ -629,7 +630,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void parametersThatMeanSomething() {
+  void acceptsValidParameters() {
     inferJson(
             "identity",
             ("{\"parameters\": {\"factor\": 2.5, \"mode\": \"a\", \"gate\": false, \"priority\": 1,"
@@ -640,7 +641,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void idsComeBackAsTheyWere() {
+  void returnsIdsUnchanged() {
     var id = "a\\\"b\\r\\nX-Evil: 1\\u001b[31m\\uD83D\\uDE00";
     inferJson("identity", "{\"id\": \"%s\", \"inputs\": [%s]}".formatted(id, X))
         .then()
@@ -659,7 +660,7 @@ class OpenInferenceTest extends RestTest {
         "invalid-attribute",
         "id",
         "id has 1025 characters; the limit is 1024");
-    // such a half in a name cannot be told again either
+    // an unpaired surrogate in a name cannot be repeated either
     problem(
         inferJson("identity", "{\"inputs\": [{\"name\": \"\\ud800\"}]}"),
         400,
@@ -669,7 +670,7 @@ class OpenInferenceTest extends RestTest {
   }
 
   @Test
-  void statisticsCountWhatWasDone() {
+  void statisticsCountInferences() {
     var before = given().get("/v2/models/identity/stats").jsonPath();
     inferJson("identity", "{\"inputs\": [%s]}".formatted(X)).then().statusCode(200);
     inferJson("identity", "{\"inputs\": [], \"parameters\": {\"factor\": 1}}")
@@ -685,15 +686,15 @@ class OpenInferenceTest extends RestTest {
         .body("model_stats[0].batch_stats[0].batch_size", equalTo(1))
         .body("model_stats[0].inference_stats.cache_hit.count", equalTo(0));
     var after = stats.jsonPath();
-    assertThat(grown(before, after, "inference_count")).isEqualTo(1);
-    assertThat(grown(before, after, "execution_count")).isEqualTo(1);
+    assertThat(increase(before, after, "inference_count")).isEqualTo(1);
+    assertThat(increase(before, after, "execution_count")).isEqualTo(1);
     assertThat(after.getLong("model_stats[0].batch_stats[0].compute_infer.count"))
         .isEqualTo(after.getLong("model_stats[0].execution_count"));
-    assertThat(grown(before, after, "inference_stats.success.count")).isEqualTo(1);
-    assertThat(grown(before, after, "inference_stats.queue.count")).isEqualTo(1);
-    assertThat(grown(before, after, "inference_stats.compute_infer.count")).isEqualTo(1);
-    assertThat(grown(before, after, "inference_stats.fail.count")).isEqualTo(1);
-    assertThat(grown(before, after, "inference_stats.success.ns")).isPositive();
+    assertThat(increase(before, after, "inference_stats.success.count")).isEqualTo(1);
+    assertThat(increase(before, after, "inference_stats.queue.count")).isEqualTo(1);
+    assertThat(increase(before, after, "inference_stats.compute_infer.count")).isEqualTo(1);
+    assertThat(increase(before, after, "inference_stats.fail.count")).isEqualTo(1);
+    assertThat(increase(before, after, "inference_stats.success.ns")).isPositive();
     assertThat(after.getLong("model_stats[0].last_inference")).isEqualTo(clock.millis());
     given()
         .get("/v2/models/stats")
@@ -702,13 +703,13 @@ class OpenInferenceTest extends RestTest {
         .body("model_stats.name", contains("concat", "identity"));
   }
 
-  private static long grown(JsonPath before, JsonPath after, String of) {
+  private static long increase(JsonPath before, JsonPath after, String of) {
     var path = "model_stats[0]." + of;
     return after.getLong(path) - before.getLong(path);
   }
 
   @Test
-  void answersAreJsonOrBytes() {
+  void checksTheAcceptHeader() {
     given()
         .accept("text/html")
         .get("/v2/models/identity")

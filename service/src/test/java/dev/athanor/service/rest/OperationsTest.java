@@ -15,12 +15,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/** Probes, information, metrics, shutdown. */
+/** Tests the index, probes, information and metrics. */
 class OperationsTest extends RestTest {
 
-  /** What curl, Chromium and a client that takes neither send. */
+  /** Tests the Accept headers of curl, of Chromium, and of a client that accepts neither format. */
   @Test
-  void theRootLeadsBrowsersToTheConsoleAndClientsToThePaths() {
+  void rootRedirectsBrowsersAndListsPaths() {
     for (var path : List.of("openapi", "ops", "tensors", "ready")) {
       String found =
           given().accept("*/*").get("/").then().statusCode(200).extract().jsonPath().get(path);
@@ -54,12 +54,12 @@ class OperationsTest extends RestTest {
         "/actuator/health/liveness",
         "/actuator/health/readiness"
       })
-  void probesAnswer(String path) {
+  void probesRespond(String path) {
     given().get(path).then().statusCode(200).body("status", equalTo("UP"));
   }
 
   @Test
-  void informationNamesVersionAndDevice() {
+  void infoNamesVersionAndDevice() {
     given()
         .get("/actuator/info")
         .then()
@@ -70,7 +70,7 @@ class OperationsTest extends RestTest {
   }
 
   @Test
-  void devicesSayWhatTheyAreAndWhatTheyAreAt() {
+  void describesDevices() {
     long before =
         given().get("/devices").then().extract().jsonPath().getLong("devices[0].memory.used");
     tensor(1, 2, 3, 4);
@@ -98,9 +98,9 @@ class OperationsTest extends RestTest {
   @EnumSource(
       value = Meters.class,
       mode = EnumSource.Mode.MATCH_NONE,
-      // no test op loads a kernel, no device here makes graphs, nothing is forwarded, no GPU
+      // test ops load no kernels, the device creates no graphs, nothing is forwarded, no GPU
       names = {"KERNEL_LOADS", "GRAPH_LAUNCHES", "FORWARDED_REQUESTS", "GPU_.*"})
-  void everyMeterOfTheTableIsThere(Meters meter) {
+  void exportsEveryMeter(Meters meter) {
     json("{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [1]}}}")
         .post("/ops/identity")
         .then()
@@ -126,9 +126,9 @@ class OperationsTest extends RestTest {
         .isEqualTo(String.join("=,", labels) + "=");
   }
 
-  /** Which Spring answered 500, with a stack trace in the log. */
+  /** By default, Spring returns 500 here and logs a stack trace. */
   @Test
-  void formsThatNobodyWritesAreNotAcceptable() {
+  void rejectsUnsupportedMediaTypes() {
     for (var path : List.of("/livez", "/readyz", "/actuator/health", "/actuator/info")) {
       problem(
           given().accept("application/json;charset=utf-16").get(path),

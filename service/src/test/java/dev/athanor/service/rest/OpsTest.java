@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/** The catalogue and calls of ops. */
+/** Tests the list of ops and calls. */
 class OpsTest extends RestTest {
 
   private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1.5, -2]}";
@@ -39,13 +39,13 @@ class OpsTest extends RestTest {
   @Autowired StreamPool streams;
 
   @AfterEach
-  void everythingIsGivenBack() {
+  void releasesEverything() {
     await().until(() -> streams.busy() + streams.waiting() == 0);
-    assertThat(device.wasFreedDirty()).as("memory was given back unzeroed").isFalse();
+    assertThat(device.wasFreedDirty()).as("memory was freed without zeroing").isFalse();
   }
 
   @Test
-  void theCatalogueListsOpsByName() {
+  void listsOpsByName() {
     given()
         .get("/ops")
         .then()
@@ -58,7 +58,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void anOpIsDescribed() {
+  void describesAnOp() {
     given().get("/ops/identity").then().statusCode(200).body("formula", equalTo("y = x"));
     problem(
         given().get("/ops/nope"),
@@ -69,7 +69,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void anOpRunsOnInlineDataAndSaysHowLongItTook() {
+  void runsOnInlineDataAndReportsTimes() {
     json("{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(X, X))
         .post("/ops/concat")
         .then()
@@ -97,7 +97,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void aCallThatIsRepeatedWithItsKeyCreatesNoSecondTensor() {
+  void repeatedCallWithItsIdempotencyKeyCreatesNoSecondTensor() {
     var keep = "\"c\": {\"as\": \"handle\"}";
     var first = concat("op-1", keep).then().statusCode(200).extract().jsonPath();
     var handle = first.getString("outputs.c.handle");
@@ -114,14 +114,14 @@ class OpsTest extends RestTest {
         "this Idempotency-Key was used for a different request; use a new key for each request");
     given().delete("/tensors/" + handle).then().statusCode(204);
     var again = concat("op-1", keep).jsonPath().getString("outputs.c.handle");
-    assertThat(again).as("of a key whose tensor was deleted").isNotEqualTo(handle);
+    assertThat(again).as("new tensor after deletion").isNotEqualTo(handle);
     for (var each : List.of(other, again)) {
       given().delete("/tensors/" + each).then().statusCode(204);
     }
   }
 
   @Test
-  void aBinaryCallTakesAKeyToo() {
+  void binaryCallsSupportIdempotencyKeys() {
     var x = tensor(1, 2);
     var handles = new HashSet<String>();
     for (int i = 0; i < 2; i++) {
@@ -145,7 +145,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void keysAreForCallsThatKeepAllOutputs() {
+  void rejectsIdempotencyKeysUnlessAllOutputsAreKept() {
     var x = tensor(1, 2, 3, 4);
     var only =
         "Idempotency-Key is for calls that keep all outputs as new tensors, but %s; request a handle or omit the key";
@@ -173,7 +173,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void handlesGoInAndOutAndIntoTensorsThatAreThere() {
+  void acceptsReturnsAndOverwritesHandles() {
     var x = tensor(1, 2);
     var kept =
         json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"outputs\": {\"y\": {\"as\": \"handle\"}}}"
@@ -197,7 +197,7 @@ class OpsTest extends RestTest {
         .then()
         .header("ETag", "\"2-json\"")
         .body("data", contains(1.5f, -2.0f));
-    // with a deadline the tensor is written once the call is known to be in time
+    // with a deadline, the tensor is written only after the call has met it
     json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"outputs\": {\"y\": {\"into\": \"%s\"}}}"
             .formatted(x, kept))
         .header("X-Deadline-Ms", 60_000)
@@ -213,7 +213,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void outputsComeAsBase64() {
+  void returnsBase64() {
     json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"encoding\": \"base64\", \"dtype\": \"f32\"}}}"
             .formatted(X))
         .post("/ops/identity")
@@ -248,7 +248,7 @@ class OpsTest extends RestTest {
           concat   | {"inputs": {"a": {"dtype": "f32", "shape": [1, 1], "data": [1]}}} | shape-mismatch | inputs.a | a must have rank 1, got [1, 1]
           concat   | {"inputs": {"a": {"dtype": "f64", "shape": [1], "data": [1]}}} | unsupported-on-device | inputs.a | f64 needs sm_100, this is sm_80
           """)
-  void whatIsWrongIsSaid(String op, String body, String code, String field, String detail) {
+  void reportsInvalidFields(String op, String body, String code, String field, String detail) {
     int status =
         switch (code) {
           case "unknown-handle" -> 404;
@@ -260,7 +260,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void anOutputMayNotBeAnInputAndMustFit() {
+  void rejectsOutputsIntoInputsOrOtherShapes() {
     var x = tensor(1, 2);
     problem(
         json("{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
@@ -283,7 +283,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void twoOutputsMayNotGoToOneTensor() {
+  void rejectsTwoOutputsIntoOneTensor() {
     var target = tensor(0, 0);
     problem(
         json("{\"inputs\": {\"a\": %s}, \"outputs\": {\"c\": {\"into\": \"%2$s\"}, \"zeros\": {\"into\": \"%2$s\"}}}"
@@ -297,7 +297,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void aHandleMayBeReadInAnotherShape() {
+  void readsAHandleInAnotherShape() {
     var x = tensor(1, 2, 3, 4, 5, 6);
     json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [3, 2]}}}".formatted(x))
         .post("/ops/identity")
@@ -305,7 +305,7 @@ class OpsTest extends RestTest {
         .statusCode(200)
         .body("outputs.y.shape", contains(3, 2))
         .body("outputs.y.data", contains(1f, 2f, 3f, 4f, 5f, 6f));
-    // the tensor itself stays as it is
+    // the tensor itself is unchanged
     given().get("/tensors/" + x).then().body("shape", contains(6)).body("version", equalTo(1));
     problem(
         json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [4, 2]}}}".formatted(x))
@@ -324,7 +324,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void mediaTypesAreChecked() {
+  void checksMediaTypes() {
     problem(
         given().contentType("application/octet-stream").body(new byte[1]).post("/ops/identity"),
         415,
@@ -345,7 +345,7 @@ class OpsTest extends RestTest {
         "Content-Encoding is gzip; compressed bodies are not supported here");
   }
 
-  private CompletableFuture<Response> held(String deadline) {
+  private CompletableFuture<Response> callAtGate(String deadline) {
     return CompletableFuture.supplyAsync(
         () -> {
           var request =
@@ -361,9 +361,9 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void whoHangsUpIsNotWaitedFor() throws IOException {
+  void clientDisconnectCancelsTheCall() throws IOException {
     TestOps.Identity.AT_GATE.set(0);
-    var running = List.of(held(""), held(""));
+    var running = List.of(callAtGate(""), callAtGate(""));
     await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
     var body = "{\"inputs\": {\"x\": %s}}".formatted(X);
     try (var client = new Socket(InetAddress.getLoopbackAddress(), port)) {
@@ -392,24 +392,24 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void aFullQueueRefusesAndDeadlinesHoldInItAndOnTheDevice() {
+  void rejectsCallsIfTheQueueIsFullAndEnforcesDeadlines() {
     int tensors = given().get("/tensors").then().extract().<List<?>>path("tensors").size();
     TestOps.Identity.AT_GATE.set(0);
-    var running = List.of(held(""), held("300"));
+    var running = List.of(callAtGate(""), callAtGate("300"));
     await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
-    var queued = new ArrayList<>(List.of(held("")));
+    var queued = new ArrayList<>(List.of(callAtGate("")));
     await().until(() -> streams.waiting() == 1);
-    var late = held("1");
+    var late = callAtGate("1");
     problem(
         late.join(),
         504,
         "deadline-exceeded",
         null,
         "the call did not finish within its deadline of 1 ms; no result was stored");
-    queued.add(held(""));
+    queued.add(callAtGate(""));
     await().until(() -> streams.waiting() == 2);
     problem(
-            held("").join(),
+            callAtGate("").join(),
             429,
             "queue-full",
             null,
@@ -420,7 +420,7 @@ class OpsTest extends RestTest {
         .then()
         .body(org.hamcrest.Matchers.containsString("athanor_queue_depth{device=\"fake:0\"} 2.0"))
         .body(org.hamcrest.Matchers.containsString("athanor_streams_busy{device=\"fake:0\"} 2.0"));
-    // on the device: answered in time, though the work goes on
+    // on the device: the response is in time, although the job continues
     problem(
         running.get(1).join(),
         504,
@@ -434,11 +434,11 @@ class OpsTest extends RestTest {
     given()
         .get("/tensors")
         .then()
-        .body("tensors.size()", equalTo(tensors + 3)); // not one of those that were late
+        .body("tensors.size()", equalTo(tensors + 3)); // none of the late calls
   }
 
   @Test
-  void aDeadlineMustBeANumber() {
+  void rejectsInvalidDeadlines() {
     problem(
         json("{}").header("X-Deadline-Ms", "soon").post("/ops/identity"),
         400,
@@ -448,7 +448,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void faultsOfTheDeviceAreOursAndLeakNothing() {
+  void deviceFaultsAreInternalErrorsAndLeakNothing() {
     int buffers = device.openBuffers();
     device.failWith(new DeviceException.KernelFault("identity_f32", List.of("thread 7 at /src/K")));
     json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"as\": \"handle\"}}}".formatted(X))
@@ -464,8 +464,8 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void aFullDeviceSaysHowMuchIsFree() {
-    // 5 million elements come in as i8 and stay small in JSON; as f64 they would not fit
+  void outOfDeviceMemoryReportsFreeBytes() {
+    // a small call succeeds before the device is full
     json("{\"inputs\": {\"a\": {\"dtype\": \"i8\", \"shape\": [2], \"data\": [1, 2]}}}")
         .post("/ops/concat")
         .then()
@@ -496,7 +496,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void callsAreCounted() {
+  void countsCalls() {
     json("{\"inputs\": {\"x\": %s}}".formatted(X)).post("/ops/identity").then().statusCode(200);
     given().contentType("application/json").body("{}").post("/ops/nobody-knows-this");
     var page = given().get("/actuator/prometheus").then().statusCode(200).extract().asString();
@@ -522,7 +522,7 @@ class OpsTest extends RestTest {
   }
 
   @Test
-  void numbersComeBackAsShortAsTheyCan() {
+  void writesShortestNumbers() {
     json("{\"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [6], \"data\": [0.1, 1e10, \"NaN\", \"-Infinity\", -0.0, 16777217]}}}")
         .post("/ops/identity")
         .then()

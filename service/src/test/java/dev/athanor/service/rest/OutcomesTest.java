@@ -19,33 +19,33 @@ class OutcomesTest {
       new Metrics(
           registry, TracerProvider.noop().get("test"), "fake:0", new MetricsSettings(false));
 
-  /** Whatever a request ends with is counted, in both protocols alike. */
+  /** Every outcome is counted, in both protocols. */
   @Test
-  void everyEndIsCounted() {
-    var ends =
+  void countsEveryOutcome() {
+    var failures =
         Map.of("draining", Failure.Busy.draining(), "internal", new IllegalStateException("a bug"));
-    ends.forEach((outcome, end) -> {
+    failures.forEach((outcome, failure) -> {
       Outcomes.Request request =
           () -> {
-            throw end;
+            throw failure;
           };
-      assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", request))).isEqualTo(end);
+      assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", request))).isEqualTo(failure);
       assertThat(
               catchThrowable(() ->
                   metrics.counted(
                       "grpc",
                       () -> {
-                        throw end;
+                        throw failure;
                       })))
-          .isEqualTo(end);
+          .isEqualTo(failure);
       assertThat(count("rest", outcome)).isEqualTo(1);
       assertThat(count("grpc", outcome)).isEqualTo(1);
     });
-    Outcomes.Request hangsUp =
+    Outcomes.Request disconnect =
         () -> {
           throw new IOException("broken pipe");
         };
-    assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", hangsUp)))
+    assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", disconnect)))
         .isInstanceOf(IOException.class);
     assertThat(count("rest", "cancelled")).isEqualTo(1);
   }

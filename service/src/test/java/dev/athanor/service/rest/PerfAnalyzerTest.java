@@ -18,8 +18,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
- * What Triton's load tool sends and looks at, in its order and byte by byte: {@code perf_analyzer
- * -m matmul --shape a:4,4 --shape b:4,4 --shape bias:4}, over the ops as they ship.
+ * Sends the requests of Triton's load tool, {@code perf_analyzer -m matmul --shape a:4,4 --shape
+ * b:4,4 --shape bias:4}, byte by byte, and checks what it reads.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,
@@ -46,7 +46,7 @@ class PerfAnalyzerTest {
     }
   }
 
-  /** Sends a request whose head is these lines. */
+  /** Sends a request with the lines of its head. */
   private Answer send(byte[] body, String... head) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
       var out = socket.getOutputStream();
@@ -61,11 +61,11 @@ class PerfAnalyzerTest {
       var text = new String(answer, 0, end, US_ASCII);
       assertThat(text).startsWith("HTTP/1.1 200 ");
       var rest = Arrays.copyOfRange(answer, end + 4, answer.length);
-      return new Answer(text, ByteBuffer.wrap(text.contains("chunked") ? joined(rest) : rest));
+      return new Answer(text, ByteBuffer.wrap(text.contains("chunked") ? dechunk(rest) : rest));
     }
   }
 
-  private static byte[] joined(byte[] chunks) {
+  private static byte[] dechunk(byte[] chunks) {
     var body = new ByteArrayOutputStream();
     int at = 0;
     while (true) {
@@ -120,11 +120,12 @@ class PerfAnalyzerTest {
   }
 
   @Test
-  void itMeasuresMatmul() throws IOException {
+  void measuresMatmul() throws IOException {
     var metadata = get("/v2/models/matmul");
     assertThat(metadata.getString("name")).isEqualTo("matmul");
     assertThat(metadata.getList("inputs.name")).containsExactly("a", "b", "bias");
-    assertThat(metadata.getList("inputs[0].shape")).containsExactly(-1, -1); // so --shape is taken
+    assertThat(metadata.getList("inputs[0].shape"))
+        .containsExactly(-1, -1); // so perf_analyzer uses --shape
     var config = get("/v2/models/matmul/config");
     assertThat(config.getInt("max_batch_size")).isZero();
     assertThat(config.getList("input.name")).isEqualTo(metadata.getList("inputs.name"));

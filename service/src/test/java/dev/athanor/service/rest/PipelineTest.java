@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.beans.factory.annotation.Autowired;
 
-/** Several ops in one request. */
+/** Tests several ops in one request. */
 class PipelineTest extends RestTest {
 
   private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1.5, -2]}";
@@ -36,9 +36,9 @@ class PipelineTest extends RestTest {
   }
 
   @AfterEach
-  void everythingIsGivenBack() {
+  void releasesEverything() {
     await().until(() -> streams.busy() + streams.waiting() == 0);
-    assertThat(device.wasFreedDirty()).as("memory was given back unzeroed").isFalse();
+    assertThat(device.wasFreedDirty()).as("memory was freed without zeroing").isFalse();
   }
 
   private Response run(String body) {
@@ -61,7 +61,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void stepsReadInputsHandlesAndWhatEarlierStepsGave() {
+  void stepsReadInputsHandlesAndOutputsOfEarlierSteps() {
     var handle = tensor(7);
     run(body("\"x\": X", "\"z\": {}", concat("x", handle, "h"), concat("h", "x", "z")))
         .then()
@@ -76,7 +76,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void withoutOutputsComesBackWhatNoStepReads() {
+  void returnsUnreadOutputsByDefault() {
     run("{\"inputs\": {\"x\": X}, \"steps\": [%s, %s, %s]}"
             .formatted(identity("x", "a"), identity("a", "b"), identity("a", "c")))
         .then()
@@ -92,7 +92,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void outputsAreKeptAndWrittenIntoTensors() {
+  void keepsOutputsAndWritesThemIntoTensors() {
     var into = tensor(0, 0);
     var kept =
         run(body(
@@ -120,7 +120,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void whatNoLaterStepReadsIsFreedBeforeTheNextRuns() {
+  void freesIntermediateResultsBeforeTheNextStep() {
     TestOps.Identity.AT_GATE.set(0);
     var last =
         "{\"op\": \"identity\", \"inputs\": {\"x\": \"c\"}, \"attributes\": {\"gate\": true}, \"outputs\": {\"y\": \"d\"}}";
@@ -137,7 +137,7 @@ class PipelineTest extends RestTest {
                         last)),
             Executors.newVirtualThreadPerTaskExecutor());
     await().until(() -> TestOps.Identity.AT_GATE.get() == 1);
-    assertThat(device.openBuffers()).as("c and d alone").isEqualTo(buffers + 2);
+    assertThat(device.openBuffers()).as("only c and d").isEqualTo(buffers + 2);
     TestOps.Identity.GATE.release();
     running.join().then().statusCode(200).body("outputs.keySet()", contains("d"));
     await().until(() -> device.openBuffers() == buffers);
@@ -164,9 +164,9 @@ class PipelineTest extends RestTest {
           {"op": "identity", "inputs": {"x": "h"}, "attributes": {"mode": "c"}} | 400 | invalid-attribute | steps[1].attributes.mode | attribute "mode" must be one of a, b, got "c"
           {"op": "concat", "inputs": {"a": "m"}}                    | 400 | shape-mismatch    | steps[1].inputs.a   | a must have rank 1, got [1, 1]
           """)
-  void aStepThatIsWrongIsNamedBeforeAnyRuns(
+  void reportsInvalidStepsBeforeRunningAny(
       String step, int status, String code, String field, String detail) {
-    // the fault would be the answer if anything ran
+    // the response would be this fault if anything ran
     device.failWith(new DeviceException.KernelFault("identity_f32", List.of("ran")));
     var inputs = "\"x\": X, \"m\": {\"dtype\": \"f32\", \"shape\": [1, 1], \"data\": [1]}";
     problem(
@@ -181,7 +181,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void whatIsWrongWithTheWholeIsSaid() {
+  void reportsInvalidPipelines() {
     problem(
         run("{\"steps\": []}"),
         400,
@@ -240,7 +240,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void aFaultNamesItsStepAndNothingIsChanged() {
+  void faultsNameTheStepAndChangeNothing() {
     var into = tensor(3, 4);
     int before = given().get("/tensors").then().extract().<List<?>>path("tensors").size();
     device.failWith(new DeviceException.KernelFault("identity_f32", List.of("thread 7")));
@@ -250,7 +250,7 @@ class PipelineTest extends RestTest {
                 identity("x", "h"),
                 identity("h", "z"))
             .replace("X", X))
-        .header("X-Deadline-Ms", 60_000) // each step is waited for
+        .header("X-Deadline-Ms", 60_000) // so each step is synchronized
         .post("/pipelines/run")
         .then()
         .statusCode(500)
@@ -267,7 +267,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void theStepThatFindsNoMemoryIsNamed() {
+  void outOfMemoryNamesTheStep() {
     var eight =
         given()
             .contentType("application/octet-stream")
@@ -288,7 +288,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void theDeadlineHoldsBetweenSteps() {
+  void enforcesDeadlinesBetweenSteps() {
     TestOps.Identity.AT_GATE.set(0);
     var into = tensor(3, 4);
     var gated = identity("x", "h").replace("\"op\"", "\"attributes\": {\"gate\": true}, \"op\"");
@@ -318,7 +318,7 @@ class PipelineTest extends RestTest {
   }
 
   @Test
-  void pipelinesAreCounted() {
+  void countsPipelines() {
     run(body("\"x\": X", "", identity("x", "h"), identity("h", "z"))).then().statusCode(200);
     run("{}").then().statusCode(400).body("op", nullValue()).body("outputs", nullValue());
     given()

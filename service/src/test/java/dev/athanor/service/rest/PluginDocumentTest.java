@@ -14,13 +14,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** docs/add-an-op.md shows the code of the example plugin and lists all that plugins can use. */
+/**
+ * Checks that docs/add-an-op.md shows code of the example plugin and lists all classes for plugins.
+ */
 class PluginDocumentTest {
 
   private static final Path DOCUMENT = Path.of("../docs/add-an-op.md");
   private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 
-  /** Snippets of the document, of which each section with a kernel has one at least. */
+  /** Number of snippets; each section with a kernel has at least one. */
   private static final int SNIPPETS = 9;
 
   @Test
@@ -45,12 +47,12 @@ class PluginDocumentTest {
     return code.replaceAll("\\s", "");
   }
 
-  /** The table of a spine has each of its public classes once, and no other. */
+  /** Each table must list exactly the public classes of a package. */
   @ParameterizedTest
   @ValueSource(strings = {"row", "tile", "lift"})
-  void tablesListThePublicClassesOfASpine(String spine) throws IOException {
+  void tablesListThePublicClassesOfAPackage(String child) throws IOException {
     var document = Files.readString(DOCUMENT);
-    var heading = "| class of `" + spine + "` | purpose |\n| --- | --- |\n";
+    var heading = "| class of `" + child + "` | purpose |\n| --- | --- |\n";
     assertThat(document).contains(heading);
     var from = document.substring(document.indexOf(heading) + heading.length());
     var listed =
@@ -58,7 +60,7 @@ class PluginDocumentTest {
             .lines()
             .map(line -> line.replaceFirst("^\\| `(\\w+)` \\|.*$", "$1"))
             .toList();
-    var name = "dev.athanor.ops." + spine;
+    var name = "dev.athanor.ops." + child;
     var types =
         new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests()).importPackages(name).stream()

@@ -46,7 +46,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The ops of the example plugin keep the rules that the library's own keep. */
+/** Tests the ops of the example plugin like those of the library. */
 class PluginOpsTest {
 
   private static final List<Target> TARGETS = List.of(Target.SM_80, Target.SM_89, Target.SM_90);
@@ -70,7 +70,7 @@ class PluginOpsTest {
   }
 
   @Test
-  void thePluginHasTheOps() {
+  void pluginHasTheOps() {
     assertThat(ops).extracting(op -> op.description().name()).containsExactlyElementsOf(NAMES);
   }
 
@@ -83,10 +83,10 @@ class PluginOpsTest {
                 Arguments.of(name, AsyncTiming.REORDERED, Target.SM_89, true)));
   }
 
-  /** Every kernel computes every case as float64 does, and the sanitizer finds nothing. */
+  /** Compares every kernel with float64 on every case, under the sanitizer. */
   @ParameterizedTest
   @MethodSource("runs")
-  void everyVariantIsRight(String name, AsyncTiming timing, Target target, boolean quick) {
+  void everyVariantIsCorrect(String name, AsyncTiming timing, Target target, boolean quick) {
     var options =
         EmulatorOptions.DEFAULT
             .withAsyncTiming(timing)
@@ -106,12 +106,12 @@ class PluginOpsTest {
     return NAMES;
   }
 
-  /** Each kernel is assembled for one of the targets, in turn. */
+  /** Assembles each kernel for one of the targets, in turn. */
   @ParameterizedTest
   @MethodSource("names")
   void kernelsAssembleWithoutSpills(String name) {
     var assembler = Assembler.best().orElseThrow();
-    // the compiler within JCuda crashes on some kernels for newer targets than their own
+    // the compiler in JCuda crashes on some kernels for newer targets than their own
     var targets = assembler instanceof Ptxas ? TARGETS : TARGETS.subList(0, 1);
     var kernels = kernels(op(name));
     assertThat(kernels).isNotEmpty();
@@ -127,9 +127,7 @@ class PluginOpsTest {
         });
   }
 
-  /**
-   * The kernels that the cases of an op lead to, each once; different ones have different names.
-   */
+  /** Returns the distinct kernels of the cases of an op, and checks that their names are unique. */
   private static List<Variant> kernels(Op op) {
     var kernels = new TreeMap<String, Variant>();
     for (var each : op.cases(new SplittableRandom(1), false)) {
@@ -144,7 +142,7 @@ class PluginOpsTest {
   }
 
   @Test
-  void casesOfSquaredDistancesReachEveryTileAndEveryAlignment() {
+  void casesOfSquaredDistancesCoverAllTilesAndAlignments() {
     var names = kernels(op("squared-distances")).stream().map(Variant::name).toList();
     assertThat(names.stream().map(name -> name.replaceFirst(".*f16_(\\d+x\\d+x\\d+x\\d+).*", "$1")))
         .contains(
@@ -162,7 +160,7 @@ class PluginOpsTest {
   }
 
   @Test
-  void squaredDistancesRefusesWhatDoesNotFit() {
+  void squaredDistancesRejectsInvalidInputs() {
     var op = op("squared-distances");
     var none = Attributes.of(op.description(), Map.of());
     assertThatThrownBy(() ->
@@ -181,7 +179,7 @@ class PluginOpsTest {
         .hasMessage("a is f16 but b is bf16; they must be the same");
   }
 
-  /** Rounding would make some distances of points to themselves negative. */
+  /** Rounding alone would make some distances of points to themselves negative. */
   @Test
   void squaredDistancesAreNotNegative() {
     var op = op("squared-distances");

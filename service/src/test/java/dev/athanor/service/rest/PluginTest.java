@@ -24,7 +24,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 
-/** Ops of a jar that was built apart are called like those of the library. */
+/** Tests calls of ops from a separately built jar. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "athanor.tuning.cache=none.json"},
@@ -46,7 +46,7 @@ class PluginTest {
   }
 
   @Test
-  void anOpOnElementsRuns() {
+  void runsAnElementwiseOp() {
     given()
         .contentType("application/json")
         .body(
@@ -62,7 +62,7 @@ class PluginTest {
   }
 
   @Test
-  void anOpOnRowsRuns() {
+  void runsARowOp() {
     given()
         .contentType("application/json")
         .body(
@@ -79,7 +79,7 @@ class PluginTest {
   }
 
   @Test
-  void anOpOnTilesRuns() {
+  void runsATileOp() {
     given()
         .contentType("application/json")
         .body(
@@ -95,7 +95,7 @@ class PluginTest {
   }
 
   @Test
-  void anOpFromAKernelInJavaRuns() {
+  void runsAnOpFromAKernelInJava() {
     given()
         .contentType("application/json")
         .body(
@@ -124,7 +124,7 @@ class PluginTest {
   }
 
   @Test
-  void theOutputOfAKernelInJavaMayHaveAnotherShape() {
+  void runsAKernelInJavaWithAnotherOutputShape() {
     given()
         .contentType("application/json")
         .body(
@@ -138,7 +138,7 @@ class PluginTest {
         .body("outputs.y.data", equalTo(List.of(2, 4, -7, -5)));
   }
 
-  /** Calls of an op from a kernel in Java are refused as those of other ops are. */
+  /** Invalid calls of an op from a kernel in Java are rejected like those of other ops. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -150,7 +150,7 @@ class PluginTest {
           {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [1]}}, "attributes": {"scale": -1}} | invalid-attribute | attribute "scale" must be from 0 to 1000000, got -1
           {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [1]}}, "attributes": {"axis": 1}} | unknown-field | attributes.axis is unknown; known keys are scale
           """)
-  void callsOfAKernelInJavaAreChecked(String body, String code, String detail) {
+  void checksCallsOfAKernelInJava(String body, String code, String detail) {
     given()
         .contentType("application/json")
         .body(body)
@@ -163,7 +163,7 @@ class PluginTest {
   }
 
   @Test
-  void opsFromKernelsInJavaAreMeteredAndHavePtx() {
+  void opsFromKernelsInJavaHaveMetricsAndPtx() {
     given()
         .contentType("application/json")
         .body("{\"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}}}")
@@ -181,7 +181,7 @@ class PluginTest {
   }
 
   @Test
-  void theyAreDescribedAmongOthers() {
+  void listsThemWithOtherOps() {
     given()
         .get("/ops")
         .then()
@@ -196,7 +196,7 @@ class PluginTest {
   }
 
   @Test
-  void refusalsAreAnswered() {
+  void reportsErrorsOfTheOp() {
     given()
         .contentType("application/json")
         .body(

@@ -14,18 +14,17 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What the Python clients of KServe ({@code InferRequest.to_rest}) and Triton ({@code
- * tritonclient.http}) send, byte by byte as their sources have it. Neither client can be installed
- * where this runs.
+ * Tests requests as the Python clients of KServe ({@code InferRequest.to_rest}) and Triton ({@code
+ * tritonclient.http}) send them, byte by byte, because the build cannot install these clients.
  */
 class ProtocolClientsTest extends RestTest {
 
   private static final String HEADER = "Inference-Header-Content-Length";
 
-  /** A uuid4, which KServe's client makes up. */
+  /** A uuid4, as KServe's client generates it. */
   private static final String ID = "5f9c6d5e-4f0c-4b62-9a2e-0c5f3d0a7f11";
 
-  /** As httpx and orjson send it: the names of headers in lower case, no blanks in the JSON. */
+  /** Posts a request as httpx and orjson do: header names in lower case, JSON without spaces. */
   private Response kserve(String model, String json, byte[]... tensors) {
     var request =
         given()
@@ -39,7 +38,7 @@ class ProtocolClientsTest extends RestTest {
     return request.body(joined(json, tensors)).post("/v2/models/" + model + "/infer");
   }
 
-  /** As rapidjson writes it, without a media type. */
+  /** Posts a request as rapidjson writes it, without a media type. */
   private Response triton(String path, String json, byte[]... tensors) {
     var request = given().noContentType();
     if (tensors.length > 0) {
@@ -49,7 +48,7 @@ class ProtocolClientsTest extends RestTest {
   }
 
   @Test
-  void kserveSendsListsInJson() {
+  void acceptsListsOfKserveInJson() {
     kserve(
             "identity",
             ("{\"id\":\"%s\",\"model_name\":\"identity\",\"inputs\":[{\"name\":\"x\","
@@ -67,7 +66,7 @@ class ProtocolClientsTest extends RestTest {
   }
 
   @Test
-  void kserveSendsArraysAsBytes() {
+  void acceptsArraysOfKserveAsBytes() {
     var json =
         ("{\"id\":\"%s\",\"model_name\":\"concat\",\"inputs\":[{\"name\":\"a\",\"shape\":[2],"
                 + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":8}},{\"name\":\"b\","
@@ -79,15 +78,15 @@ class ProtocolClientsTest extends RestTest {
     answer.then().statusCode(200).contentType("application/octet-stream");
     int header = Integer.parseInt(answer.header(HEADER));
     var body = answer.asByteArray();
-    var said = JsonPath.from(new String(body, 0, header, UTF_8));
-    assertThat(said.getString("model_name")).isEqualTo("concat");
-    assertThat(said.getInt("outputs[0].parameters.binary_data_size")).isEqualTo(12);
+    var metadata = JsonPath.from(new String(body, 0, header, UTF_8));
+    assertThat(metadata.getString("model_name")).isEqualTo("concat");
+    assertThat(metadata.getInt("outputs[0].parameters.binary_data_size")).isEqualTo(12);
     assertThat(Arrays.copyOfRange(body, header, body.length)).isEqualTo(f32Bytes(1, 2, 3));
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"7", "\"job-7\""})
-  void tritonSendsSequencesPrioritiesAndTimeouts(String sequence) {
+  void acceptsSequencesPrioritiesAndTimeoutsOfTriton(String sequence) {
     var json =
         ("{\"id\":\"1\",\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"FP32\","
                 + "\"parameters\":{\"binary_data_size\":8}}],\"outputs\":[{\"name\":\"y\","
@@ -103,7 +102,7 @@ class ProtocolClientsTest extends RestTest {
   }
 
   @Test
-  void tritonListsTheRepository() {
+  void listsTheRepositoryForTriton() {
     given()
         .noContentType()
         .post("/v2/repository/index")
@@ -127,7 +126,7 @@ class ProtocolClientsTest extends RestTest {
           POST | /v2/cudasharedmemory/region/input/register     | {"raw_handle":{"b64":"AAAA"},"device_id":0,"byte_size":64}
           POST | /v2/cudasharedmemory/region/input/unregister   | ``
           """)
-  void sharedMemoryIsRefusedByName(String method, String path, String body) {
+  void rejectsSharedMemoryByName(String method, String path, String body) {
     problem(
         given().noContentType().body(body.getBytes(UTF_8)).request(method, path),
         404,
@@ -146,7 +145,7 @@ class ProtocolClientsTest extends RestTest {
           load   | {}
           unload | {"parameters":{"unload_dependents":false}}
           """)
-  void loadAndUnloadAreRefusedByName(String verb, String body) {
+  void rejectsLoadAndUnloadByName(String verb, String body) {
     problem(
         triton("/v2/repository/models/identity/" + verb, body),
         404,

@@ -6,15 +6,15 @@ import io.restassured.response.Response;
 import org.junit.jupiter.api.Test;
 import org.springframework.test.context.TestPropertySource;
 
-/** The limits of a tenant's tensors, in a service of its own: nothing else may count. */
+/** Tests the limits of a tenant's tensors, in a separate service without other tensors. */
 @TestPropertySource(properties = "athanor.replica=quota")
 class QuotaTest extends RestTest {
 
   @Test
-  void quotasHoldBeforeTheBodyIsRead() {
-    int most = 30 << 20;
-    octets(most, "big").then().statusCode(201);
-    octets(most, "big").then().statusCode(201);
+  void enforcesQuotasBeforeReadingTheBody() {
+    int size = 30 << 20;
+    octets(size, "big").then().statusCode(201);
+    octets(size, "big").then().statusCode(201);
     problem(
             octets(5 << 20, "big"),
             429,

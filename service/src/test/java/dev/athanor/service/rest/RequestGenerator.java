@@ -14,18 +14,15 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
-/**
- * Makes requests of what a document says of an operation: valid by their schemas, or with one thing
- * broken.
- */
+/** Generates requests for an operation from an OpenAPI document: valid ones, or with one defect. */
 final class RequestGenerator {
 
   /**
    * A request.
    *
-   * @param path with its query
-   * @param invalid whether the document says that the service must refuse it
-   * @param about what is broken; empty for a request that is valid
+   * @param path the path with its query
+   * @param invalid whether the service must reject the request according to the document
+   * @param about the defect; empty for a valid request
    */
   record Request(
       String method,
@@ -58,9 +55,9 @@ final class RequestGenerator {
   private final List<String> handles;
 
   /**
-   * A generator.
+   * Creates a generator.
    *
-   * @param handles of tensors that are there
+   * @param handles handles of existing and unknown tensors
    */
   RequestGenerator(OpenApi document, Random random, List<String> handles) {
     this.document = document;
@@ -76,7 +73,7 @@ final class RequestGenerator {
     return choices.get(random.nextInt(choices.size()));
   }
 
-  /** A request for an operation such as {@code GET /ops/{op}}. */
+  /** Returns a request for an operation such as {@code GET /ops/{op}}. */
   Request request(String name, Map<?, ?> operation, Map<?, ?> item) {
     var draft = new Draft(name, operation, item);
     if (chance(0.7)) {
@@ -132,7 +129,7 @@ final class RequestGenerator {
       return String.valueOf(value(of, 0)).replaceAll("[\\r\\n\\x00-\\x1f\\x7f-\\uffff]", "u");
     }
 
-    /** Mostly a form that a documented answer has. */
+    /** Sets Accept to a documented media type, in half of the requests. */
     private void accept() {
       var forms = new TreeSet<String>();
       OpenApi.map(operation.get("responses"))
@@ -167,7 +164,7 @@ final class RequestGenerator {
       }
     }
 
-    /** Breaks one thing. */
+    /** Introduces one defect. */
     void breakOne() {
       switch (random.nextInt(8)) {
         case 0, 1, 2 -> breakJson();
@@ -236,7 +233,7 @@ final class RequestGenerator {
       var parameter = any(parameters);
       var name = String.valueOf(parameter.get("name"));
       var of = document.resolve(parameter.get("schema"));
-      var bad = chance(0.3) ? "a".repeat(random.nextInt(3) + longest(of)) : any(ODD_TEXT);
+      var bad = chance(0.3) ? "a".repeat(random.nextInt(3) + maxLength(of)) : any(ODD_TEXT);
       about = "parameter " + name;
       switch (String.valueOf(parameter.get("in"))) {
         case "path" -> path.put(name, bad.isBlank() ? "x" : bad);
@@ -251,20 +248,20 @@ final class RequestGenerator {
       }
     }
 
-    private static int longest(Map<?, ?> of) {
-      return of.get("maxLength") instanceof Integer most ? most - 1 : 300;
+    private static int maxLength(Map<?, ?> of) {
+      return of.get("maxLength") instanceof Integer max ? max - 1 : 300;
     }
 
     Request finish() {
       var target = new StringBuilder(template);
       path.forEach((name, value) -> {
         int at = target.indexOf("{" + name + "}");
-        target.replace(at, at + name.length() + 2, encoded(value));
+        target.replace(at, at + name.length() + 2, encode(value));
       });
       for (int i = 0; i < query.size(); i++) {
         var entry = query.get(i);
-        target.append(i == 0 ? '?' : '&').append(encoded(entry.getKey()));
-        target.append('=').append(encoded(entry.getValue()));
+        target.append(i == 0 ? '?' : '&').append(encode(entry.getKey()));
+        target.append('=').append(encode(entry.getValue()));
       }
       if (json != null) {
         body = JSON.writeValueAsBytes(json);
@@ -280,14 +277,14 @@ final class RequestGenerator {
           about);
     }
 
-    private static String encoded(String text) {
+    private static String encode(String text) {
       return URLEncoder.encode(text, UTF_8).replace("+", "%20");
     }
   }
 
   // -- values of schemas
 
-  /** A value that a schema allows. */
+  /** Returns a value that a schema allows. */
   private Object value(@Nullable Object node, int depth) {
     var schema = document.resolve(Objects.requireNonNull(node));
     if (schema.get("oneOf") instanceof List<?> choices) {
@@ -309,19 +306,19 @@ final class RequestGenerator {
   }
 
   private Object integer(Map<?, ?> schema) {
-    long least = schema.get("minimum") instanceof Number n ? n.longValue() : -2;
-    long most = schema.get("maximum") instanceof Number n ? n.longValue() : least + 5;
+    long min = schema.get("minimum") instanceof Number n ? n.longValue() : -2;
+    long max = schema.get("maximum") instanceof Number n ? n.longValue() : min + 5;
     return switch (random.nextInt(4)) {
-      case 0 -> least;
-      case 1 -> most;
-      default -> Math.min(most, least + random.nextInt(4));
+      case 0 -> min;
+      case 1 -> max;
+      default -> Math.min(max, min + random.nextInt(4));
     };
   }
 
   private List<Object> array(Map<?, ?> schema, int depth) {
     var list = new ArrayList<>();
-    int least = schema.get("minItems") instanceof Integer n ? n : 0;
-    for (int n = least + random.nextInt(4); n > 0 && depth < 12; n--) {
+    int min = schema.get("minItems") instanceof Integer n ? n : 0;
+    for (int n = min + random.nextInt(4); n > 0 && depth < 12; n--) {
       list.add(schema.get("items") == null ? 1 : value(schema.get("items"), depth + 1));
     }
     return list;
@@ -351,13 +348,13 @@ final class RequestGenerator {
     if (schema.get("pattern") instanceof String pattern && pattern.startsWith("^t_")) {
       return any(handles);
     }
-    int least = schema.get("minLength") instanceof Integer n ? n : 0;
-    int most = schema.get("maxLength") instanceof Integer n ? n : least + 20;
+    int min = schema.get("minLength") instanceof Integer n ? n : 0;
+    int max = schema.get("maxLength") instanceof Integer n ? n : min + 20;
     return switch (random.nextInt(6)) {
-      case 0 -> "s".repeat(most);
+      case 0 -> "s".repeat(max);
       case 1 -> any(handles);
       case 2 -> any(List.of("x", "a", "f32", "identity", "add", "1"));
-      default -> "s".repeat(Math.max(least, 1));
+      default -> "s".repeat(Math.max(min, 1));
     };
   }
 }

@@ -23,8 +23,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
- * The service on a real port, over host memory. All tests that extend this share one context; every
- * answer they get is checked against openapi.yaml.
+ * Base class of tests that call REST on a real port, with a fake device in host memory. All tests
+ * share one context, and every response is checked against openapi.yaml.
  */
 @SpringBootTest(
     classes = {AthanorApplication.class, Fakes.class},
@@ -60,7 +60,7 @@ public abstract class RestTest {
     return given().contentType("application/json").body(body.getBytes(UTF_8));
   }
 
-  /** Creates a tensor of f32 numbers. */
+  /** Creates an f32 tensor and returns its handle. */
   String tensor(float... values) {
     var body =
         "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
@@ -75,7 +75,7 @@ public abstract class RestTest {
     return bytes.array();
   }
 
-  /** Returns the body of the Open Inference Protocol that has JSON first, then binary tensors. */
+  /** Returns a body of the Open Inference Protocol: JSON followed by binary tensors. */
   static byte[] joined(String json, byte[]... tensors) {
     var body = new ByteArrayOutputStream();
     body.writeBytes(json.getBytes(UTF_8));

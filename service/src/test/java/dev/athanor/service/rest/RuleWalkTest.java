@@ -13,13 +13,13 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
 
-/** Every route that anything in the application answers has a rule. */
+/** Checks that every route of the application has a rule. */
 class RuleWalkTest extends RestTest {
 
   @Autowired List<RequestMappingInfoHandlerMapping> mappings;
   @Autowired Rules rules;
 
-  /** {@code GET /tensors/x} for every mapping, of ours, of actuator and of whoever else. */
+  /** Returns all mappings, including Actuator's, such as {@code GET /tensors/x}. */
   private Set<String> routes() {
     var routes = new TreeSet<String>();
     for (var mapping : mappings) {
@@ -46,7 +46,7 @@ class RuleWalkTest extends RestTest {
     for (var route : routes()) {
       int space = route.indexOf(' ');
       var match = rules.route(route.substring(0, space), route.substring(space + 1));
-      if (route.endsWith(" /error")) { // only the container goes there
+      if (route.endsWith(" /error")) { // used only by the container
         assertThat(match).as(route).isInstanceOf(Match.Unknown.class);
       } else {
         assertThat(match).as(route).isInstanceOf(Match.Ruled.class);
@@ -55,7 +55,7 @@ class RuleWalkTest extends RestTest {
   }
 
   @Test
-  void onlyTheIndexAndProbesAreOpen() {
+  void onlyTheIndexAndProbesNeedNoAuthentication() {
     assertThat(
             routes().stream()
                 .filter(route -> {
@@ -68,7 +68,7 @@ class RuleWalkTest extends RestTest {
   }
 
   @Test
-  void whatHasNoRuleIsNotAnswered() {
+  void pathsWithoutARuleAreNotServed() {
     problem(
         given().get("/nothing"),
         404,

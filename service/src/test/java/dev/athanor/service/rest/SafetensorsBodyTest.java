@@ -27,7 +27,7 @@ import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
-/** Tensors and calls of ops as safetensors. */
+/** Tests uploads, downloads and calls with safetensors. */
 class SafetensorsBodyTest extends RestTest {
 
   private static final String TYPE = "application/x-safetensors";
@@ -68,7 +68,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void aTensorGoesUpAndComesDown() throws IOException {
+  void uploadsAndDownloadsATensor() throws IOException {
     var bf16 = HostTensor.of(TensorType.of(DType.BF16, 2, 1), 1.5, -3);
     var handle =
         file("any name", bf16)
@@ -101,7 +101,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void aFileForOneTensorHasOne() {
+  void rejectsUploadsWithoutExactlyOneTensor() {
     problem(
         given().contentType(TYPE).body(file(Map.of())).post("/tensors"),
         400,
@@ -120,7 +120,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void theQuotaIsChargedBeforeTheDataAreRead() {
+  void enforcesTheQuotaBeforeReadingData() {
     var header =
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[33000000],\"data_offsets\":[0,33000000]}}"
             .getBytes(StandardCharsets.UTF_8);
@@ -154,7 +154,7 @@ class SafetensorsBodyTest extends RestTest {
         .post("/tensors?dtype=u8&shape=4000000")
         .then()
         .statusCode(201);
-    // none of the data is ever sent, so its size alone is refused
+    // no data is sent, so the size in the header alone is rejected
     given()
         .contentType(TYPE)
         .body(start)
@@ -167,7 +167,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void blocksHaveNoSafetensors() {
+  void rejectsBlocksAsSafetensors() {
     var handle =
         given()
             .contentType("application/octet-stream")
@@ -184,7 +184,7 @@ class SafetensorsBodyTest extends RestTest {
         "Accept",
         "q4_0 has no safetensors type; application/octet-stream has it");
     var before = given().get("/tensors").then().extract().<List<?>>path("tensors").size();
-    // refused before anything is kept
+    // rejected before any output is kept
     problem(
         json("{\"inputs\": {\"a\": {\"handle\": \"%s\"}}, \"outputs\": {\"c\": {\"as\": \"handle\"}}}"
                 .formatted(handle))
@@ -198,7 +198,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void anOpRunsOnAFileAndAnswersWithOne() throws IOException {
+  void runsAnOpOnAFileAndReturnsOne() throws IOException {
     var inputs = new LinkedHashMap<String, HostTensor>();
     inputs.put("b", floats(3));
     inputs.put("a", floats(1, 2));
@@ -215,7 +215,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void handlesAttributesAndOutputsStandInTheQuery() throws IOException {
+  void acceptsHandlesAttributesAndOutputsInTheQuery() throws IOException {
     var b = tensor(5);
     var kept =
         file("a", floats(1))
@@ -245,7 +245,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void aJsonRequestMayBeAnsweredAsAFile() throws IOException {
+  void returnsAFileForAJsonRequest() throws IOException {
     var answer =
         json("{\"inputs\": {\"x\": {\"dtype\": \"f64\", \"shape\": [1], \"data\": [0.1]}}}")
             .accept(TYPE)
@@ -254,7 +254,7 @@ class SafetensorsBodyTest extends RestTest {
   }
 
   @Test
-  void whatIsWrongIsSaid() {
+  void reportsInvalidRequests() {
     var x = floats(1);
     problem(
         file("z", x).post("/ops/identity"),

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** One service, two emulators. */
+/** Tests one service with two emulators. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator,emulator:1",
@@ -39,7 +39,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void bothAreSelfTestedAndShown() {
+  void testsAndShowsBothDevices() {
     given().get("/readyz").then().statusCode(200);
     given()
         .get("/devices")
@@ -50,7 +50,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void anOpRunsWhereItsTensorIsAndIsCountedThere() {
+  void opRunsAndIsCountedOnTheDeviceOfItsTensor() {
     var handle = tensor("emulator:1");
     json("""
     {"inputs": {"a": {"handle": "%s"}, "b": {"dtype": "f32", "shape": [2], "data": [3, 4]}}}\
@@ -72,7 +72,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void tensorsOfBothDevicesGoTogether() {
+  void combinesTensorsOfBothDevices() {
     var a = tensor("emulator:0");
     var b = tensor("emulator:1");
     json("{\"inputs\": {\"a\": {\"handle\": \"%s\"}, \"b\": {\"handle\": \"%s\"}}}".formatted(a, b))

@@ -29,7 +29,7 @@ import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Callers without a key, in such numbers as REST has connections. */
+/** Tests unauthenticated callers that open more connections than REST allows. */
 @TestPropertySource(
     properties = {
       "athanor.replica=strange",
@@ -65,9 +65,9 @@ class StrangersTest extends RestTest {
     return socket;
   }
 
-  /** Each has its own threads and its own limit. */
+  /** REST and management each have their own threads and connection limit. */
   @Test
-  void managementIsApart() {
+  void managementHasItsOwnThreadsAndConnections() {
     assertThat(web.getWebServer())
         .isInstanceOfSatisfying(
             TomcatWebServer.class,
@@ -89,24 +89,24 @@ class StrangersTest extends RestTest {
     }
   }
 
-  /** A connection that sends a byte now and then, until the server closes it. */
-  private static final class Trickling implements AutoCloseable {
+  /** A connection that sends single bytes until the server closes it. */
+  private static final class TricklingClient implements AutoCloseable {
     private final Socket socket;
-    private final ByteArrayOutputStream said = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream received = new ByteArrayOutputStream();
 
-    Trickling(Socket socket) throws IOException {
+    TricklingClient(Socket socket) throws IOException {
       this.socket = socket;
       socket.setSoTimeout(1);
     }
 
-    /** Whether the connection is still open. */
-    boolean goesOn() throws IOException {
+    /** Reads pending data, sends a byte, and returns whether the connection is still open. */
+    boolean trickle() throws IOException {
       try {
         var bytes = new byte[4096];
         for (int n = socket.getInputStream().read(bytes);
             n >= 0;
             n = socket.getInputStream().read(bytes)) {
-          said.write(bytes, 0, n);
+          received.write(bytes, 0, n);
         }
         return false;
       } catch (SocketTimeoutException e) {
@@ -127,14 +127,14 @@ class StrangersTest extends RestTest {
     }
   }
 
-  private static void end(List<Trickling> all) {
+  private static void awaitClose(List<TricklingClient> all) {
     var open = new ArrayList<>(all);
     await()
         .atMost(LIMIT)
         .until(() -> {
-          var ended = new ArrayList<Trickling>();
+          var ended = new ArrayList<TricklingClient>();
           for (var each : open) {
-            if (!each.goesOn()) {
+            if (!each.trickle()) {
               ended.add(each);
             }
           }
@@ -145,18 +145,18 @@ class StrangersTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"Content-Length: 1000000", "Transfer-Encoding: chunked"})
-  void refusedBodiesThatTrickleLeaveRoomForOthers(String framing) throws IOException {
-    var all = new ArrayList<Trickling>();
+  void tricklingRejectedBodiesDoNotBlockOthers(String framing) throws IOException {
+    var all = new ArrayList<TricklingClient>();
     try {
       for (int i = 0; i < 2 * CONNECTIONS; i++) {
-        all.add(new Trickling(connect(port, UPLOAD + framing + "\r\n\r\n")));
+        all.add(new TricklingClient(connect(port, UPLOAD + framing + "\r\n\r\n")));
       }
       live(managementPort, "/actuator/health/liveness");
       live(port, "/livez");
-      end(all);
+      awaitClose(all);
       assertThat(all)
           .allSatisfy(each ->
-              assertThat(each.said.toString(ISO_8859_1))
+              assertThat(each.received.toString(ISO_8859_1))
                   .startsWith("HTTP/1.1 401 ")
                   .contains("Connection: close", "urn:athanor:problem:unauthenticated")
                   .endsWith("}"));
@@ -167,14 +167,14 @@ class StrangersTest extends RestTest {
     }
   }
 
-  /** Connections that say nothing, or not all, are closed the sooner the more there are. */
+  /** Idle connections and incomplete requests time out earlier if many connections are open. */
   @ParameterizedTest
   @ValueSource(strings = {"", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A: "})
-  void connectionsThatSayNothingLeaveRoomForOthers(String begun) throws IOException {
+  void idleConnectionsDoNotBlockOthers(String start) throws IOException {
     var all = new ArrayList<Socket>();
     try {
       for (int i = 0; i < 2 * CONNECTIONS; i++) {
-        all.add(connect(port, begun));
+        all.add(connect(port, start));
       }
       live(managementPort, "/actuator/health/readiness");
       live(port, "/livez");
@@ -186,7 +186,7 @@ class StrangersTest extends RestTest {
   }
 
   @Test
-  void aBodyThatIsSentBeforeTheRefusalIsReadDoesNotBreakTheConnection() throws IOException {
+  void rejectedBodySentAtOnceDoesNotBreakTheConnection() throws IOException {
     int bytes = 20 << 20;
     try (var socket = connect(port, UPLOAD + "Content-Length: " + bytes + "\r\n\r\n")) {
       for (int i = 0; i < 20; i++) {
@@ -199,7 +199,7 @@ class StrangersTest extends RestTest {
   }
 
   @Test
-  void managementRefusesWhatRestRefuses() throws IOException {
+  void managementRejectsMalformedRequestsLikeRest() throws IOException {
     for (var request :
         List.of(
             "GET /actuator/health/liveness HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -25,13 +25,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Resident tensors. */
+/** Tests resident tensors. */
 class TensorsTest extends RestTest {
 
   private static final String UNKNOWN = "t_00000000000000000000000000000000_test";
 
   @AfterEach
-  void memoryIsZeroedBeforeOthersGetIt() {
+  void memoryIsZeroedBeforeReuse() {
     assertThat(device.wasFreedDirty()).isFalse();
   }
 
@@ -46,9 +46,9 @@ class TensorsTest extends RestTest {
         .array();
   }
 
-  /** So that a shell needs no tool to read JSON with. */
+  /** Shell scripts do not need to parse JSON. */
   @Test
-  void theHandleAloneIsAnsweredAsText() {
+  void returnsTheHandleAsText() {
     var answer =
         given()
             .accept("text/plain")
@@ -67,7 +67,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void aTensorIsMadeDescribedAndDeleted() {
+  void createsDescribesAndDeletesATensor() {
     var created =
         json("{\"dtype\": \"f32\", \"shape\": [2, 2], \"data\": [[1, 2], [3, 4]]}")
             .queryParam("name", "weights")
@@ -114,7 +114,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void contentsComeInEveryForm() {
+  void returnsContentsInEveryFormat() {
     var data = "/tensors/" + tensor(1, -0.5f, 3) + "/data";
     assertThat(given().get(data).then().statusCode(200).extract().asByteArray())
         .isEqualTo(f32Bytes(1, -0.5f, 3));
@@ -157,7 +157,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void npyOfEitherOrderIsReadAndFortranOrderTransposed() {
+  void readsNpyInBothByteOrdersAndFortranOrder() {
     var big = ByteBuffer.allocate(24);
     for (int i = 1; i <= 6; i++) {
       big.putFloat(i);
@@ -179,7 +179,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void npyThatIsNoneIsRefused() {
+  void rejectsInvalidNpy() {
     problem(
         given().contentType("application/x-npy").body(new byte[] {1, 2}).post("/tensors"),
         400,
@@ -217,7 +217,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void bf16HasNoNpy() {
+  void rejectsBf16AsNpy() {
     var handle =
         json("{\"dtype\": \"bf16\", \"shape\": [1], \"data\": [1]}")
             .post("/tensors")
@@ -234,7 +234,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void blocksTravelAsBytes() {
+  void transfersBlocksAsBytes() {
     var bytes = new byte[2 * 18];
     new java.util.Random(1).nextBytes(bytes);
     var handle =
@@ -264,7 +264,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void rangesAreSent() {
+  void supportsRanges() {
     var data = "/tensors/" + tensor(1, 2, 3) + "/data";
     var all = f32Bytes(1, 2, 3);
     var part = given().header("Range", "bytes=4-7").get(data).then().statusCode(206);
@@ -301,9 +301,9 @@ class TensorsTest extends RestTest {
     given().header("If-None-Match", "W/\"1\"").get(data).then().statusCode(304);
   }
 
-  /** Equal tags would promise equal bytes. */
+  /** Equal ETags would imply equal bytes. */
   @Test
-  void everyFormatHasAnETagOfItsOwn() {
+  void everyFormatHasItsOwnETag() {
     var path = "/tensors/" + tensor(1, 2) + "/data";
     var tags =
         Map.of(
@@ -338,9 +338,9 @@ class TensorsTest extends RestTest {
         .header("ETag", "\"2\"");
   }
 
-  /** A plain GET has no version to mismatch; whoever names one learns that there is another. */
+  /** A plain GET never fails with a version mismatch; a GET with If-Match does. */
   @Test
-  void readersAndWritersDoNotGetInEachOthersWay() throws Exception {
+  void readersAndWritersDoNotDisturbEachOther() throws Exception {
     var path = "/tensors/" + tensor(1, 1) + "/data";
     try (var clients = Executors.newVirtualThreadPerTaskExecutor()) {
       var writers =
@@ -376,7 +376,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void contentsAreReplacedUnlessSomeoneElseWas() {
+  void replacesContentsIfTheVersionMatches() {
     var path = "/tensors/" + tensor(1, 2);
     given()
         .contentType("application/octet-stream")
@@ -418,12 +418,12 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void leasesEndAndAreRenewed() {
+  void leasesExpireAndAreRenewed() {
     var kept = "/tensors/" + tensor(1);
     var used = "/tensors/" + tensor(2);
-    var forEver = "/tensors/" + tensor(3);
+    var unlimited = "/tensors/" + tensor(3);
     json("{\"ttlSeconds\": 0}")
-        .patch(forEver)
+        .patch(unlimited)
         .then()
         .statusCode(200)
         .body("expiresAt", nullValue());
@@ -444,17 +444,17 @@ class TensorsTest extends RestTest {
     clock.advance(Duration.ofMinutes(11));
     given().get(used).then().statusCode(404);
     clock.advance(Duration.ofDays(3650));
-    given().get(forEver).then().statusCode(200);
+    given().get(unlimited).then().statusCode(200);
     given().get(kept).then().statusCode(404);
-    given().delete(forEver).then().statusCode(204);
+    given().delete(unlimited).then().statusCode(204);
     problem(
-        json("{\"ttlSeconds\": -1}").patch(forEver),
+        json("{\"ttlSeconds\": -1}").patch(unlimited),
         400,
         "invalid-attribute",
         "ttlSeconds",
         "ttlSeconds is -1; it must be an integer 0 to 315360000");
     problem(
-        json("{\"ttl\": 1}").patch(forEver),
+        json("{\"ttl\": 1}").patch(unlimited),
         400,
         "unknown-field",
         "ttl",
@@ -462,7 +462,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void theListIsPagedNewestFirst() {
+  void listsNewestFirstInPages() {
     var handles = new String[] {scoped("page"), scoped("page"), scoped("page")};
     var first =
         given()
@@ -504,7 +504,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void anotherReplicaIsNamed() {
+  void reportsTheReplicaOfForeignHandles() {
     var elsewhere = "t_00000000000000000000000000000000_other";
     var detail = elsewhere + " belongs to replica other; send the request there";
     for (var answer :
@@ -532,7 +532,7 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void largeTensorsComeDownInPieces() {
+  void downloadsLargeTensors() {
     var bytes = new byte[(9 << 20) + 5];
     new java.util.Random(3).nextBytes(bytes);
     var data =
@@ -556,28 +556,28 @@ class TensorsTest extends RestTest {
   }
 
   @Test
-  void creationIsSafeToRepeat() {
+  void creationIsIdempotentWithAKey() {
     var body = "{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}";
-    var first = once("k1", body).then().statusCode(201).extract().<String>path("handle");
-    once("k1", body).then().statusCode(201).body("handle", equalTo(first));
+    var first = createWithKey("k1", body).then().statusCode(201).extract().<String>path("handle");
+    createWithKey("k1", body).then().statusCode(201).body("handle", equalTo(first));
     problem(
-        once("k1", body.replace("[1]}", "[2]}")),
+        createWithKey("k1", body.replace("[1]}", "[2]}")),
         422,
         "idempotency-key-reused",
         "Idempotency-Key",
         "this Idempotency-Key was used for a different request; use a new key for each request");
-    once("k2", "{}").then().statusCode(400);
-    once("k2", body).then().statusCode(201);
+    createWithKey("k2", "{}").then().statusCode(400);
+    createWithKey("k2", body).then().statusCode(201);
     given().delete("/tensors/" + first).then().statusCode(204);
-    once("k1", body).then().statusCode(201).body("handle", not(equalTo(first)));
+    createWithKey("k1", body).then().statusCode(201).body("handle", not(equalTo(first)));
   }
 
-  private io.restassured.response.Response once(String key, String body) {
+  private io.restassured.response.Response createWithKey(String key, String body) {
     return json(body).header("Idempotency-Key", key).post("/tensors");
   }
 
   @Test
-  void deletionWaitsForWorkThatHoldsTheTensor() {
+  void deletionWaitsForJobsThatUseTheTensor() {
     TestOps.Identity.AT_GATE.set(0);
     var x = tensor(1, 2);
     int buffers = device.openBuffers();
@@ -591,7 +591,7 @@ class TensorsTest extends RestTest {
     await().until(() -> TestOps.Identity.AT_GATE.get() == 1);
     given().delete("/tensors/" + x).then().statusCode(204);
     given().get("/tensors/" + x).then().statusCode(404);
-    assertThat(device.openBuffers()).isEqualTo(buffers + 1); // the output, and x still
+    assertThat(device.openBuffers()).isEqualTo(buffers + 1); // the output, and x until the job ends
     TestOps.Identity.GATE.release();
     running.join().then().statusCode(200).body("outputs.y.data", contains(1f, 2f));
     await().until(() -> device.openBuffers() == buffers - 1);
@@ -618,7 +618,7 @@ class TensorsTest extends RestTest {
         "..%5c..",
         "%252e%252e"
       })
-  void handlesThatAreNoneAreUnknown(String handle) {
+  void rejectsInvalidHandles(String handle) {
     int status =
         given()
             .urlEncodingEnabled(false)

@@ -25,7 +25,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** W3C Trace Context: requests continue the trace of their client, and say which it is. */
+/** Tests W3C Trace Context: requests continue the trace of their client, and responses name it. */
 @ExtendWith(OutputCaptureExtension.class)
 class TracingTest extends RestTest {
 
@@ -44,14 +44,17 @@ class TracingTest extends RestTest {
         .formatted(dtype);
   }
 
-  /** A request within a trace of the client's. */
+  /** Posts a request within a trace of the client. */
   private Response post(String path, String body, boolean sampled) {
     return json(body)
         .header("traceparent", "00-%s-%s-%s".formatted(trace, CLIENT, sampled ? "01" : "00"))
         .post(path);
   }
 
-  /** The spans of the trace, once that of the request has ended, which it does after its answer. */
+  /**
+   * Returns the spans of the trace, after waiting for the request's span, which ends after the
+   * response.
+   */
   private List<SpanData> spans() {
     await().until(() -> finished().stream().anyMatch(span -> span.getKind() == SpanKind.SERVER));
     return finished();
@@ -69,7 +72,7 @@ class TracingTest extends RestTest {
     return spans.stream().filter(s -> s.getKind() == SpanKind.SERVER).findAny().orElseThrow();
   }
 
-  /** The phases below a request, in their order. */
+  /** Returns the phases of a request in order. */
   private static List<SpanData> phases(List<SpanData> spans) {
     var request = request(spans).getSpanId();
     return spans.stream().filter(span -> span.getParentSpanId().equals(request)).toList();
@@ -80,7 +83,7 @@ class TracingTest extends RestTest {
   }
 
   @Test
-  void aRequestContinuesTheTraceOfItsClientAndShowsItsPhases() {
+  void requestContinuesTheTraceOfItsClientWithASpanPerPhase() {
     var answer = post("/ops/identity", run("u8"), true);
     answer.then().statusCode(200);
     var spans = spans();
@@ -106,13 +109,13 @@ class TracingTest extends RestTest {
       assertThat(phases.get(i).getStartEpochNanos())
           .isEqualTo(phases.get(i - 1).getEndEpochNanos());
     }
-    var slack = TimeUnit.MILLISECONDS.toNanos(100); // of two clocks
+    var slack = TimeUnit.MILLISECONDS.toNanos(100); // the spans use two clocks
     assertThat(phases.getFirst().getStartEpochNanos())
         .isBetween(request.getStartEpochNanos() - slack, request.getEndEpochNanos() + slack);
   }
 
   @Test
-  void aPipelineShowsItsSteps() {
+  void pipelineHasASpanPerStep() {
     post(
             "/pipelines/run",
             """
@@ -136,7 +139,7 @@ class TracingTest extends RestTest {
   }
 
   @Test
-  void aFailureSaysItsTrace(CapturedOutput output) {
+  void errorsNameTheTrace(CapturedOutput output) {
     post("/ops/sing", run("u8"), true)
         .then()
         .statusCode(404)
@@ -157,21 +160,21 @@ class TracingTest extends RestTest {
   }
 
   @Test
-  void whatTheClientDoesNotSampleIsNotRecorded() {
+  void doesNotRecordUnsampledTraces() {
     var answer = post("/ops/identity", run("u8"), false);
     assertThat(answer.header("traceresponse"))
         .matches("00-" + trace + "-(?!" + CLIENT + ")[0-9a-f]{16}-00");
-    post("/ops/identity", run("u8"), true); // ends later, and what went before has ended then
+    post("/ops/identity", run("u8"), true); // ends after the unsampled request
     assertThat(spans()).hasSize(6);
   }
 
   @Test
-  void nothingLeavesTheProcessUnlessAnEndpointIsConfigured() {
+  void exportsNothingWithoutAnEndpoint() {
     assertThat(exporters).containsExactly(exported);
   }
 
   @Test
-  void latenciesHaveExemplarsOfTheTracesThatAreRecorded() {
+  void latenciesHaveExemplarsOfRecordedTraces() {
     post("/ops/identity", run("i16"), false).then().statusCode(200);
     post("/ops/identity", run("i32"), true).then().statusCode(200);
     var page =
@@ -193,7 +196,10 @@ class TracingTest extends RestTest {
     }
   }
 
-  /** OpenMetrics 1.0, Exemplars: elsewhere prometheus_client's parser refuses the whole page. */
+  /**
+   * OpenMetrics 1.0, Exemplars: prometheus_client rejects the whole response if other series have
+   * exemplars.
+   */
   @Test
   void onlyBucketsAndCountersHaveExemplars() {
     post("/ops/identity", run("i32"), true).then().statusCode(200);
@@ -219,7 +225,7 @@ class TracingTest extends RestTest {
         .toList();
   }
 
-  // -- headers that mean no good
+  // -- hostile headers
 
   @ParameterizedTest
   @ValueSource(
@@ -236,7 +242,7 @@ class TracingTest extends RestTest {
         "00-4bf92f3577b34da6a3ce929d0e0eff\u001b[-00f067aa0ba902b7-01",
         "00-4bf92f3577b34da6a3ce929d0e0effff-00f067aa0ba902b7-01,00-1"
       })
-  void aTraceparentThatIsNoneBeginsATraceOfOurOwn(String traceparent) {
+  void invalidTraceparentStartsANewTrace(String traceparent) {
     for (var value : List.of(traceparent, traceparent + "a".repeat(6_000))) {
       assertThat(
               json(run("u8"))
@@ -254,7 +260,7 @@ class TracingTest extends RestTest {
   @ParameterizedTest
   @ValueSource(
       strings = {"=", ",,,,", "a=b=c", "k=\u001b[31m", "%0d%0aX-Evil:%201", "A=B,a@=1", "k=v;p=\""})
-  void otherHeadersOfATraceDoNoHarm(String value) {
+  void ignoresHostileTraceHeaders(String value) {
     for (var name : List.of("tracestate", "baggage", "b3")) {
       for (var text : List.of(value, (value + "1,").repeat(500 / value.length() + 1))) {
         var answer =

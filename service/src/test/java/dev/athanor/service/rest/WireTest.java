@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Clients that speak slowly, in parts, too early, or another protocol. */
+/** Tests slow, incomplete and pipelined requests, and other protocols. */
 @TestPropertySource(properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=500ms"})
 class WireTest extends RestTest {
 
@@ -38,61 +38,61 @@ class WireTest extends RestTest {
     return socket;
   }
 
-  /** All that the server says until it closes the connection. */
+  /** Reads until the server closes the connection. */
   private static String rest(Socket socket) throws IOException {
-    var said = new ByteArrayOutputStream();
+    var received = new ByteArrayOutputStream();
     try {
-      socket.getInputStream().transferTo(said);
+      socket.getInputStream().transferTo(received);
     } catch (SocketTimeoutException e) {
       throw e;
     } catch (IOException e) {
-      assertThat(e).hasMessageContaining("reset"); // closed, with bytes of ours unread
+      assertThat(e).hasMessageContaining("reset"); // closed with unread bytes
     }
-    return said.toString(ISO_8859_1);
+    return received.toString(ISO_8859_1);
   }
 
-  /** Sends a byte whenever the server has said nothing for a while, until it closes. */
+  /** Sends single bytes until the server responds and closes the connection. */
   private static String trickle(Socket socket, String text) throws IOException {
-    var said = new ByteArrayOutputStream();
+    var received = new ByteArrayOutputStream();
     socket.setSoTimeout(20);
     for (int i = 0; i < 3000; i++) {
       try {
         int next = socket.getInputStream().read();
         if (next < 0) {
-          return said.toString(ISO_8859_1);
+          return received.toString(ISO_8859_1);
         }
-        said.write(next);
+        received.write(next);
       } catch (SocketTimeoutException e) {
         try {
           socket.getOutputStream().write(text.charAt(i % text.length()));
         } catch (IOException closed) {
-          return said + rest(socket);
+          return received + rest(socket);
         }
       } catch (IOException e) {
-        return said.toString(ISO_8859_1);
+        return received.toString(ISO_8859_1);
       }
     }
-    throw new AssertionError("the server still reads after a minute; it has said " + said);
+    throw new AssertionError("the server still reads after a minute; response: " + received);
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"", "GET /ops", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A"})
-  void whoeverFallsSilentIsLeft(String begun) throws IOException {
-    try (var socket = connect(begun)) {
+  void closesIdleConnections(String start) throws IOException {
+    try (var socket = connect(start)) {
       assertThat(rest(socket)).isEmpty();
     }
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"GET /", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A: "})
-  void headersThatTrickleAreGivenUp(String begun) throws IOException {
-    try (var socket = connect(begun)) {
+  void abortsTricklingHeaders(String start) throws IOException {
+    try (var socket = connect(start)) {
       assertThat(trickle(socket, "a")).isEmpty();
     }
   }
 
   @Test
-  void aBodyThatStopsIsGivenUp() throws IOException {
+  void abortsStalledBodies() throws IOException {
     try (var socket = connect(POST + "some")) {
       assertThat(rest(socket))
           .startsWith("HTTP/1.1 504 ")
@@ -103,7 +103,7 @@ class WireTest extends RestTest {
   }
 
   @Test
-  void aBodyThatTricklesIsGivenUp() throws IOException {
+  void abortsTricklingBodies() throws IOException {
     try (var socket = connect(POST)) {
       assertThat(trickle(socket, "a"))
           .startsWith("HTTP/1.1 504 ")
@@ -113,9 +113,9 @@ class WireTest extends RestTest {
     assertThat(device.openBuffers()).isZero();
   }
 
-  /** Who sends all before they read gets an answer, not a broken connection. */
+  /** Clients that send everything before they read get a response, not a broken connection. */
   @Test
-  void aLargeBodyThatIsRefusedIsReadToItsEnd() throws IOException {
+  void discardsLargeRejectedBodies() throws IOException {
     int bytes = 30 << 20;
     var request =
         """
@@ -138,16 +138,16 @@ class WireTest extends RestTest {
   }
 
   @Test
-  void aBodyThatIsRefusedAndTricklesIsGivenUp() throws IOException {
+  void abortsTricklingRejectedBodies() throws IOException {
     try (var socket = connect(POST.replace("u8", "f7"))) {
       assertThat(trickle(socket, "a")).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
     }
   }
 
-  /** The container would read on; at an answer of 200, too. */
+  /** By default, Tomcat would keep reading, even after a 200. */
   @ParameterizedTest
   @ValueSource(strings = {"GET /livez", "POST /nothing", "DELETE /tensors?scope=none"})
-  void aBodyThatNobodyReadsAndThatTricklesIsGivenUp(String line) throws IOException {
+  void abortsTricklingUnreadBodies(String line) throws IOException {
     for (var framing : List.of("Content-Length: 1000000", "Transfer-Encoding: chunked")) {
       try (var socket = connect(line + " HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n\r\n")) {
         assertThat(trickle(socket, framing.startsWith("C") ? "a" : "1\r\na\r\n"))
@@ -158,7 +158,7 @@ class WireTest extends RestTest {
   }
 
   @Test
-  void anAnswerThatNeedsNoBodyDoesNotWaitForOneThatWasAnnounced() throws IOException {
+  void respondsWithoutWaitingForUnusedBodies() throws IOException {
     for (var line : List.of("GET /livez", "DELETE /tensors?scope=none")) {
       var request =
           line + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
@@ -168,10 +168,10 @@ class WireTest extends RestTest {
     }
   }
 
-  /** Actuator would parse it, whoever sends it. */
+  /** Actuator would parse such a body from any caller. */
   @ParameterizedTest
   @ValueSource(strings = {"GET /livez", "GET /actuator/prometheus", "HEAD /ops", "GET /console/"})
-  void readingTakesNoBody(String line) throws IOException {
+  void rejectsBodiesOfGetAndHead(String line) throws IOException {
     var request =
         line
             + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
@@ -180,9 +180,9 @@ class WireTest extends RestTest {
     }
   }
 
-  /** A refusal of a request whose body is there already leaves the connection as it is. */
+  /** The connection stays open if the body of a rejected request has already arrived. */
   @Test
-  void aRefusalKeepsTheConnection() throws IOException {
+  void rejectionsKeepTheConnection() throws IOException {
     var requests =
         "POST /ops/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
             .repeat(3);
@@ -192,10 +192,10 @@ class WireTest extends RestTest {
     }
   }
 
-  /** Such answers would have neither a status nor headers. */
+  /** HTTP/0.9 responses have neither a status nor headers. */
   @ParameterizedTest
   @ValueSource(strings = {"GET /livez\r\n", "GET /livez\n", "POST /livez\r\n"})
-  void http09IsNotSpoken(String request) throws IOException {
+  void doesNotSupportHttp09(String request) throws IOException {
     try (var socket = connect(request)) {
       assertThat(rest(socket)).isEmpty();
     }
@@ -203,7 +203,7 @@ class WireTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"BREW /livez", "PROPFIND /ops", "get /ops", "POST /livez"})
-  void methodsThatAPathDoesNotTakeAreRefused(String line) throws IOException {
+  void rejectsUnsupportedMethods(String line) throws IOException {
     try (var socket = connect(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")) {
       assertThat(rest(socket))
           .startsWith("HTTP/1.1 405 ")
@@ -212,7 +212,7 @@ class WireTest extends RestTest {
   }
 
   @Test
-  void whoeverAsksBeforeSendingIsNotToldToSendWhatIsRefused() throws IOException {
+  void doesNotContinueRejectedRequests() throws IOException {
     var request = POST.replace("u8", "f7").replace("Host: x", "Host: x\r\nExpect: 100-continue");
     try (var socket = connect(request)) {
       assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").doesNotContain("HTTP/1.1 100");
@@ -220,7 +220,7 @@ class WireTest extends RestTest {
   }
 
   @Test
-  void whoeverClosesHalfOfTheConnectionTooEarlyHasSentNoBody() throws IOException {
+  void halfClosedConnectionEndsTheBody() throws IOException {
     try (var socket = connect(POST + "some")) {
       socket.shutdownOutput();
       assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
@@ -228,7 +228,7 @@ class WireTest extends RestTest {
   }
 
   @Test
-  void requestsThatComeTooEarlyAreAnsweredInTheirOrder() throws IOException {
+  void answersPipelinedRequestsInOrder() throws IOException {
     var requests = new StringBuilder();
     for (int i = 0; i < 40; i++) {
       var each =
@@ -253,7 +253,7 @@ class WireTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"-1", "1e3", "9223372036854775808", "0x10", ""})
-  void lengthsThatAreNoneAreRefused(String length) throws IOException {
+  void rejectsInvalidLengths(String length) throws IOException {
     var request =
         "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n{}"
             .formatted(length);
@@ -262,9 +262,9 @@ class WireTest extends RestTest {
     }
   }
 
-  /** What follows a body that is longer than it says is no request that would be answered well. */
+  /** Bytes after the announced body are parsed as an invalid request. */
   @Test
-  void aLengthThatIsTooShortCutsTheBody() throws IOException {
+  void tooShortLengthTruncatesTheBody() throws IOException {
     var request =
         "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}{}\r\n\r\n";
     try (var socket = connect(request)) {
@@ -274,9 +274,9 @@ class WireTest extends RestTest {
     }
   }
 
-  /** It has one connection for each request, and no streams of frames to flood. */
+  /** Without HTTP/2, clients cannot flood the service with frames. */
   @Test
-  void http2IsNotSpoken() throws IOException {
+  void doesNotSupportHttp2() throws IOException {
     try (var socket = connect("")) {
       socket.getOutputStream().write(Http2.preface());
       assertThat(rest(socket)).doesNotContain("HTTP/1.1 2").doesNotContain("HTTP/1.1 101");

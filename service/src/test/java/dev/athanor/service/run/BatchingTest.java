@@ -41,17 +41,17 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Calls that wait together run together, and give what they give alone. */
+/** Tests that waiting calls share a launch, with the same results as separate launches. */
 class BatchingTest {
 
   private static final Catalogue CATALOGUE = Catalogue.load();
 
   @TempDir Path folder;
 
-  /** Enough for a run of {@link #LARGE}, not for two together. */
+  /** Enough for one run of {@link #LARGE}, but not for a batch of two. */
   private static final long MEMORY = 3 << 20;
 
-  /** Its input and its output take a MiB each. */
+  /** A problem whose input and output have 1 MiB each. */
   private static final String LARGE = "x=f32[512,512]";
 
   private final EmulatedDevice device =
@@ -90,8 +90,8 @@ class BatchingTest {
     return rig.create(tensor, TensorOptions.NONE, context()).handle();
   }
 
-  /** Runs all at once behind a stream that is busy. */
-  private List<Result> together(List<Call> calls) {
+  /** Runs calls that queue behind a busy stream. */
+  private List<Result> runTogether(List<Call> calls) {
     var occupant = new Occupant();
     var first = CompletableFuture.runAsync(() -> rig.pool.run(occupant, context()), clients);
     await().until(() -> occupant.begun.getCount() == 0);
@@ -99,7 +99,7 @@ class BatchingTest {
     for (var call : calls) {
       int before = rig.pool.waiting();
       answers.add(CompletableFuture.supplyAsync(() -> runner.run(call), clients));
-      // A job that has waited for a second has a higher priority, and shares no launch with others.
+      // A job that has waited for a second has a higher priority, so it cannot share a launch.
       await()
           .pollDelay(Duration.ZERO)
           .pollInterval(Duration.ofMillis(1))
@@ -152,7 +152,7 @@ class BatchingTest {
         "softmax | x=f32[%d,33] |",
         "silu | x=f16[%d,40] |"
       })
-  void waitingCallsShareALaunchBitForBit(String name, String text, String shared) {
+  void waitingCallsShareALaunchWithIdenticalBits(String name, String text, String shared) {
     var op = CATALOGUE.find(name).orElseThrow();
     var weights = new HashMap<String, String>();
     var drawn = Problem.parse(op, text.formatted(17)).draw(new SplittableRandom(7));
@@ -169,14 +169,14 @@ class BatchingTest {
     }
     var alone = calls.stream().map(runner::run).toList();
     assertThat(calls(name)).isEqualTo(launches(name)).isEqualTo(4);
-    var together = together(calls);
+    var runTogether = runTogether(calls);
     assertThat(calls(name)).isEqualTo(8);
     assertThat(launches(name)).isEqualTo(5);
     assertThat(alone).extracting(Result::batchSize).containsOnly(1);
-    assertThat(together).extracting(Result::batchSize).containsExactly(4, 0, 0, 0);
+    assertThat(runTogether).extracting(Result::batchSize).containsExactly(4, 0, 0, 0);
     for (int i = 0; i < calls.size(); i++) {
-      assertThat(together.get(i).kernel()).isEqualTo(alone.get(i).kernel());
-      assertThat(inline(together.get(i), output).mismatch(inline(alone.get(i), output)))
+      assertThat(runTogether.get(i).kernel()).isEqualTo(alone.get(i).kernel());
+      assertThat(inline(runTogether.get(i), output).mismatch(inline(alone.get(i), output)))
           .as("call %d", i)
           .isEqualTo(-1);
     }
@@ -184,16 +184,16 @@ class BatchingTest {
   }
 
   @Test
-  void everyCallOfALaunchPutsItsOutputWhereItWants() {
+  void callsOfALaunchHaveSeparateOutputs() {
     var op = CATALOGUE.find("silu").orElseThrow();
     var problem = Problem.parse(op, "x=f32[4,8]");
-    var there = resident(Objects.requireNonNull(problem.draw(new SplittableRandom(9)).get("x")));
+    var target = resident(Objects.requireNonNull(problem.draw(new SplittableRandom(9)).get("x")));
     var calls =
         List.of(
             call(op, problem, Map.of(), 1, Target.INLINE),
             call(op, problem, Map.of(), 1, new Target(new Destination.Keep(), null)),
-            call(op, problem, Map.of(), 1, new Target(new Destination.Into(there), null)));
-    var results = together(calls);
+            call(op, problem, Map.of(), 1, new Target(new Destination.Into(target), null)));
+    var results = runTogether(calls);
     assertThat(launches("silu")).isEqualTo(1);
     var inline = inline(results.getFirst(), "y");
     for (var result : results.subList(1, 3)) {
@@ -206,13 +206,13 @@ class BatchingTest {
   }
 
   @Test
-  void whatDoesNotGoTogetherRunsAlone() {
+  void incompatibleCallsRunAlone() {
     var op = CATALOGUE.find("matmul").orElseThrow();
     var problem = Problem.parse(op, "a=f32[4,8] b=f32[8,4]");
     var drawn = problem.draw(new SplittableRandom(3));
     var one = resident(Objects.requireNonNull(drawn.get("b")));
     var other = resident(Objects.requireNonNull(drawn.get("b")));
-    together(
+    runTogether(
         List.of(
             call(op, problem, Map.of("b", one), 1, Target.INLINE),
             call(op, problem, Map.of("b", other), 1, Target.INLINE),
@@ -226,9 +226,9 @@ class BatchingTest {
     assertThat(launches("matmul")).isEqualTo(4);
   }
 
-  /** Few rows have another kernel than many. */
+  /** Few rows use another kernel than many. */
   @Test
-  void kernelsAreMixedOnlyWhereBitsMayDiffer() {
+  void mixesKernelsOnlyIfBitsMayDiffer() {
     var op = CATALOGUE.find("matmul").orElseThrow();
     var text = "a=f16[%d,256] b=f16[256,512]";
     var drawn = Problem.parse(op, text.formatted(1)).draw(new SplittableRandom(3));
@@ -237,11 +237,11 @@ class BatchingTest {
     for (int rows : new int[] {1, 300}) {
       calls.add(call(op, Problem.parse(op, text.formatted(rows)), weights, rows, Target.INLINE));
     }
-    var exact = together(calls);
+    var exact = runTogether(calls);
     assertThat(exact.getFirst().kernel()).isNotEqualTo(exact.getLast().kernel());
     assertThat(launches("matmul")).isEqualTo(2);
     runner = rig.runner(false);
-    var mixed = together(calls);
+    var mixed = runTogether(calls);
     assertThat(launches("matmul")).isEqualTo(3);
     for (int i = 0; i < calls.size(); i++) {
       var limit = ProductDescription.tolerance(DType.F16, 256);
@@ -257,7 +257,7 @@ class BatchingTest {
   }
 
   @Test
-  void whatFailsTogetherIsTriedAlone() {
+  void retriesFailedBatchesOneByOne() {
     var op = CATALOGUE.find("silu").orElseThrow();
     var problem = Problem.parse(op, LARGE);
     var calls =
@@ -265,10 +265,10 @@ class BatchingTest {
             call(op, problem, Map.of(), 1, Target.INLINE),
             call(op, problem, Map.of(), 2, Target.INLINE));
     var alone = calls.stream().map(runner::run).toList();
-    var together = together(calls);
+    var runTogether = runTogether(calls);
     assertThat(launches("silu")).isEqualTo(4);
     for (int i = 0; i < calls.size(); i++) {
-      assertThat(inline(together.get(i), "y").mismatch(inline(alone.get(i), "y"))).isEqualTo(-1);
+      assertThat(inline(runTogether.get(i), "y").mismatch(inline(alone.get(i), "y"))).isEqualTo(-1);
     }
     assertThat(device.memory().used()).isZero();
   }

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Calls that take their time: loading kernels, giving memory back, and those that never end. */
+/** Tests blocking calls: loading kernels, freeing memory, and calls that hang. */
 class BlockingCallsTest {
 
   @TempDir static Path folder;
@@ -57,8 +57,8 @@ class BlockingCallsTest {
     rig.close();
   }
 
-  /** The op {@code identity}, whose kernels take an action to load. */
-  private record Slow(Op identity, Runnable load) implements Op {
+  /** The op {@code identity} with an action that loads its kernels. */
+  private record SlowOp(Op identity, Runnable load) implements Op {
     @Override
     public OpDescription description() {
       return identity.description();
@@ -98,7 +98,7 @@ class BlockingCallsTest {
   private Call call(Runnable load, Map<String, ?> attributes) {
     var x = HostTensor.of(TensorType.of(DType.F32, 1), 1);
     return new Call(
-        new Slow(new TestOps.Identity(), load),
+        new SlowOp(new TestOps.Identity(), load),
         Map.of("x", new Input.Inline(x)),
         attributes,
         Map.of(),
@@ -106,7 +106,7 @@ class BlockingCallsTest {
   }
 
   @Test
-  void kernelsAreLoadedOffTheThreadsOfRequestsAndShowAsPreparation() throws Exception {
+  void loadsKernelsOnPlatformThreadsAndCountsThemAsPreparation() throws Exception {
     var threads = new java.util.concurrent.CopyOnWriteArrayList<Thread>();
     Runnable load =
         () -> {
@@ -124,7 +124,7 @@ class BlockingCallsTest {
   }
 
   @Test
-  void aDeviceThatIsLostWhileAKernelLoadsIsLost() {
+  void detectsDeviceLossWhileLoadingAKernel() {
     rig.health.passed();
     Runnable load =
         () -> {
@@ -136,7 +136,7 @@ class BlockingCallsTest {
   }
 
   @Test
-  void whatNobodyExpectsIsAFaultOfOurs() {
+  void unexpectedExceptionsAreInternalErrors() {
     Runnable load =
         () -> {
           throw new IllegalStateException("a bug");
@@ -151,15 +151,15 @@ class BlockingCallsTest {
   }
 
   @Test
-  void memoryIsGivenBackOffTheThreadsOfRequests() throws Exception {
+  void freesMemoryOnPlatformThreads() throws Exception {
     clients.submit(() -> rig.store.of(Tenant.LOCAL).delete(tensor())).get();
     assertThat(device.openBuffers()).isZero();
     assertThat(device.heldCarrier()).isFalse();
   }
 
-  /** What looks for hangs waits for no device. */
+  /** The watchdog does not wait for the device. */
   @Test
-  void aDeviceThatHangsWhileMemoryIsZeroedIsGivenUp() {
+  void watchdogDetectsADeviceThatHangsWhileZeroing() {
     var handle = tensor();
     var end = new CountDownLatch(1);
     device.hangUntil(end);
@@ -175,7 +175,7 @@ class BlockingCallsTest {
   }
 
   @Test
-  void aDeviceIsNotClosedUnderALaunch() {
+  void doesNotCloseADeviceDuringALaunch() {
     var atGate = TestOps.Identity.AT_GATE.get();
     var running = clients.submit(() -> rig.runner.run(call(() -> {}, Map.of("gate", true))));
     await().until(() -> TestOps.Identity.AT_GATE.get() > atGate);

@@ -51,7 +51,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.slf4j.LoggerFactory;
 
-/** Pipelines that come again run as graphs, and give what they give step by step. */
+/** Tests that repeated pipelines run as graphs, with the same results as step by step. */
 class CapturedPipelinesTest {
 
   private static final Op IDENTITY = new TestOps.Identity();
@@ -80,7 +80,7 @@ class CapturedPipelinesTest {
   }
 
   @AfterEach
-  void allIsGivenBackZeroed() {
+  void freesAllGraphsAndZeroesMemory() {
     if (rig != null) {
       rig.close();
       assertThat(device.openGraphs()).isZero();
@@ -92,8 +92,8 @@ class CapturedPipelinesTest {
     return new RequestContext(Tenant.LOCAL, Deadline.none());
   }
 
-  /** Those of runs that go step by step. */
-  private static RequestContext patient() {
+  /** Returns a context with a deadline, so that pipelines run step by step. */
+  private static RequestContext withDeadline() {
     return new RequestContext(Tenant.LOCAL, Deadline.in(600_000));
   }
 
@@ -135,7 +135,7 @@ class CapturedPipelinesTest {
   // -- kernels
 
   @Test
-  void graphsOfKernelsGiveTheSameBitsWithOtherInputs() {
+  void graphsOfKernelsComputeTheSameBitsForNewInputs() {
     try (var emulator = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20));
         var rig = open(emulator, 1, 4)) {
       var catalogue = Catalogue.load();
@@ -169,7 +169,7 @@ class CapturedPipelinesTest {
       for (int i = 0; i < 4; i++) {
         Map<String, Input> inputs =
             Map.of("in", new Input.Inline(Objects.requireNonNull(x.draw(random).get("x"))));
-        var bySteps = rig.runner.run(new Pipeline(inputs, steps, outputs, patient()));
+        var bySteps = rig.runner.run(new Pipeline(inputs, steps, outputs, withDeadline()));
         var z = contents(rig, bySteps, "z");
         assertThat(launches(rig)).isEqualTo(Math.max(i - 1, 0));
         var result = rig.runner.run(new Pipeline(inputs, steps, outputs, context()));
@@ -181,7 +181,7 @@ class CapturedPipelinesTest {
         double sum = result.steps().stream().mapToDouble(Result.Step::micros).sum();
         assertThat(result.timing().kernel()).isPositive().isCloseTo(sum, within(1e-3));
       }
-      // outputs may go elsewhere than they went when the graph was made
+      // outputs may have other targets than at capture
       var result =
           rig.runner.run(
               new Pipeline(
@@ -196,9 +196,9 @@ class CapturedPipelinesTest {
     }
   }
 
-  // -- which are the same
+  // -- cache keys
 
-  /** {@code y = x ++ b}, from an input and a resident tensor. */
+  /** Returns {@code y = x ++ b} of an input and a resident tensor. */
   private static Pipeline join(
       double[] x, String b, Map<String, ?> attributes, RequestContext context) {
     return new Pipeline(
@@ -214,7 +214,7 @@ class CapturedPipelinesTest {
     return join(x, b, Map.of(), context());
   }
 
-  private static Pipeline joinedTheOtherWay(double[] x, String b) {
+  private static Pipeline joinReversed(double[] x, String b) {
     return new Pipeline(
         Map.of("x", new Input.Inline(floats(x))),
         List.of(
@@ -224,14 +224,14 @@ class CapturedPipelinesTest {
         context());
   }
 
-  private static void runs(Rig rig, Pipeline pipeline, boolean asGraph, double... expected) {
+  private static void expectRun(Rig rig, Pipeline pipeline, boolean asGraph, double... expected) {
     double before = launches(rig);
     assertThat(inline(rig.runner.run(pipeline), "y")).containsExactly(expected);
     assertThat(launches(rig) - before).isEqualTo(asGraph ? 1 : 0);
   }
 
   @Test
-  void whatDiffersInMoreThanElementsHasItsOwnGraph() {
+  void pipelinesThatDifferInMoreThanElementsHaveSeparateGraphs() {
     var rig = open(1, 16);
     var other = new RequestContext(new Tenant("other"), Deadline.none());
     var b = resident(rig, 7, 8);
@@ -240,21 +240,21 @@ class CapturedPipelinesTest {
     double[] x = {1, 2};
     double[] longer = {1, 2, 3};
     for (boolean again : new boolean[] {false, true}) {
-      runs(rig, join(x, b), again, 1, 2, 7, 8);
-      runs(rig, join(new double[] {3, 4}, b), true, 3, 4, 7, 8);
-      runs(rig, join(longer, b), again, 1, 2, 3, 7, 8);
-      runs(rig, join(x, c), again, 1, 2, 7.5, 8.5);
-      runs(rig, join(x, b, Map.of("factor", 2), context()), again, 1, 2, 7, 8);
-      runs(rig, join(x, sameOfAnother, Map.of(), other), again, 1, 2, 9, 10);
-      runs(rig, joinedTheOtherWay(x, b), again, 7, 8, 1, 2);
-      runs(rig, join(x, b, Map.of(), patient()), false, 1, 2, 7, 8);
+      expectRun(rig, join(x, b), again, 1, 2, 7, 8);
+      expectRun(rig, join(new double[] {3, 4}, b), true, 3, 4, 7, 8);
+      expectRun(rig, join(longer, b), again, 1, 2, 3, 7, 8);
+      expectRun(rig, join(x, c), again, 1, 2, 7.5, 8.5);
+      expectRun(rig, join(x, b, Map.of("factor", 2), context()), again, 1, 2, 7, 8);
+      expectRun(rig, join(x, sameOfAnother, Map.of(), other), again, 1, 2, 9, 10);
+      expectRun(rig, joinReversed(x, b), again, 7, 8, 1, 2);
+      expectRun(rig, join(x, b, Map.of(), withDeadline()), false, 1, 2, 7, 8);
     }
     assertThat(device.openGraphs()).isEqualTo(6);
   }
 
-  /** The input is no resident tensor of either, so nothing but the tenant tells them apart. */
+  /** There are no resident tensors, so only the tenant distinguishes the pipelines. */
   @Test
-  void tenantsShareNoGraph() {
+  void tenantsDoNotShareGraphs() {
     var rig = open(1, 16);
     var steps =
         List.of(
@@ -264,14 +264,14 @@ class CapturedPipelinesTest {
       var context = new RequestContext(new Tenant(tenant), Deadline.none());
       var pipeline =
           new Pipeline(Map.of("x", new Input.Inline(floats(1, 2))), steps, Map.of(), context);
-      runs(rig, pipeline, false, 1, 2);
-      runs(rig, pipeline, true, 1, 2);
+      expectRun(rig, pipeline, false, 1, 2);
+      expectRun(rig, pipeline, true, 1, 2);
     }
     assertThat(device.openGraphs()).isEqualTo(2);
   }
 
   @Test
-  void oneStepIsNoPipeline() {
+  void doesNotCaptureSingleSteps() {
     var rig = open(1, 16);
     var pipeline =
         new Pipeline(
@@ -279,66 +279,66 @@ class CapturedPipelinesTest {
             List.of(step(IDENTITY, Map.of("x", "x"), Map.of("y", "y"))),
             Map.of(),
             context());
-    IntStream.range(0, 3).forEach(_ -> runs(rig, pipeline, false, 1, 2));
+    IntStream.range(0, 3).forEach(_ -> expectRun(rig, pipeline, false, 1, 2));
   }
 
   @ParameterizedTest
   @CsvSource({"cuda:0,,16", "emulator:0,,0", "cuda:1,0,0", "emulator:0,3,3"})
-  void gpusHaveGraphsUnlessItIsSaidOtherwise(String id, @Nullable Integer said, int graphs) {
+  void onlyGpusCacheGraphsByDefault(String id, @Nullable Integer setting, int graphs) {
     var capability = new Capability(id, "any", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MIB);
-    assertThat(Rig.settings(1, 1, true, said).graphCacheSize(capability)).isEqualTo(graphs);
+    assertThat(Rig.settings(1, 1, true, setting).graphCacheSize(capability)).isEqualTo(graphs);
   }
 
-  // -- when they end
+  // -- eviction
 
-  private void graphOf(Rig rig, String b) {
-    runs(rig, join(new double[] {1, 2}, b), false, 1, 2, 7, 8);
-    runs(rig, join(new double[] {1, 2}, b), true, 1, 2, 7, 8);
+  private void capture(Rig rig, String b) {
+    expectRun(rig, join(new double[] {1, 2}, b), false, 1, 2, 7, 8);
+    expectRun(rig, join(new double[] {1, 2}, b), true, 1, 2, 7, 8);
   }
 
   @Test
-  void aTensorThatIsDeletedTakesItsGraphsAlong() {
+  void deletingATensorDeletesItsGraphs() {
     var rig = open(1, 16);
     long before = device.memory().used();
     var b = resident(rig, 7, 8);
-    graphOf(rig, b);
+    capture(rig, b);
     assertThat(device.openGraphs()).isEqualTo(1);
     rig.store.of(Tenant.LOCAL).delete(b);
     assertThat(device.openGraphs()).isZero();
     assertThat(device.memory().used()).isEqualTo(before);
-    graphOf(rig, resident(rig, 7, 8));
+    capture(rig, resident(rig, 7, 8));
   }
 
   @Test
-  void thoseUsedLastAreKept() {
+  void evictsTheLeastRecentlyUsedGraph() {
     var rig = open(1, 2);
     var handles = IntStream.range(0, 3).mapToObj(_ -> resident(rig, 7, 8)).toList();
-    graphOf(rig, handles.get(0));
+    capture(rig, handles.get(0));
     long one = device.memory().used();
-    graphOf(rig, handles.get(1));
+    capture(rig, handles.get(1));
     long two = device.memory().used();
-    runs(rig, join(new double[] {1, 2}, handles.get(0)), true, 1, 2, 7, 8);
-    graphOf(rig, handles.get(2));
+    expectRun(rig, join(new double[] {1, 2}, handles.get(0)), true, 1, 2, 7, 8);
+    capture(rig, handles.get(2));
     assertThat(device.openGraphs()).isEqualTo(2);
     assertThat(device.memory().used()).isEqualTo(two).isGreaterThan(one);
-    runs(rig, join(new double[] {3, 2}, handles.get(0)), true, 3, 2, 7, 8);
-    runs(rig, join(new double[] {1, 2}, handles.get(1)), false, 1, 2, 7, 8);
+    expectRun(rig, join(new double[] {3, 2}, handles.get(0)), true, 3, 2, 7, 8);
+    expectRun(rig, join(new double[] {1, 2}, handles.get(1)), false, 1, 2, 7, 8);
   }
 
   @Test
-  void newPlansMakeNewGraphs() {
+  void newPlansReplaceGraphs() {
     var rig = open(1, 16);
     var b = resident(rig, 7, 8);
     long before = device.memory().used();
-    graphOf(rig, b);
+    capture(rig, b);
     rig.runtimes.first().forgetPlans();
     assertThat(device.openGraphs()).isZero();
     assertThat(device.memory().used()).isEqualTo(before);
-    graphOf(rig, b);
+    capture(rig, b);
   }
 
   @Test
-  void graphsMakeRoomForTensors() {
+  void evictsGraphsForTensors() {
     var rig = open(1, 16);
     var b = resident(rig, 7, 8);
     var x = new double[MIB];
@@ -352,9 +352,9 @@ class CapturedPipelinesTest {
     assertThat(device.memory().used()).isEqualTo(rig.store.bytes());
   }
 
-  /** The graph has room for an output, and the client's tensor needs as much again. */
+  /** The graph has its own output buffer, and the client's tensor needs the same size again. */
   @Test
-  void whatDoesNotFitBesideItsGraphRunsStepByStep() {
+  void runsStepByStepIfOutputsDoNotFitBesideTheGraph() {
     var rig = open(1, 16);
     var x = HostTensor.zeros(TensorType.of(DType.U8, 22L << 20));
     var pipeline =
@@ -375,9 +375,11 @@ class CapturedPipelinesTest {
     }
   }
 
-  /** Step by step, memory of one size is given back before that of another is taken. */
+  /**
+   * Step by step, memory is freed before the next step allocates; a graph needs all of it at once.
+   */
   @Test
-  void aGraphForWhichThereIsNoRoomIsNotMade() {
+  void doesNotCaptureGraphsThatDoNotFit() {
     var rig = open(1, 16);
     var b = resident(rig, HostTensor.zeros(TensorType.of(DType.U8, 1)), context());
     var x = HostTensor.zeros(TensorType.of(DType.U8, 16L << 20));
@@ -402,12 +404,12 @@ class CapturedPipelinesTest {
   }
 
   @Test
-  void aRunWhoseGraphIsAtWorkGoesStepByStep() {
+  void runsStepByStepWhileTheGraphIsRunning() {
     var rig = open(2, 16);
     var b = resident(rig, 7, 8);
     var gated = Map.of("gate", true);
     TestOps.Identity.GATE.release();
-    runs(rig, join(new double[] {1, 2}, b, gated, context()), false, 1, 2, 7, 8);
+    expectRun(rig, join(new double[] {1, 2}, b, gated, context()), false, 1, 2, 7, 8);
     int before = TestOps.Identity.AT_GATE.get();
     var results = new ArrayList<CompletableFuture<Result>>();
     for (int i = 0; i < 2; i++) {
@@ -423,11 +425,11 @@ class CapturedPipelinesTest {
     }
     assertThat(launches(rig)).isEqualTo(1);
     assertThat(device.openGraphs()).isEqualTo(1);
-    runs(rig, join(new double[] {5, 6}, b, gated, context()), true, 5, 6, 7, 8);
+    expectRun(rig, join(new double[] {5, 6}, b, gated, context()), true, 5, 6, 7, 8);
   }
 
   @Test
-  void everyOperationOfARunAsAGraphMayFail() {
+  void everyOperationOfAGraphRunMayFail() {
     var faults = (Logger) LoggerFactory.getLogger(DeviceHealth.class);
     faults.setLevel(Level.OFF);
     try {
@@ -449,7 +451,7 @@ class CapturedPipelinesTest {
           break;
         }
         assertThat(failure.code()).isEqualTo(Code.INTERNAL);
-        if (device.openGraphs() > 0) { // it was done, and its output being copied
+        if (device.openGraphs() > 0) { // failed while copying the output
           rig.runtimes.first().forgetPlans();
         }
         assertThat(device.openBuffers()).as("operation %d", failed).isEqualTo(buffers);
@@ -464,21 +466,21 @@ class CapturedPipelinesTest {
   }
 
   @Test
-  void aFaultInAGraphEndsIt() {
+  void faultInAGraphEvictsIt() {
     var faults = (Logger) LoggerFactory.getLogger(DeviceHealth.class);
     faults.setLevel(Level.OFF);
     try {
       var rig = open(1, 16);
       var b = resident(rig, 7, 8);
       long before = device.memory().used();
-      graphOf(rig, b);
+      capture(rig, b);
       // an upload comes first
       device.failAfter(2, new DeviceException.KernelFault("copy", List.of("thread 7")));
       assertThatThrownBy(() -> rig.runner.run(join(new double[] {1, 2}, b)))
           .isInstanceOf(Failure.Internal.class);
       assertThat(device.openGraphs()).isZero();
       assertThat(device.memory().used()).isEqualTo(before);
-      graphOf(rig, b);
+      capture(rig, b);
     } finally {
       faults.setLevel(null);
     }

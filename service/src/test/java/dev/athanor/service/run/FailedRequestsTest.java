@@ -48,7 +48,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 
-/** A request that fails leaves the memory of the device, the quota and all tensors as they were. */
+/** Tests that failed requests change neither device memory, nor quotas, nor tensors. */
 class FailedRequestsTest {
 
   private static final Tenant OTHER = new Tenant("other");
@@ -57,22 +57,22 @@ class FailedRequestsTest {
   private static final Op CONCAT = new TestOps.Concat();
   private static final Target KEEP = new Target(new Destination.Keep(), null);
 
-  /** Faults that the tests inject are logged as the service's own, with their traces. */
+  /** Logs injected faults with stack traces; silenced during the tests. */
   private static final Logger FAULTS = (Logger) LoggerFactory.getLogger(DeviceHealth.class);
 
   @TempDir static Path folder;
 
   @BeforeAll
-  static void silence() {
+  static void silenceLog() {
     FAULTS.setLevel(Level.OFF);
   }
 
   @AfterAll
-  static void speak() {
+  static void restoreLog() {
     FAULTS.setLevel(null);
   }
 
-  /** What must be as before. */
+  /** The state that a failed request must not change. */
   record State(
       int buffers,
       long used,
@@ -81,7 +81,7 @@ class FailedRequestsTest {
       long inline,
       Map<String, TensorInfo> infos) {}
 
-  /** A service with some tensors. */
+  /** A service with several tensors. */
   static final class Scene implements AutoCloseable {
     final FakeDevice device = new FakeDevice();
     final Rig rig =
@@ -91,7 +91,7 @@ class FailedRequestsTest {
             1,
             1,
             new TensorSettings(160, 4, Duration.ZERO, 0, Duration.ofMinutes(1)));
-    final String gone = create(TensorType.of(DType.U8, 1), Duration.ofSeconds(1));
+    final String disconnected = create(TensorType.of(DType.U8, 1), Duration.ofSeconds(1));
     final String x = create(FOUR, null);
     final String y = create(FOUR, null);
     final String square = create(TensorType.of(DType.F32, 2, 2), null);
@@ -174,28 +174,28 @@ class FailedRequestsTest {
     return new Target(new Destination.Into(handle), null);
   }
 
-  // -- what is refused for what it says
+  // -- invalid requests
 
-  record Wrong(String name, Code code, BiConsumer<Scene, RequestContext> request) {
+  record InvalidRequest(String name, Code code, BiConsumer<Scene, RequestContext> request) {
     @Override
     public String toString() {
       return name;
     }
   }
 
-  private static Wrong call(
+  private static InvalidRequest call(
       String name,
       Code code,
       Op op,
       Function<Scene, Map<String, Input>> inputs,
       Function<Scene, Map<String, Target>> outputs) {
-    return new Wrong(
+    return new InvalidRequest(
         name,
         code,
         (scene, context) -> scene.call(op, inputs.apply(scene), outputs.apply(scene), context));
   }
 
-  static List<Wrong> wrong() {
+  static List<InvalidRequest> invalidRequests() {
     var one = numbers(FOUR);
     return List.of(
         call(
@@ -236,7 +236,7 @@ class FailedRequestsTest {
             CONCAT,
             s -> Map.of("a", resident(s.x)),
             _ -> Map.of("d", KEEP)),
-        new Wrong(
+        new InvalidRequest(
             "attribute",
             Code.UNKNOWN_FIELD,
             (s, context) ->
@@ -253,7 +253,7 @@ class FailedRequestsTest {
             "expired",
             Code.EXPIRED_HANDLE,
             CONCAT,
-            s -> Map.of("a", resident(s.x), "b", resident(s.gone)),
+            s -> Map.of("a", resident(s.x), "b", resident(s.disconnected)),
             _ -> Map.of()),
         call(
             "quota of tensors",
@@ -297,7 +297,7 @@ class FailedRequestsTest {
             CONCAT,
             s -> Map.of("a", resident(s.x)),
             _ -> Map.of("c", KEEP, "zeros", new Target(new Destination.Inline(Set.of()), null))),
-        new Wrong(
+        new InvalidRequest(
             "second step",
             Code.SHAPE_MISMATCH,
             (s, context) ->
@@ -311,46 +311,47 @@ class FailedRequestsTest {
                                 CONCAT, Map.of("a", "h", "b", s.x), Map.of(), Map.of("c", "c"))),
                         Map.of(),
                         context))),
-        new Wrong(
+        new InvalidRequest(
             "pipeline's quota",
             Code.QUOTA_EXCEEDED,
             (s, context) ->
                 s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", KEEP), context))),
-        new Wrong(
+        new InvalidRequest(
             "creation's quota",
             Code.QUOTA_EXCEEDED,
             (s, context) ->
                 s.rig.create(
                     HostTensor.zeros(TensorType.of(DType.F32, 40)), TensorOptions.NONE, context)),
-        new Wrong(
+        new InvalidRequest(
             "replacement's type",
             Code.SHAPE_MISMATCH,
             (s, context) -> s.rig.replace(s.square, one, _ -> true, context)),
-        new Wrong(
+        new InvalidRequest(
             "replacement's version",
             Code.VERSION_MISMATCH,
             (s, context) -> s.rig.replace(s.y, one, _ -> false, context)),
-        new Wrong(
+        new InvalidRequest(
             "replacement of another tenant's",
             Code.UNKNOWN_HANDLE,
             (s, context) -> s.rig.replace(s.foreign, one, _ -> true, context)),
-        new Wrong(
+        new InvalidRequest(
             "reading what expired",
             Code.EXPIRED_HANDLE,
-            (s, context) -> s.rig.transfers.open(s.gone, context).close()));
+            (s, context) -> s.rig.transfers.open(s.disconnected, context).close()));
   }
 
   @ParameterizedTest
-  @MethodSource("wrong")
-  void whatIsWrongLeavesNothing(Wrong wrong) {
+  @MethodSource("invalidRequests")
+  void invalidRequestsChangeNothing(InvalidRequest invalidRequests) {
     try (var scene = new Scene()) {
       var before = scene.state();
-      assertThat(failure(scene, wrong.request, context())).isEqualTo(wrong.code);
+      assertThat(failure(scene, invalidRequests.request, context()))
+          .isEqualTo(invalidRequests.code);
       assertThat(scene.state()).isEqualTo(before);
     }
   }
 
-  // -- what is right and fails on its way
+  // -- valid requests that fail
 
   private static Pipeline pipeline(Scene s, Map<String, Target> outputs, RequestContext context) {
     return new Pipeline(
@@ -363,7 +364,10 @@ class FailedRequestsTest {
         context);
   }
 
-  /** Requests that succeed where nothing is in their way; those that write write {@code y}. */
+  /**
+   * Requests that succeed without injected faults. Requests that overwrite a tensor overwrite
+   * {@code y}.
+   */
   enum Request {
     INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(defaultTarget())), Map.of(), t)),
     KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
@@ -405,38 +409,41 @@ class FailedRequestsTest {
     }
   }
 
-  /** Deadlines change when tensors that are there are written. */
-  private static List<RequestContext> bothTerms() {
+  /**
+   * Returns a context without and one with a deadline; the deadline defers writes to existing
+   * tensors.
+   */
+  private static List<RequestContext> contexts() {
     return List.of(context(), new RequestContext(Tenant.LOCAL, Deadline.in(60_000)));
   }
 
   @ParameterizedTest
   @EnumSource
-  void everyAllocationMayBeRefused(Request request) {
-    for (var context : bothTerms()) {
-      int refused = 0;
+  void everyAllocationMayFail(Request request) {
+    for (var context : contexts()) {
+      int failed = 0;
       while (true) {
         try (var scene = new Scene()) {
           var before = scene.state();
-          scene.device.allowAllocations(refused);
+          scene.device.allowAllocations(failed);
           var failure = failure(scene, request.action, context);
           if (failure == null) {
             break;
           }
           assertThat(failure).isEqualTo(Code.OUT_OF_DEVICE_MEMORY);
-          assertThat(scene.state()).as("allocation %d", refused).isEqualTo(before);
+          assertThat(scene.state()).as("allocation %d", failed).isEqualTo(before);
           assertThat(scene.contents(scene.y)).containsExactly(1, 2, 3, 4);
-          refused++;
+          failed++;
         }
       }
-      assertThat(refused > 0).isEqualTo(request.allocates());
+      assertThat(failed > 0).isEqualTo(request.allocates());
     }
   }
 
   @ParameterizedTest
   @EnumSource
   void everyOperationMayFail(Request request) {
-    for (var context : bothTerms()) {
+    for (var context : contexts()) {
       for (boolean lost : new boolean[] {false, true}) {
         int failed = 0;
         while (failsAt(failed, request, context, lost)) {
@@ -453,10 +460,10 @@ class FailedRequestsTest {
         : new DeviceException.KernelFault("identity", List.of("thread 7"));
   }
 
-  /** Otherwise the next tenant could read it. */
+  /** Otherwise the next tenant could read the memory. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void memoryThatCannotBeZeroedIsGivenToNobody(boolean lost) {
+  void memoryThatCannotBeZeroedIsNotReused(boolean lost) {
     var scene = new Scene();
     try (var _ = scene.rig) {
       scene.device.failAfter(0, fault(lost));
@@ -484,7 +491,7 @@ class FailedRequestsTest {
       assertThat(now.charged).isEqualTo(before.charged);
       assertThat(now.inline).isEqualTo(before.inline);
       if (lost) {
-        assertThat(now.infos).as("what can still be listed").isEmpty();
+        assertThat(now.infos).as("listed tensors").isEmpty();
         return true;
       }
       assertThat(now.infos.keySet()).isEqualTo(before.infos.keySet());
@@ -499,31 +506,31 @@ class FailedRequestsTest {
     }
   }
 
-  // -- what nobody waits for any more
+  // -- late and canceled requests
 
-  private static RequestContext late(long millis) {
+  private static RequestContext expiring(long millis) {
     return new RequestContext(Tenant.LOCAL, Deadline.in(millis));
   }
 
-  private static RequestContext gone() {
+  private static RequestContext disconnected() {
     return new RequestContext(Tenant.LOCAL, 3, Deadline.none(), () -> true);
   }
 
   @ParameterizedTest
   @EnumSource
-  void whatIsLateOrUnwantedInTheQueueLeavesNothing(Request request) throws InterruptedException {
+  void lateOrCanceledRequestsInTheQueueChangeNothing(Request request) throws InterruptedException {
     try (var scene = new Scene()) {
       var before = scene.state();
       var past = new RequestContext(Tenant.LOCAL, new Deadline(1, System.nanoTime() - 1));
       assertThat(failure(scene, request.action, past)).isEqualTo(Code.DEADLINE_EXCEEDED);
-      assertThat(scene.state()).as("late from the beginning").isEqualTo(before);
+      assertThat(scene.state()).as("late before the queue").isEqualTo(before);
 
       var occupant = new Occupant();
       var first = CompletableFuture.runAsync(() -> scene.rig.pool.run(occupant, context()));
       occupant.begun.await();
-      assertThat(failure(scene, request.action, late(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
+      assertThat(failure(scene, request.action, expiring(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
       assertThat(scene.state()).as("late in the queue").isEqualTo(before);
-      assertThat(failure(scene, request.action, gone())).isEqualTo(Code.CANCELLED);
+      assertThat(failure(scene, request.action, disconnected())).isEqualTo(Code.CANCELLED);
       assertThat(scene.state()).as("dropped from the queue").isEqualTo(before);
 
       var second =
@@ -545,31 +552,31 @@ class FailedRequestsTest {
 
   @ParameterizedTest
   @EnumSource(names = {"INTO", "MIXED", "PIPELINE", "REPLACEMENT", "READING"})
-  void whatIsLateForATensorLeavesNothing(Request request) throws InterruptedException {
+  void requestsThatTimeOutOnATensorLockChangeNothing(Request request) throws InterruptedException {
     try (var scene = new Scene();
         var pin = scene.rig.store.of(Tenant.LOCAL).pin(scene.y, "handle")) {
       var before = scene.state();
       assertThat(pin.tryLock(Access.WRITE, 0)).isTrue();
-      assertThat(failure(scene, request.action, late(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
+      assertThat(failure(scene, request.action, expiring(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
       assertThat(scene.state()).isEqualTo(before);
     }
   }
 
-  enum Leaving {
-    LATE,
-    GONE
+  enum Abandonment {
+    TIMEOUT,
+    DISCONNECT
   }
 
   @ParameterizedTest
   @EnumSource
-  void whatIsAtWorkWhenNobodyWaitsForItLeavesNothing(Leaving leaving) {
+  void abandonedRunningJobsChangeNothing(Abandonment abandonment) {
     for (var target : List.of("inline", "keep", "into")) {
       try (var scene = new Scene()) {
         var before = scene.state();
         int arrived = TestOps.Identity.AT_GATE.get();
         var context =
-            leaving == Leaving.LATE
-                ? late(60)
+            abandonment == Abandonment.TIMEOUT
+                ? expiring(60)
                 : new RequestContext(
                     Tenant.LOCAL,
                     3,
@@ -591,10 +598,11 @@ class FailedRequestsTest {
                   Rig.in(memory, context));
           var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
           assertThat(failure.code())
-              .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
+              .isEqualTo(
+                  abandonment == Abandonment.TIMEOUT ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
         }
         assertThat(scene.rig.inline.used())
-            .as("what is at work has its memory still")
+            .as("memory of the running job")
             .isEqualTo(target.equals("inline") ? Staging.SMALL : 0);
         var released = new AtomicBoolean();
         await()

@@ -30,16 +30,15 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Host memory behind the device seam; copies and fills happen at once, kernels do not run. It
- * counts what is open, gives small memory that was freed to the next who asks for as much, and
- * fails on demand.
+ * A device in host memory. Copies and fills run immediately; kernels are not supported. It counts
+ * open resources, reuses small freed buffers for allocations of the same size, and fails on demand.
  */
 public final class FakeDevice implements Device {
 
-  private static final long STANDARD_MEMORY = 64L << 20;
+  private static final long DEFAULT_MEMORY = 64L << 20;
 
-  /** What is larger is not kept for the next. */
-  private static final long MOST_POOLED = 1 << 16;
+  /** Maximum size of pooled buffers. */
+  private static final long MAX_POOLED = 1 << 16;
 
   private final String id;
   private final long memory;
@@ -62,10 +61,10 @@ public final class FakeDevice implements Device {
   private volatile boolean heldCarrier;
 
   public FakeDevice() {
-    this(0, STANDARD_MEMORY);
+    this(0, DEFAULT_MEMORY);
   }
 
-  /** One of several, with so many bytes. */
+  /** Creates one of several devices, with a memory size in bytes. */
   public FakeDevice(int number, long memory) {
     id = "fake:" + number;
     this.memory = memory;
@@ -76,33 +75,33 @@ public final class FakeDevice implements Device {
     return new Capability(id, "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, memory);
   }
 
-  /** The next work of any stream fails; null takes that back. */
+  /** Makes the next synchronization of any stream fail; null cancels this. */
   public void failWith(@Nullable DeviceException next) {
     fault = next;
   }
 
-  /** After so many operations of streams the next one fails, and none after it. */
+  /** Makes one operation fail after a number of successful stream operations. */
   public void failAfter(int operations, DeviceException next) {
     laterFault = next;
     operationsLeft.set(operations);
   }
 
-  /** After so many allocations all are refused. */
+  /** Makes all allocations fail after a number of successful ones. */
   public void allowAllocations(int most) {
     allocationsLeft.set(most);
   }
 
-  /** Whether all allocations of host memory are refused. */
+  /** Sets whether all allocations of host memory fail. */
   public void refuseHostMemory(boolean refuse) {
     hostIsFull = refuse;
   }
 
-  /** Streams that wait for their work hang until the latch is open. */
+  /** Makes synchronization of streams hang until the latch is open. */
   public void hangUntil(CountDownLatch end) {
     hang = end;
   }
 
-  /** Whether a virtual thread ever called something that takes its time on a real device. */
+  /** Returns whether a virtual thread ever made a call that blocks on a real device. */
   public boolean heldCarrier() {
     return heldCarrier;
   }
@@ -124,12 +123,12 @@ public final class FakeDevice implements Device {
     heldCarrier |= Thread.currentThread().isVirtual();
   }
 
-  /** Whether memory was ever given back that was not zero. */
+  /** Returns whether memory was ever freed without being zeroed. */
   public boolean wasFreedDirty() {
     return freedDirty;
   }
 
-  /** How many bytes were ever copied from the device. */
+  /** Returns the total number of downloaded bytes. */
   public long downloadedBytes() {
     return downloaded.get();
   }
@@ -142,7 +141,7 @@ public final class FakeDevice implements Device {
     return openGraphs.get();
   }
 
-  /** The graph operates as often as the work that it is. */
+  /** Each launch of the graph replays all captured operations. */
   @Override
   public Graph capture(Consumer<Stream> work) {
     var captured = new FakeCapture();
@@ -178,7 +177,7 @@ public final class FakeDevice implements Device {
 
     @Override
     public void launch(Launch launch) {
-      throw new UnsupportedOperationException("no kernels here");
+      throw new UnsupportedOperationException("kernels are not supported");
     }
   }
 
@@ -212,7 +211,7 @@ public final class FakeDevice implements Device {
         used.addAndGet(-bytes());
         var zeros = MemorySegment.ofArray(new byte[(int) bytes()]);
         freedDirty |= memory.mismatch(zeros) >= 0;
-        if (bytes() <= MOST_POOLED) {
+        if (bytes() <= MAX_POOLED) {
           pool.computeIfAbsent(bytes(), _ -> new ConcurrentLinkedQueue<>()).add(memory);
         }
       }
@@ -256,17 +255,17 @@ public final class FakeDevice implements Device {
     return HostMemory.pageable(bytes, _ -> openHostMemories.remove(bytes));
   }
 
-  /** How many allocations of host memory are open. */
+  /** Returns the number of open allocations of host memory. */
   public int openHostMemories() {
     return openHostMemories.size();
   }
 
-  /** How many of them have a size. */
+  /** Returns the number of open allocations of host memory with a size. */
   public int openHostMemories(long bytes) {
     return Collections.frequency(openHostMemories, bytes);
   }
 
-  /** How many of a size there ever were. */
+  /** Returns the total number of allocations of host memory with a size. */
   public int hostMemoriesEver(long bytes) {
     return Collections.frequency(hostMemoriesEver, bytes);
   }
@@ -278,7 +277,7 @@ public final class FakeDevice implements Device {
 
   @Override
   public LoadedKernel load(Module module, String kernel) {
-    throw new UnsupportedOperationException("no kernels here");
+    throw new UnsupportedOperationException("kernels are not supported");
   }
 
   @Override
@@ -336,14 +335,14 @@ public final class FakeDevice implements Device {
     private MemorySegment slice(Buffer buffer, long offset, long bytes) {
       var fake = (FakeBuffer) buffer;
       if (fake.device() != FakeDevice.this) {
-        throw new IllegalArgumentException("the buffer is another device's");
+        throw new IllegalArgumentException("the buffer belongs to another device");
       }
       return fake.slice(offset, bytes);
     }
 
     @Override
     public void launch(Launch launch) {
-      throw new UnsupportedOperationException("no kernels here");
+      throw new UnsupportedOperationException("kernels are not supported");
     }
 
     @Override

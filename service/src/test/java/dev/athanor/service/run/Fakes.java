@@ -11,10 +11,10 @@ import org.springframework.boot.test.context.TestConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Primary;
 
-/** The service over host memory, with the ops of {@link TestOps} and a clock of the tests. */
+/** Configures the service with {@link FakeDevice}, {@link TestOps} and {@link TestClock}. */
 @TestConfiguration(proxyBeanMethods = false)
 public class Fakes {
-  /** Whatever is traced ends here. */
+  /** Collects all spans. */
   @Bean
   InMemorySpanExporter traces() {
     return InMemorySpanExporter.create();
@@ -28,7 +28,7 @@ public class Fakes {
   @Bean
   @Primary
   DeviceFactory fakeFactory(FakeDevice device) {
-    return _ -> List.of(new Devices.Opened(device, "tests need no other"));
+    return _ -> List.of(new Devices.Opened(device, "fake device of tests"));
   }
 
   @Bean

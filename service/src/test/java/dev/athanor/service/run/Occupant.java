@@ -4,7 +4,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.service.stream.Job;
 import java.util.concurrent.CountDownLatch;
 
-/** Keeps the only stream until it is told to let go. */
+/** A job that occupies the only stream until {@link #end} is released. */
 public final class Occupant implements Job {
   public final CountDownLatch begun = new CountDownLatch(1);
   public final CountDownLatch end = new CountDownLatch(1);

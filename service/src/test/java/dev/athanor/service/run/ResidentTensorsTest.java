@@ -44,8 +44,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Resident tensors under many clients at once. What each does follows from the seed, which
- * -Dathanor.seed=N repeats; how they interleave does not.
+ * Tests resident tensors with many concurrent clients. The seed, which -Dathanor.seed=N sets,
+ * determines the actions of each client but not their interleaving.
  */
 class ResidentTensorsTest {
 
@@ -59,7 +59,7 @@ class ResidentTensorsTest {
   private static final Duration LEASE = Duration.ofMinutes(5);
   private static final List<Tenant> TENANTS = List.of(new Tenant("a"), new Tenant("b"));
 
-  /** What may go wrong where others delete, write and let leases end. */
+  /** Errors that concurrent deletions, writes and expirations may cause. */
   private static final Set<Code> EXPECTED =
       EnumSet.of(
           Code.UNKNOWN_HANDLE,
@@ -75,12 +75,12 @@ class ResidentTensorsTest {
   private final FakeDevice device = new FakeDevice();
 
   @BeforeAll
-  static void sayTheSeed() {
+  static void printSeed() {
     System.out.println("athanor.seed=" + SEED);
   }
 
   @AfterEach
-  void whatIsFreedIsZero() {
+  void zeroesFreedMemory() {
     assertThat(device.wasFreedDirty()).isFalse();
     assertThat(device.heldCarrier()).as("virtual threads wait for the device").isFalse();
   }
@@ -100,7 +100,7 @@ class ResidentTensorsTest {
             TYPE.bytes() * 2L * SLOTS, 100, LEASE, spillBytes, Duration.ofMinutes(10)));
   }
 
-  /** A tensor that has the same number everywhere, so that a torn one shows. */
+  /** Returns a tensor of equal elements, so that torn reads are detected. */
   private static HostTensor all(long stamp) {
     var tensor = HostTensor.zeros(TYPE);
     for (int i = 0; i < LONGS; i++) {
@@ -118,39 +118,41 @@ class ResidentTensorsTest {
   }
 
   @Test
-  void everyReadSeesOneVersionWhole() throws Exception {
-    everyReadSeesOneVersionWhole(device, 0);
+  void readsSeeOneVersion() throws Exception {
+    readsSeeOneVersion(device, 0);
     assertThat(device.hostMemoriesEver(TYPE.bytes())).isZero();
   }
 
   @Test
-  void soItDoesWhereTensorsMoveToTheHostAndBack() throws Exception {
+  void readsSeeOneVersionWithSpilling() throws Exception {
     var small = new FakeDevice(0, TYPE.bytes() * SLOTS);
-    everyReadSeesOneVersionWhole(small, TYPE.bytes() * SLOTS);
-    assertThat(small.hostMemoriesEver(TYPE.bytes())).as("tensors that were moved").isPositive();
+    readsSeeOneVersion(small, TYPE.bytes() * SLOTS);
+    assertThat(small.hostMemoriesEver(TYPE.bytes())).as("spilled tensors").isPositive();
     assertThat(small.openHostMemories()).isZero();
     assertThat(small.wasFreedDirty()).isFalse();
   }
 
-  private void everyReadSeesOneVersionWhole(FakeDevice device, long spillBytes) throws Exception {
+  private void readsSeeOneVersion(FakeDevice device, long spillBytes) throws Exception {
     try (var rig = rig(device, 4, spillBytes);
         var clients = Executors.newVirtualThreadPerTaskExecutor()) {
-      var crowd = new Crowd(rig);
+      var shared = new Clients(rig);
       var done = new ArrayList<Future<?>>();
       for (int i = 0; i < CLIENTS; i++) {
         var random = new Random(SEED + i);
         done.add(
             clients.submit(() -> {
               for (int action = 0; action < ACTIONS; action++) {
-                crowd.act(random);
+                shared.act(random);
               }
             }));
       }
       for (var one : done) {
         one.get();
       }
-      assertThat(crowd.counts.keySet())
-          .as("-Dathanor.seed=%d: all was done, and met what it should: %s", SEED, crowd.counts)
+      assertThat(shared.counts.keySet())
+          .as(
+              "-Dathanor.seed=%d: all actions and expected errors occurred: %s",
+              SEED, shared.counts)
           .contains("create", "read", "run", "keep", "put", "into", "delete", "expire")
           .contains("UNKNOWN_HANDLE", "EXPIRED_HANDLE", "DEADLINE_EXCEEDED");
       for (var tenant : TENANTS) {
@@ -167,9 +169,9 @@ class ResidentTensorsTest {
     }
   }
 
-  /** Who asks for more than their quota has their own leases looked at, and nobody else's. */
+  /** A request over quota expires leases of its own tenant only. */
   @Test
-  void aCreationThatIsRefusedSweepsItsOwnTenantOnly() {
+  void quotaCheckSweepsItsOwnTenantOnly() {
     try (var rig = rig(1)) {
       for (var tenant : TENANTS) {
         rig.create(all(1), TensorOptions.NONE, new RequestContext(tenant, Deadline.none()));
@@ -178,7 +180,7 @@ class ResidentTensorsTest {
       var own = rig.store.of(TENANTS.getFirst());
       long quota = TYPE.bytes() * 2L * SLOTS;
       assertThatThrownBy(() -> own.charge(quota + 1)).isInstanceOf(Failure.Busy.class);
-      assertThat(rig.store.count()).as("the other tenant's").isEqualTo(1);
+      assertThat(rig.store.count()).as("tensors of the other tenant").isEqualTo(1);
       own.charge(quota).close();
       rig.store.sweep();
       assertThat(rig.store.count()).isZero();
@@ -188,12 +190,12 @@ class ResidentTensorsTest {
       own.renew(later.handle(), Duration.ofSeconds(1));
       rig.clock.advance(Duration.ofSeconds(1));
       rig.store.sweep();
-      assertThat(rig.store.count()).as("a lease that was made shorter").isZero();
+      assertThat(rig.store.count()).as("tensors after shortening the lease").isZero();
     }
   }
 
-  /** Clients of two tenants that use the same few tensors. */
-  private static final class Crowd {
+  /** Clients of two tenants that share a few tensors. */
+  private static final class Clients {
     private record Slot(Tenant tenant, String handle) {}
 
     private record Version(String handle, long number) {}
@@ -202,15 +204,15 @@ class ResidentTensorsTest {
     private final AtomicReferenceArray<Slot> slots = new AtomicReferenceArray<>(SLOTS);
     private final AtomicLong stamps = new AtomicLong();
 
-    /** What each version of a tensor was ever seen to hold. */
-    private final Map<Version, Long> held = new ConcurrentHashMap<>();
+    /** The observed contents of each version of a tensor. */
+    private final Map<Version, Long> contents = new ConcurrentHashMap<>();
 
-    /** The highest version of each tensor that anybody was told. */
+    /** The highest version of each tensor that a client has observed. */
     private final Map<String, Long> highest = new ConcurrentHashMap<>();
 
     final Map<String, Integer> counts = new ConcurrentSkipListMap<>();
 
-    Crowd(Rig rig) {
+    Clients(Rig rig) {
       this.rig = rig;
     }
 
@@ -247,7 +249,7 @@ class ResidentTensorsTest {
         }
       } catch (Failure e) {
         assertThat(EXPECTED).as(e.getMessage()).contains(e.code());
-        did(e.code().name());
+        count(e.code().name());
         if (slot != null && !rig.store.lives(slot.handle)) {
           slots.compareAndSet(at, slot, null);
         }
@@ -257,11 +259,11 @@ class ResidentTensorsTest {
     private void create(int at, RequestContext context) {
       long stamp = stamps.incrementAndGet();
       var info = rig.create(all(stamp), TensorOptions.NONE, context);
-      saw(info, stamp, 0);
+      observed(info, stamp, 0);
       if (!slots.compareAndSet(at, null, new Slot(context.tenant(), info.handle()))) {
         rig.store.of(context.tenant()).delete(info.handle()); // another client was first
       }
-      did("create");
+      count("create");
     }
 
     private void read(Slot slot, RequestContext context, Random random) {
@@ -273,9 +275,9 @@ class ResidentTensorsTest {
           int length = (int) Math.min(piece, TYPE.bytes() - offset);
           whole.asSlice(offset, length).copyFrom(reader.read(offset, length));
         }
-        saw(reader.info(), stamp(whole), before);
+        observed(reader.info(), stamp(whole), before);
       }
-      did("read");
+      count("read");
     }
 
     private Result run(Slot slot, Map<String, Target> outputs, RequestContext context) {
@@ -290,7 +292,7 @@ class ResidentTensorsTest {
     private void run(Slot slot, RequestContext context) {
       var output = (Result.Output.Inline) output(run(slot, Map.of(), context));
       assertThat(stamp(output.tensor().data())).isBetween(1L, stamps.get());
-      did("run");
+      count("run");
     }
 
     private void put(Slot slot, RequestContext context, boolean guarded) {
@@ -301,8 +303,8 @@ class ResidentTensorsTest {
       if (guarded) {
         assertThat(info.version()).isEqualTo(before + 1);
       }
-      saw(info, stamp, before + 1);
-      did("put");
+      observed(info, stamp, before + 1);
+      count("put");
     }
 
     private void into(Slot source, Slot target, RequestContext context) {
@@ -311,7 +313,7 @@ class ResidentTensorsTest {
       var output = (Result.Output.Resident) output(run(source, into, context));
       assertThat(output.info().version()).isGreaterThan(before);
       highest.merge(target.handle, output.info().version(), Math::max);
-      did("into");
+      count("into");
     }
 
     private void keep(Slot slot, RequestContext context) {
@@ -319,52 +321,52 @@ class ResidentTensorsTest {
       var info = ((Result.Output.Resident) output(run(slot, kept, context))).info();
       try (var reader =
           rig.transfers.open(info.handle(), new RequestContext(slot.tenant, Deadline.none()))) {
-        saw(info, stamp(reader.read(0, (int) TYPE.bytes())), 1);
+        observed(info, stamp(reader.read(0, (int) TYPE.bytes())), 1);
       } finally {
         rig.store.of(slot.tenant).delete(info.handle());
       }
-      did("keep");
+      count("keep");
     }
 
     private void delete(int at, Slot slot) {
       rig.store.of(slot.tenant).delete(slot.handle);
       slots.compareAndSet(at, slot, null);
-      did("delete");
+      count("delete");
     }
 
     private void expire() {
       rig.clock.advance(LEASE);
       rig.store.sweep();
-      did("expire");
+      count("expire");
     }
 
     private long known(Slot slot) {
       return highest.getOrDefault(slot.handle, 0L);
     }
 
-    private void saw(TensorInfo info, long stamp, long least) {
-      assertThat(info.version()).as("versions only grow").isGreaterThanOrEqualTo(least);
+    private void observed(TensorInfo info, long stamp, long minimum) {
+      assertThat(info.version()).as("versions only grow").isGreaterThanOrEqualTo(minimum);
       highest.merge(info.handle(), info.version(), Math::max);
-      var earlier = held.putIfAbsent(new Version(info.handle(), info.version()), stamp);
+      var earlier = contents.putIfAbsent(new Version(info.handle(), info.version()), stamp);
       assertThat(earlier == null || earlier == stamp)
           .as("%s held %d and %d", info, earlier, stamp)
           .isTrue();
     }
 
-    private void did(String what) {
+    private void count(String what) {
       counts.merge(what, 1, Integer::sum);
     }
   }
 
   @Test
-  void whatATenantLeavesIsZeroWhenAnotherGetsIt() {
+  void memoryIsZeroedBetweenTenants() {
     try (var rig = rig(1)) {
       var a = new RequestContext(TENANTS.getFirst(), Deadline.none());
       var secret = rig.create(all(0x5ec4e7), TensorOptions.NONE, a);
       var call =
           new Call(
               IDENTITY, Map.of("x", new Input.Resident(secret.handle())), Map.of(), Map.of(), a);
-      rig.runner.run(call); // whose output lay on the device, too
+      rig.runner.run(call); // leaves a copy on the device, too
       rig.store.of(a.tenant()).delete(secret.handle());
       assertThat(device.openBuffers()).isZero();
       for (int i = 0; i < 2; i++) {
@@ -374,7 +376,7 @@ class ResidentTensorsTest {
           stream.download(buffer, 0, contents);
           stream.synchronize();
         }
-        assertThat(stamp(contents)).as("what was given back is what is got").isZero();
+        assertThat(stamp(contents)).as("contents of reused memory").isZero();
       }
       rig.store.sweep();
     }

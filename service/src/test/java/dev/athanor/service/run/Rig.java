@@ -36,7 +36,7 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.unit.DataSize;
 
-/** Devices and all that is needed to run ops on them, put together without Spring. */
+/** Devices and the components that run ops on them, assembled without Spring. */
 public final class Rig implements AutoCloseable {
 
   final TestClock clock = new TestClock();
@@ -54,18 +54,18 @@ public final class Rig implements AutoCloseable {
   public final InlineMemory inline;
 
   /**
-   * A service.
+   * Creates a rig with one device.
    *
-   * @param queue how many jobs may wait
+   * @param queue maximum number of waiting jobs
    */
   public Rig(Device device, Planner planner, int streams, int queue, TensorSettings tensors) {
     this(List.of(device), planner, streams, queue, tensors);
   }
 
   /**
-   * A service with several devices, of which all have one planner, that keeps no graphs.
+   * Creates a rig with several devices that share a planner, without graphs.
    *
-   * @param queue how many jobs may wait
+   * @param queue maximum number of waiting jobs
    */
   public Rig(
       List<? extends Device> devices,
@@ -77,10 +77,10 @@ public final class Rig implements AutoCloseable {
   }
 
   /**
-   * The same.
+   * Creates a rig with several devices that share a planner.
    *
-   * @param queue how many jobs may wait
-   * @param graphs how many each device keeps
+   * @param queue maximum number of waiting jobs
+   * @param graphs maximum number of cached graphs per device
    */
   public Rig(
       List<? extends Device> devices,
@@ -138,13 +138,13 @@ public final class Rig implements AutoCloseable {
         Duration.ZERO);
   }
 
-  /** Another runner on the same streams. */
+  /** Creates another runner on the same streams. */
   OpRunner runner(boolean batchInvariant) {
     return new OpRunner(
         runtimes, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant, graphs));
   }
 
-  /** Makes a tensor resident. */
+  /** Uploads a tensor. */
   TensorInfo create(HostTensor tensor, TensorOptions options, RequestContext context) {
     var charge = store.of(context.tenant()).charge(tensor.type().bytes());
     try {
@@ -164,7 +164,7 @@ public final class Rig implements AutoCloseable {
     }
   }
 
-  /** Terms of a request with memory of its own. */
+  /** Returns a copy of a context that uses the given request memory. */
   public static RequestContext in(RequestMemory memory, RequestContext context) {
     return new RequestContext(
         context.tenant(),

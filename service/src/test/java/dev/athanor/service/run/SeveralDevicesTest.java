@@ -34,7 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two devices: work goes where its tensors are. */
+/** Tests the placement of tensors and jobs on two devices. */
 class SeveralDevicesTest {
 
   private static final int MIB = 1 << 20;
@@ -59,10 +59,10 @@ class SeveralDevicesTest {
   }
 
   @AfterEach
-  void whatIsFreedIsZero() {
+  void zeroesFreedMemory() {
     clients.close();
     rig.close();
-    // the memory of a device that is lost is lost with it
+    // memory of a lost device need not be zeroed
     assertThat(first.wasFreedDirty() && !rig.health.isLost(0)).isFalse();
     assertThat(second.wasFreedDirty() && !rig.health.isLost(1)).isFalse();
   }
@@ -119,19 +119,19 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void theTensorsOfATenantStayTogether() {
+  void placesTensorsOfATenantTogether() {
     var one = create("fake:1", 1, 2);
     assertThat(one.device()).isEqualTo("fake:1");
     assertThat(create(null, 3).device()).isEqualTo("fake:1");
     var defaultTarget = create(context("b"), null, HostTensor.of(TensorType.of(DType.F32, 1), 1));
-    assertThat(defaultTarget.device()).as("with more room").isEqualTo("fake:0");
+    assertThat(defaultTarget.device()).as("device with more free memory").isEqualTo("fake:0");
     rig.store.of(new Tenant("a")).deleteScope("none");
     assertThat(first.openBuffers()).isEqualTo(1);
     assertThat(second.openBuffers()).isEqualTo(2);
   }
 
   @Test
-  void aTensorThatFindsNoRoomGoesToTheNextDevice() {
+  void placesTensorsOnTheNextDeviceIfTheFirstIsFull() {
     var large = HostTensor.zeros(TensorType.of(DType.U8, 40 * MIB));
     assertThat(create(context(), null, large).device()).isEqualTo("fake:0");
     assertThat(create(context(), null, large).device()).isEqualTo("fake:1");
@@ -139,11 +139,11 @@ class SeveralDevicesTest {
         .isInstanceOf(Failure.OutOfDeviceMemory.class);
     assertThatThrownBy(() -> create(context(), "fake:1", large))
         .isInstanceOf(Failure.OutOfDeviceMemory.class);
-    assertThat(rig.store.count()).as("what is refused is charged no longer").isEqualTo(2);
+    assertThat(rig.store.count()).as("rejected tensors are not charged").isEqualTo(2);
   }
 
   @Test
-  void aDeviceThatThereIsNotIsRefused() {
+  void rejectsUnknownDevices() {
     assertThatThrownBy(() -> create("cuda:7", 1))
         .isInstanceOfSatisfying(
             Failure.Refused.class,
@@ -156,7 +156,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void workGoesWhereItsTensorsAre() {
+  void runsJobsWhereTheirTensorsAre() {
     var a = create("fake:1", 1, 2);
     var b = create("fake:1", 3);
     var result = rig.runner.run(concat(a.handle(), b.handle(), KEEP));
@@ -169,18 +169,18 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void whatLiesElsewhereIsCopiedToWhereMostLies() {
+  void copiesTensorsToTheDeviceWithMostBytes() {
     var a = create("fake:0", 1);
     var b = create("fake:1", 2, 3);
     var result = rig.runner.run(concat(a.handle(), b.handle(), Target.INLINE));
     assertThat(result.device()).isEqualTo("fake:1");
     assertThat(inline(result, "c")).containsExactly(1, 2, 3);
     assertThat(first.openBuffers()).isEqualTo(1);
-    assertThat(second.openBuffers()).as("the copy is gone").isEqualTo(1);
+    assertThat(second.openBuffers()).as("buffers without the copy").isEqualTo(1);
   }
 
   @Test
-  void whatIsWrittenDecides() {
+  void runsJobsWhereTheirOutputIs() {
     var a = create("fake:0", 1, 2, 3, 4);
     var b = create("fake:0", 5);
     var c = create("fake:1", 0, 0, 0, 0, 0);
@@ -191,7 +191,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void outputsOnSeveralDevicesAreRefused() {
+  void rejectsOutputsOnSeveralDevices() {
     var c = create("fake:0", 0, 0);
     var zeros = create("fake:1", 0, 0);
     var call =
@@ -209,7 +209,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void whatComesWithTheRequestGoesToTheDeviceThatIsDoneFirst() throws Exception {
+  void runsInlineJobsOnTheLeastBusyDevice() throws Exception {
     var occupant = new Occupant();
     var busy = clients.submit(() -> rig.pool.run(occupant, context()));
     occupant.begun.await();
@@ -222,7 +222,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void aPipelineRunsWhereItsTensorsAre() {
+  void runsPipelinesWhereTheirTensorsAre() {
     var b = create("fake:1", 3);
     var pipeline =
         new Pipeline(
@@ -243,7 +243,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void aDeviceThatIsLostTakesItsOwnTensorsOnly() {
+  void lostDeviceLosesOnlyItsOwnTensors() {
     var a = create("fake:0", 1);
     var b = create("fake:1", 2);
     rig.health.passed();
@@ -258,7 +258,7 @@ class SeveralDevicesTest {
     }
     assertThat(rig.health.isReady()).as("ready").isFalse();
     assertThat(rig.health.isLive(Duration.ofHours(1))).as("live").isTrue();
-    assertThat(rig.health.isLive(Duration.ofNanos(-1))).as("live for good").isFalse();
+    assertThat(rig.health.isLive(Duration.ofNanos(-1))).as("live after the timeout").isFalse();
     rig.health.admit();
     var tensors = rig.store.of(new Tenant("a"));
     assertThat(tensors.list(10, null, null).tensors())
@@ -277,7 +277,7 @@ class SeveralDevicesTest {
   }
 
   @Test
-  void aTensorElsewhereWhoseDeviceIsLostMeanwhileMakesTheDeviceThatReadsItNoWorse() {
+  void losingTheDeviceOfACopiedTensorDoesNotAffectTheOtherDevice() {
     var a = create("fake:0", 1);
     var b = create("fake:1", 2, 3);
     first.failWith(new DeviceException.Lost("it fell off the bus"));

@@ -25,11 +25,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A device with room for two tensors, and a host that takes what nobody uses. */
+/** Tests spilling to the host, on a device with memory for two tensors. */
 class SpillTest {
 
   private static final TensorType TYPE = TensorType.of(DType.U8, 1000);
-  private static final RequestContext TERMS = new RequestContext(Tenant.LOCAL, Deadline.none());
+  private static final RequestContext CONTEXT = new RequestContext(Tenant.LOCAL, Deadline.none());
   private static final Duration LEASE = Duration.ofMinutes(1);
 
   @TempDir private Path folder;
@@ -42,7 +42,7 @@ class SpillTest {
   }
 
   @AfterEach
-  void nothingIsLeftOnTheHost() {
+  void freesAllHostMemory() {
     assertThat(device.openHostMemories()).isZero();
   }
 
@@ -50,7 +50,7 @@ class SpillTest {
     var tensor = HostTensor.zeros(TYPE);
     tensor.data().fill((byte) element);
     rig.clock.advance(Duration.ofSeconds(1));
-    return rig.create(tensor, TensorOptions.NONE, TERMS).handle();
+    return rig.create(tensor, TensorOptions.NONE, CONTEXT).handle();
   }
 
   private static int first(Transfers.Reader reader) {
@@ -59,7 +59,7 @@ class SpillTest {
 
   private static int read(Rig rig, String handle) {
     rig.clock.advance(Duration.ofSeconds(1));
-    try (var reader = rig.transfers.open(handle, TERMS)) {
+    try (var reader = rig.transfers.open(handle, CONTEXT)) {
       return first(reader);
     }
   }
@@ -74,7 +74,7 @@ class SpillTest {
   }
 
   @Test
-  void unlessItIsAskedForAFullDeviceRefuses() {
+  void fullDeviceRejectsTensorsWithoutSpilling() {
     try (var rig = rig(0)) {
       create(rig, 1);
       create(rig, 2);
@@ -83,7 +83,7 @@ class SpillTest {
   }
 
   @Test
-  void whatWasUsedLeastRecentlyGoesToTheHostAndComesBackWhenItIsUsed() {
+  void spillsTheLeastRecentlyUsedTensorAndRestoresItOnUse() {
     try (var rig = rig(2 * TYPE.bytes())) {
       var one = create(rig, 1);
       var two = create(rig, 2);
@@ -93,9 +93,13 @@ class SpillTest {
       assertThat(rig.store.bytes(rig.memory)).isEqualTo(2 * TYPE.bytes());
       assertThat(rig.store.count(rig.memory)).isEqualTo(3);
       assertThat(read(rig, one)).isEqualTo(1);
-      assertThat(device.hostMemoriesEver(TYPE.bytes())).as("the first is still there").isEqualTo(1);
+      assertThat(device.hostMemoriesEver(TYPE.bytes()))
+          .as("the first tensor was not spilled")
+          .isEqualTo(1);
       assertThat(read(rig, two)).isEqualTo(2);
-      assertThat(device.hostMemoriesEver(TYPE.bytes())).as("the third made room").isEqualTo(2);
+      assertThat(device.hostMemoriesEver(TYPE.bytes()))
+          .as("the third tensor was spilled")
+          .isEqualTo(2);
       assertThat(tensors(rig).describe(two).version()).isEqualTo(1);
       deleteAll(rig);
       assertThat(device.openBuffers()).isZero();
@@ -106,20 +110,20 @@ class SpillTest {
   }
 
   @Test
-  void whatIsInUseStays() {
+  void doesNotSpillTensorsInUse() {
     try (var rig = rig(10 * TYPE.bytes())) {
       var one = create(rig, 1);
       var two = create(rig, 2);
-      try (var reader = rig.transfers.open(one, TERMS);
-          var other = rig.transfers.open(two, TERMS)) {
+      try (var reader = rig.transfers.open(one, CONTEXT);
+          var other = rig.transfers.open(two, CONTEXT)) {
         assertThatThrownBy(() -> create(rig, 3)).isInstanceOf(Failure.OutOfDeviceMemory.class);
         assertThat(first(reader)).isEqualTo(1);
         assertThat(first(other)).isEqualTo(2);
       }
       create(rig, 3);
-      var three = rig.transfers.open(one, TERMS);
+      var three = rig.transfers.open(one, CONTEXT);
       try (three;
-          var other = rig.transfers.open(two, TERMS)) {
+          var other = rig.transfers.open(two, CONTEXT)) {
         assertThat(first(three) + first(other)).isEqualTo(3);
       }
       deleteAll(rig);
@@ -127,7 +131,7 @@ class SpillTest {
   }
 
   @Test
-  void theHostTakesNoMoreThanItMay() {
+  void limitsSpilledBytes() {
     try (var rig = rig(TYPE.bytes())) {
       create(rig, 1);
       create(rig, 2);
@@ -139,13 +143,13 @@ class SpillTest {
   }
 
   @Test
-  void whatFindsNoRoomToComeBackStaysOnTheHost() {
+  void tensorStaysOnTheHostIfItCannotBeRestored() {
     try (var rig = rig(TYPE.bytes())) {
       var one = create(rig, 1);
       var two = create(rig, 2);
       var three = create(rig, 3);
-      try (var reader = rig.transfers.open(two, TERMS);
-          var other = rig.transfers.open(three, TERMS)) {
+      try (var reader = rig.transfers.open(two, CONTEXT);
+          var other = rig.transfers.open(three, CONTEXT)) {
         assertThatThrownBy(() -> read(rig, one)).isInstanceOf(Failure.OutOfDeviceMemory.class);
         assertThat(first(reader) + first(other)).isEqualTo(5);
       }
@@ -156,7 +160,7 @@ class SpillTest {
   }
 
   @Test
-  void onTheHostLeasesGoOnAndWhatEndsIsFreed() {
+  void leasesOfSpilledTensorsExpire() {
     try (var rig = rig(10 * TYPE.bytes())) {
       var one = create(rig, 1);
       var two = create(rig, 2);
@@ -167,7 +171,7 @@ class SpillTest {
       assertThat(device.openHostMemories(TYPE.bytes())).isEqualTo(1);
       var expires = tensors(rig).describe(two).expiresAt();
       assertThat(expires)
-          .as("to be moved is no use")
+          .as("spilling does not renew the lease")
           .isNotNull()
           .isBefore(rig.clock.instant().plus(LEASE));
       rig.clock.advance(LEASE);
@@ -177,7 +181,7 @@ class SpillTest {
   }
 
   @Test
-  void aFaultWhileOneIsMovedLosesNothingButTheRequest() {
+  void faultWhileSpillingFailsOnlyTheRequest() {
     try (var rig = rig(10 * TYPE.bytes())) {
       var one = create(rig, 1);
       var two = create(rig, 2);

@@ -25,12 +25,12 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
 
-/** Ops that need no kernel: they copy and fill. */
+/** Ops without kernels, which only copy and fill. */
 public final class TestOps {
 
   private TestOps() {}
 
-  /** A plan in a test. */
+  /** A plan without kernels. */
   private record TestPlan(String kernel, Map<String, TensorType> outputs, Enqueue work)
       implements Plan {
 
@@ -84,13 +84,13 @@ public final class TestOps {
     return new OpDescription.Input(name, shape, EnumSet.allOf(DType.class), optional, "any");
   }
 
-  /** Copies its input; can be held on the device. */
+  /** Copies its input, optionally after waiting at a gate. */
   public static final class Identity implements Op {
 
-    /** Work that reaches the device takes a permit; tests that want to hold it drain them. */
+    /** With the attribute {@code gate}, each run acquires a permit. */
     public static final Semaphore GATE = new Semaphore(0);
 
-    /** How much work has come to the gate. */
+    /** The number of runs that have reached the gate. */
     public static final AtomicInteger AT_GATE = new AtomicInteger();
 
     @Override
@@ -143,7 +143,7 @@ public final class TestOps {
     }
   }
 
-  /** Puts two tensors one after the other. */
+  /** Concatenates two tensors. */
   public static final class Concat implements Op {
     @Override
     public OpDescription description() {

@@ -11,22 +11,22 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * A history of events and what is decided after each, as text. The first line, {@code policy
- * NAME=VALUE …}, changes what {@link #DEFAULTS} says; then come lines of these kinds:
+ * A textual history of events and decisions. The first line, {@code policy NAME=VALUE …}, overrides
+ * {@link #DEFAULTS}. The other lines have these forms:
  *
  * <pre>
  *   TIME submit ID [tenant= band= deadline= work= cost= bytes= device= batch=KEY:ROWS] | DECISIONS
  *   TIME ready DEVICE/STREAM | DECISIONS          TIME finished DEVICE/STREAM TOOK | DECISIONS
  *   TIME faulted DEVICE/STREAM | DECISIONS        TIME lost DEVICE | DECISIONS
  *   TIME cancel ID | DECISIONS                    TIME tick | DECISIONS
- *   TIME drain | DECISIONS                        is FACT … (of those that {@link #facts} gives)
+ *   TIME drain | DECISIONS                        is FACT … (see {@link #facts})
  * </pre>
  *
- * Times are nanoseconds, or have one of the units us, ms and s.
+ * Times are in nanoseconds unless they have the unit us, ms or s.
  */
 final class History {
 
-  /** All is large but the numbers of devices and streams, and tickets do not age. */
+  /** One device and one stream; all limits are large, and tickets do not age. */
   private static final String DEFAULTS =
       "devices=1 streams=1 bands=3 age=1000000s quantum=100 arrears=1000s tickets=1000 cost=1000s"
           + " bytes=1000000 launch=8 rows=1000 drainDelay=0 drainTimeout=1000s";
@@ -56,14 +56,14 @@ final class History {
             (int) number(given, "streams"));
   }
 
-  /** Lives through a history and compares it as a whole, so that a difference is seen in place. */
+  /** Replays a history and compares the whole text, so that differences are shown in place. */
   static void check(String text) {
     var lines = text.strip().lines().filter(line -> !line.isBlank()).toList();
     var first = lines.getFirst().strip();
     assertThat(first).startsWith("policy");
     var history = new History(first.substring("policy".length()));
     var rest = lines.subList(1, lines.size());
-    assertThat(rest.stream().map(history::live).collect(Collectors.joining("\n")))
+    assertThat(rest.stream().map(history::replay).collect(Collectors.joining("\n")))
         .isEqualTo(rest.stream().map(History::tidy).collect(Collectors.joining("\n")));
   }
 
@@ -71,8 +71,8 @@ final class History {
     return line.strip().replaceAll(" +", " ").replaceAll(" ?\\|$", "").replaceAll(" \\| ", " | ");
   }
 
-  /** Does what a line says and gives it back with what came of it. */
-  private String live(String line) {
+  /** Replays a line and returns it with the actual decisions. */
+  private String replay(String line) {
     var tidy = tidy(line);
     if (tidy.startsWith("is ")) {
       var facts = facts();
@@ -106,7 +106,7 @@ final class History {
         "busy", Integer.toString(load.busy()));
   }
 
-  /** What waits for a device, and how many of its streams are at work. */
+  /** Returns the numbers of waiting tickets and busy streams of a device. */
   private String load(int device) {
     return scheduler.waiting(device) + "/" + scheduler.busy(device);
   }
@@ -114,9 +114,9 @@ final class History {
   private static Event event(String[] words) {
     return switch (words[1]) {
       case "submit" -> new Event.Submit(ticket(words));
-      case "ready" -> new Event.StreamReady(place(words, 0), place(words, 1));
-      case "finished" -> new Event.Finished(place(words, 0), place(words, 1), number(words[3]));
-      case "faulted" -> new Event.Faulted(place(words, 0), place(words, 1));
+      case "ready" -> new Event.StreamReady(index(words, 0), index(words, 1));
+      case "finished" -> new Event.Finished(index(words, 0), index(words, 1), number(words[3]));
+      case "faulted" -> new Event.Faulted(index(words, 0), index(words, 1));
       case "lost" -> new Event.DeviceLost((int) number(words[2]));
       case "cancel" -> new Event.Cancel(number(words[2]));
       case "tick" -> new Event.Tick();
@@ -125,7 +125,7 @@ final class History {
     };
   }
 
-  private static int place(String[] words, int part) {
+  private static int index(String[] words, int part) {
     return Integer.parseInt(words[2].split("/", -1)[part]);
   }
 
@@ -141,7 +141,7 @@ final class History {
         number(named.getOrDefault("cost", "100")),
         number(named.getOrDefault("bytes", "0")),
         Integer.parseInt(named.getOrDefault("device", "0")),
-        named.containsKey("goes"),
+        named.containsKey("continuation"),
         batch.length < 2 ? null : new Ticket.Batch(batch[0], number(batch[1])));
   }
 

@@ -18,10 +18,9 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What must hold of a scheduler's decisions, said as plainly as can be: over lists that are
- * searched from end to end. Whom a round of the tenants favours is left open; all else is
- * determined. Expects that each ticket's work is of its own kind, so that nothing is learnt from
- * what launches take.
+ * A simple model of the scheduler, based on linear searches, which checks every decision. It leaves
+ * the order of tenants within a round open; everything else is determined. Each ticket must have
+ * its own kind of work, so that cost estimates are not updated.
  */
 final class Model {
 
@@ -52,7 +51,7 @@ final class Model {
           : ticket.deadline();
     }
 
-    /** The power of two above the time that it was given. */
+    /** Returns the smallest power of two greater than the time from submission to the due time. */
     long timeGiven() {
       long power = 1;
       while (power <= due() - submitted) {
@@ -79,7 +78,7 @@ final class Model {
   private final List<List<Slot>> devices = new ArrayList<>();
   private final boolean[] lost;
   private long now;
-  private long leftAt = Ticket.NEVER;
+  private long drainStart = Ticket.NEVER;
   private boolean drained;
 
   Model(Policy policy, int devices, int streams) {
@@ -91,17 +90,17 @@ final class Model {
     }
   }
 
-  // -- the course of things
+  // -- events
 
   List<Decision> on(long nanos, Event event) {
     now = nanos;
-    boolean endNow = event instanceof Event.Drain && leftAt != Ticket.NEVER && !drained;
+    boolean secondDrain = event instanceof Event.Drain && drainStart != Ticket.NEVER && !drained;
     boolean wasDrained = drained;
     var before = event instanceof Event.Submit(var ticket) ? refusal(ticket) : null;
     boolean idle = event instanceof Event.Submit(var ticket) && idle(ticket);
-    var ended = ending(event);
-    if (event instanceof Event.Drain && leftAt == Ticket.NEVER) {
-      leftAt = now;
+    var ended = endLaunches(event);
+    if (event instanceof Event.Drain && drainStart == Ticket.NEVER) {
+      drainStart = now;
     }
     if (event instanceof Event.DeviceLost(int device)) {
       lost[device] = true;
@@ -109,11 +108,11 @@ final class Model {
     if (event instanceof Event.StreamReady(int device, int stream) && !lost[device]) {
       stream(device, stream).idle = true;
     }
-    boolean hardEnd = !wasDrained && (endNow || now >= endAt());
+    boolean hardEnd = !wasDrained && (secondDrain || now >= endAt());
 
     var decisions = scheduler.on(nanos, event);
     for (var decision : decisions) {
-      take(decision, event, ended, hardEnd, before);
+      check(decision, event, ended, hardEnd, before);
     }
     if (event instanceof Event.Submit(var ticket) && before == null) {
       assertThat(items).containsKey(ticket.id());
@@ -133,8 +132,8 @@ final class Model {
     return decisions;
   }
 
-  /** Takes from its stream what an event ends there. */
-  private List<Item> ending(Event event) {
+  /** Clears the streams whose launches an event ends, and returns the launched items. */
+  private List<Item> endLaunches(Event event) {
     return switch (event) {
       case Event.Finished(int device, int stream, _) -> clear(stream(device, stream));
       case Event.Faulted(int device, int stream) -> clear(stream(device, stream));
@@ -151,13 +150,13 @@ final class Model {
     return launch;
   }
 
-  private void take(
+  private void check(
       Decision decision, Event event, List<Item> ended, boolean hardEnd, @Nullable Reason refusal) {
-    assertThat(drained && !(decision instanceof Decision.Refused)).as("after the end").isFalse();
+    assertThat(drained && !(decision instanceof Decision.Refused)).as("after the drain").isFalse();
     switch (decision) {
       case Decision.Admitted(var ticket, long cost, long delay) -> {
         assertThat(event).isEqualTo(new Event.Submit(ticket));
-        assertThat(refusal).as("what should have kept it out").isNull();
+        assertThat(refusal).as("expected rejection").isNull();
         assertThat(cost).isEqualTo(ticket.cost());
         assertThat(delay).as("delay").isEqualTo(delay(ticket));
         var item = new Item(ticket);
@@ -215,45 +214,47 @@ final class Model {
   }
 
   private void answer(Ticket ticket) {
-    assertThat(item(ticket).status).as("%s has its answer", ticket).isNotEqualTo(Status.ANSWERED);
+    assertThat(item(ticket).status)
+        .as("%s was already answered", ticket)
+        .isNotEqualTo(Status.ANSWERED);
     item(ticket).status = Status.ANSWERED;
     open.remove(item(ticket));
   }
 
-  // -- a start
+  // -- starts
 
   private void start(int device, int index, List<Item> launch) {
     var stream = stream(device, index);
     assertThat(stream.idle && !lost[device]).as("an idle stream").isTrue();
     assertThat(launch).allMatch(item -> item.waitsFor(device)).doesNotHaveDuplicates();
-    assertThat(launch).as("in time").allMatch(item -> now <= item.ticket.deadline());
+    assertThat(launch).as("before their deadline").allMatch(item -> now <= item.ticket.deadline());
     var head = launch.getFirst();
     var waiting = waiting(device).toList();
     assertThat(head.band())
-        .as("the strictest band")
+        .as("the most urgent band")
         .isEqualTo(waiting.stream().mapToInt(Item::band).min().orElseThrow());
     assertThat(head)
-        .as("the first of its tenant's")
+        .as("the first ticket of its tenant")
         .isSameAs(
             waiting.stream()
                 .filter(item -> item.band() == head.band())
                 .filter(item -> item.ticket.tenant().equals(head.ticket.tenant()))
                 .min(Comparator.comparingLong(Item::due).thenComparingInt(item -> item.sequence))
                 .orElseThrow());
-    checkCompany(head, launch, waiting);
+    checkBatch(head, launch, waiting);
     launch.forEach(item -> item.status = Status.RUNNING);
     stream.idle = false;
     stream.launch = launch;
     stream.end = now + cost(launch);
   }
 
-  private void checkCompany(Item head, List<Item> launch, List<Item> waiting) {
+  private void checkBatch(Item head, List<Item> launch, List<Item> waiting) {
     if (head.ticket.batch() == null) {
       assertThat(launch).hasSize(1);
       return;
     }
     if (launch.size() > 1) {
-      assertThat(fits(launch)).as("company").isTrue();
+      assertThat(fits(launch)).as("batch").isTrue();
     }
     assertThat(launch).allMatch(item -> item.band() == head.band() && key(item).equals(key(head)));
     var mates =
@@ -261,10 +262,10 @@ final class Model {
             .filter(item -> item.ticket.batch() != null && key(item).equals(key(head)))
             .filter(item -> item.band() == head.band())
             .toList();
-    boolean allLookedAt = mates.size() <= policy.batch().tickets();
+    boolean allExamined = mates.size() <= policy.batch().tickets();
     boolean anyShare = policy.arrears().toNanos() > 1_000_000_000;
     for (var mate : mates) {
-      if (!launch.contains(mate) && allLookedAt && anyShare) {
+      if (!launch.contains(mate) && allExamined && anyShare) {
         var more = Stream.concat(launch.stream(), Stream.of(mate)).toList();
         assertThat(fits(more)).as("%s was left behind", mate.ticket).isFalse();
       }
@@ -288,7 +289,7 @@ final class Model {
 
   // -- admission
 
-  /** Why a ticket that comes now must be refused; null if it must not. */
+  /** Returns why a ticket must be rejected now; null if it must be admitted. */
   private @Nullable Reason refusal(Ticket ticket) {
     long refused = ticket.isContinuation() ? endAt() : refuseAt();
     if (drained || now >= refused) {
@@ -308,7 +309,7 @@ final class Model {
     return fits || ticket.isContinuation() || idle(ticket) ? null : Reason.QUEUE_FULL;
   }
 
-  /** Those whose deadline has just passed are out of a newcomer's way. */
+  /** Returns whether the deadline has not passed; expired items do not delay a new ticket. */
   private boolean inTime(Item item) {
     return item.ticket.deadline() >= now;
   }
@@ -329,7 +330,10 @@ final class Model {
     return delay(new Item(ticket), ticket.device());
   }
 
-  /** The least time by which a device's streams could have done what lies before a newcomer. */
+  /**
+   * Returns the minimum time in which the streams of a device can finish all work ahead of a new
+   * ticket.
+   */
   private long delay(Item newcomer, int device) {
     long work = 0;
     for (int b = 1; b <= newcomer.band(); b++) {
@@ -359,7 +363,7 @@ final class Model {
     return streams.stream().mapToLong(stream -> Math.max(0, until - remaining(stream))).sum();
   }
 
-  // -- what holds after every event
+  // -- invariants after every event
 
   private void checkState() {
     var queue = queued().toList();
@@ -376,7 +380,7 @@ final class Model {
         .forEach(device -> assertThat(waiting(device)).as("beside an idle stream").isEmpty());
     assertThat(scheduler.phase()).isEqualTo(phase());
     assertThat(scheduler.isReady())
-        .isEqualTo(leftAt == Ticket.NEVER && present().findAny().isPresent());
+        .isEqualTo(drainStart == Ticket.NEVER && present().findAny().isPresent());
     long deadline =
         open.stream().mapToLong(item -> item.ticket.deadline()).min().orElse(Ticket.NEVER);
     long change =
@@ -395,11 +399,11 @@ final class Model {
     }
     return now >= refuseAt()
         ? Phase.REFUSING
-        : leftAt == Ticket.NEVER ? Phase.SERVING : Phase.LEAVING;
+        : drainStart == Ticket.NEVER ? Phase.SERVING : Phase.LEAVING;
   }
 
   private long refuseAt() {
-    return plus(leftAt, policy.drainDelay());
+    return plus(drainStart, policy.drainDelay());
   }
 
   private long endAt() {
@@ -431,12 +435,12 @@ final class Model {
         devices.stream().flatMap(List::stream).filter(stream -> !stream.launch.isEmpty()).count();
   }
 
-  private static long cost(List<Item> some) {
-    return some.stream().mapToLong(item -> item.ticket.cost()).sum();
+  private static long cost(List<Item> items) {
+    return items.stream().mapToLong(item -> item.ticket.cost()).sum();
   }
 
-  private static long bytes(List<Item> some) {
-    return some.stream().mapToLong(item -> item.ticket.hostBytes()).sum();
+  private static long bytes(List<Item> items) {
+    return items.stream().mapToLong(item -> item.ticket.hostBytes()).sum();
   }
 
   private Item item(Ticket ticket) {

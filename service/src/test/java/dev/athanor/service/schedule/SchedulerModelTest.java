@@ -17,14 +17,14 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random histories against the {@link Model}, and whole simulations for what only shows over time:
- * shares and the drain timeout. A failure names the seed; -Dathanor.seed=N repeats it.
+ * Compares random histories with the {@link Model}, and simulates long periods to check fair shares
+ * and starvation. A failure reports the seed; -Dathanor.seed=N repeats it.
  */
 class SchedulerModelTest {
 
   private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
 
-  /** Together some 10^5 events. */
+  /** About 10^5 events in total. */
   private static final int HISTORIES = 150;
 
   private static final int EVENTS = 400;
@@ -32,7 +32,7 @@ class SchedulerModelTest {
   private static final Duration UNLIMITED = Duration.ofDays(365);
 
   @BeforeAll
-  static void sayTheSeed() {
+  static void printSeed() {
     System.out.println("athanor.seed=" + SEED);
   }
 
@@ -44,7 +44,7 @@ class SchedulerModelTest {
     for (int i = 0; i < HISTORIES; i++) {
       var past = new ArrayList<Object>();
       try {
-        new Life(new Random(SEED + i), past, kinds).live();
+        new Simulation(new Random(SEED + i), past, kinds).run();
       } catch (AssertionError | RuntimeException e) {
         int from = Math.max(0, past.size() - 40);
         throw new AssertionError(
@@ -61,7 +61,7 @@ class SchedulerModelTest {
     }
     assertThat(kinds.values().stream().mapToInt(n -> n).sum()).isGreaterThan(50_000);
     assertThat(kinds.keySet())
-        .as("every kind of decision and of reason was seen: %s", kinds)
+        .as("all kinds of decisions and reasons occurred: %s", kinds)
         .contains("Admitted", "Started", "Done", "Expired", "Dropped", "Drained", "batch")
         .contains("Refused QUEUE_FULL", "Refused DRAINING", "Refused DEADLINE_EXCEEDED")
         .contains("Refused DEVICE_LOST", "Failed DEVICE_LOST", "Failed DRAINING", "Failed FAULT");
@@ -69,10 +69,10 @@ class SchedulerModelTest {
 
   private record Moment(long at, Event event, List<Decision> decisions) {}
 
-  /** One random service from its beginning to its end. */
-  private static final class Life {
-    private enum At {
-      WORK,
+  /** A random simulation of a service from start to end. */
+  private static final class Simulation {
+    private enum StreamState {
+      BUSY,
       IDLE,
       BETWEEN
     }
@@ -80,19 +80,19 @@ class SchedulerModelTest {
     private final Random random;
     private final List<Object> past;
     private final Map<String, Integer> kinds;
-    private final At[][] streams;
+    private final StreamState[][] streams;
     private final Policy policy;
     private final Model model;
     private long now;
     private long lastId;
 
-    Life(Random random, List<Object> past, Map<String, Integer> kinds) {
+    Simulation(Random random, List<Object> past, Map<String, Integer> kinds) {
       this.random = random;
       this.past = past;
       this.kinds = kinds;
-      streams = new At[between(1, 3)][between(1, 3)];
+      streams = new StreamState[between(1, 3)][between(1, 3)];
       for (var device : streams) {
-        Arrays.fill(device, At.BETWEEN);
+        Arrays.fill(device, StreamState.BETWEEN);
       }
       policy =
           new Policy(
@@ -108,21 +108,21 @@ class SchedulerModelTest {
       model = new Model(policy, streams.length, streams[0].length);
     }
 
-    void live() {
+    void run() {
       int drainAt = between(EVENTS / 2, EVENTS);
       for (int i = 0; i < drainAt; i++) {
         now += random.nextInt(20) == 0 ? between(0, 1000) : between(0, 20);
-        tell(event());
+        send(event());
       }
-      tell(new Event.Drain());
-      boolean haste = random.nextInt(3) == 0;
+      send(new Event.Drain());
+      boolean impatient = random.nextInt(3) == 0;
       while (model.phase() != Phase.DRAINED) {
         now += between(0, 40);
-        tell(haste && random.nextInt(10) == 0 ? new Event.Drain() : event());
+        send(impatient && random.nextInt(10) == 0 ? new Event.Drain() : event());
       }
       for (int i = 0; i < 20; i++) {
         now += between(0, 200);
-        tell(event());
+        send(event());
       }
       assertThat(model.isAllAnswered()).isTrue();
     }
@@ -138,7 +138,7 @@ class SchedulerModelTest {
         return switch (streams[device][stream]) {
           case BETWEEN -> new Event.StreamReady(device, stream);
           case IDLE -> new Event.Submit(ticket());
-          case WORK ->
+          case BUSY ->
               random.nextInt(20) == 0
                   ? new Event.Faulted(device, stream)
                   : new Event.Finished(device, stream, between(0, 200));
@@ -168,21 +168,23 @@ class SchedulerModelTest {
           random.nextInt(3) == 0 ? null : new Ticket.Batch(between(1, 2), between(1, 6)));
     }
 
-    private void tell(Event event) {
+    private void send(Event event) {
       past.add(new Moment(now, event, List.of()));
       var decisions = model.on(now, event);
       past.set(past.size() - 1, new Moment(now, event, decisions));
       switch (event) {
-        case Event.StreamReady(int device, int stream) -> streams[device][stream] = At.IDLE;
-        case Event.Finished(int device, int stream, _) -> streams[device][stream] = At.BETWEEN;
-        case Event.Faulted(int device, int stream) -> streams[device][stream] = At.BETWEEN;
-        case Event.DeviceLost(int device) -> Arrays.fill(streams[device], At.BETWEEN);
+        case Event.StreamReady(int device, int stream) ->
+            streams[device][stream] = StreamState.IDLE;
+        case Event.Finished(int device, int stream, _) ->
+            streams[device][stream] = StreamState.BETWEEN;
+        case Event.Faulted(int device, int stream) -> streams[device][stream] = StreamState.BETWEEN;
+        case Event.DeviceLost(int device) -> Arrays.fill(streams[device], StreamState.BETWEEN);
         case Event.Submit _, Event.Cancel _, Event.Tick _, Event.Drain _ -> {}
       }
       for (var decision : decisions) {
         kinds.merge(kind(decision), 1, Integer::sum);
         if (decision instanceof Started(int device, int stream, var tickets)) {
-          streams[device][stream] = At.WORK;
+          streams[device][stream] = StreamState.BUSY;
           kinds.merge(tickets.size() > 1 ? "batch" : "single", 1, Integer::sum);
         }
       }
@@ -197,8 +199,8 @@ class SchedulerModelTest {
       };
     }
 
-    private int between(int least, int most) {
-      return least + random.nextInt(most - least + 1);
+    private int between(int min, int max) {
+      return min + random.nextInt(max - min + 1);
     }
 
     @SafeVarargs
@@ -211,11 +213,11 @@ class SchedulerModelTest {
     return Duration.ofNanos(nanos);
   }
 
-  // -- over a busy period
+  // -- long simulations
 
   /**
-   * While all tenants have work waiting, what each was given differs by at most one cost, one
-   * quantum and the arrears, whatever their tickets cost and whoever shares launches.
+   * While all tenants have waiting work, their service times differ by at most one cost, one
+   * quantum and the arrears, for any costs and batches.
    */
   @Test
   void sharesAreEqual() {
@@ -223,9 +225,9 @@ class SchedulerModelTest {
       long seed = SEED + i;
       var random = new Random(seed);
       int tenants = 2 + random.nextInt(4);
-      int mostCost = 1 + random.nextInt(1000);
-      int quantum = 1 + random.nextInt(2 * mostCost);
-      int arrears = random.nextInt(3) * random.nextInt(mostCost);
+      int maxCost = 1 + random.nextInt(1000);
+      int quantum = 1 + random.nextInt(2 * maxCost);
+      int arrears = random.nextInt(3) * random.nextInt(maxCost);
       var scheduler =
           new Scheduler(
               new Policy(
@@ -243,10 +245,10 @@ class SchedulerModelTest {
       long id = 0;
       for (int tenant = 0; tenant < tenants; tenant++) {
         for (int n = 0; n < 10; n++) {
-          scheduler.on(0, new Event.Submit(ticketOf(tenant, id++, mostCost, random)));
+          scheduler.on(0, new Event.Submit(ticketOf(tenant, id++, maxCost, random)));
         }
       }
-      long bound = (long) mostCost + quantum + arrears;
+      long bound = (long) maxCost + quantum + arrears;
       for (int round = 0; round < 2000; round++) {
         int stream = random.nextInt(4);
         for (var decision : scheduler.on(round, new Event.StreamReady(0, stream))) {
@@ -254,7 +256,7 @@ class SchedulerModelTest {
             for (var ticket : tickets) {
               int tenant = Integer.parseInt(ticket.tenant());
               served[tenant] += ticket.cost();
-              scheduler.on(round, new Event.Submit(ticketOf(tenant, id++, mostCost, random)));
+              scheduler.on(round, new Event.Submit(ticketOf(tenant, id++, maxCost, random)));
             }
           }
         }
@@ -268,17 +270,17 @@ class SchedulerModelTest {
     }
   }
 
-  /** Dear tickets for tenants of odd number, which batch with their likes. */
-  private static Ticket ticketOf(int tenant, long id, int mostCost, Random random) {
-    int cost = tenant % 2 == 1 ? mostCost : 1 + random.nextInt(mostCost);
+  /** Returns a ticket. Tenants with odd numbers have expensive tickets that can share launches. */
+  private static Ticket ticketOf(int tenant, long id, int maxCost, Random random) {
+    int cost = tenant % 2 == 1 ? maxCost : 1 + random.nextInt(maxCost);
     var batch = tenant % 2 == 1 ? new Ticket.Batch("k", 1) : null;
     return new Ticket(id, "" + tenant, 1, Ticket.NEVER, id, cost, 0, 0, false, batch);
   }
 
   /**
-   * Under twice the load that one stream can carry, nearly all of it of the first band and urgent,
-   * whoever is let in is started or expires: those without a deadline in the last band too, within
-   * what it takes to rise through the bands and then to serve each tenant as much as may wait.
+   * Simulates one stream at twice its capacity, mostly with urgent work of the first band. Admitted
+   * tickets without a deadline in the last band must start within the time to age through all bands
+   * and then to serve the queue of each tenant.
    */
   @Test
   void nothingStarves() {
@@ -307,7 +309,7 @@ class SchedulerModelTest {
       var since = new HashMap<Long, Long>();
       scheduler.on(0, new Event.StreamReady(0, 0));
       long busyUntil = Ticket.NEVER;
-      long patients = 0;
+      long started = 0;
       long id = 0;
       for (long now = 0; now < 300_000; now += 1 + random.nextInt(50)) {
         var decisions = new ArrayList<Decision>();
@@ -316,7 +318,7 @@ class SchedulerModelTest {
           decisions.addAll(scheduler.on(busyUntil, new Event.StreamReady(0, 0)));
           busyUntil = Ticket.NEVER;
         }
-        boolean patient = random.nextInt(20) == 0;
+        boolean background = random.nextInt(20) == 0;
         decisions.addAll(
             scheduler.on(
                 now,
@@ -324,8 +326,8 @@ class SchedulerModelTest {
                     new Ticket(
                         id,
                         "" + random.nextInt(tenants),
-                        patient ? bands : 1,
-                        patient ? Ticket.NEVER : now + 300 + random.nextInt(4000),
+                        background ? bands : 1,
+                        background ? Ticket.NEVER : now + 300 + random.nextInt(4000),
                         id++,
                         1 + random.nextInt(100),
                         0,
@@ -338,15 +340,15 @@ class SchedulerModelTest {
                 since.put(ticket.id(), now);
             case Started(_, _, var tickets) -> {
               busyUntil = now + tickets.getFirst().cost();
-              patients += since.remove(tickets.getFirst().id()) == null ? 0 : 1;
+              started += since.remove(tickets.getFirst().id()) == null ? 0 : 1;
             }
             default -> {}
           }
         }
-        long longest = now - since.values().stream().mapToLong(n -> n).min().orElse(now);
-        assertThat(longest).as("-Dathanor.seed=%d at %d", seed, now).isLessThanOrEqualTo(bound);
+        long longestWait = now - since.values().stream().mapToLong(n -> n).min().orElse(now);
+        assertThat(longestWait).as("-Dathanor.seed=%d at %d", seed, now).isLessThanOrEqualTo(bound);
       }
-      assertThat(patients).isGreaterThan(20);
+      assertThat(started).isGreaterThan(20);
     }
   }
 }

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every rule of the scheduler, as a {@link History}. */
+/** Tests every rule of the scheduler as a {@link History}. */
 class SchedulerTest {
 
   @ParameterizedTest(name = "{0}")
@@ -24,7 +24,7 @@ class SchedulerTest {
   static Stream<Arguments> admission() {
     return Stream.of(
         arguments(
-            "what finds a stream idle is started at once, the rest when a stream is ready",
+            "tickets start immediately on an idle stream, otherwise when a stream is ready",
             """
             policy
             0   submit 1            | admit
@@ -40,7 +40,7 @@ class SchedulerTest {
             is  tickets=0 cost=0 bytes=0 busy=1
             """),
         arguments(
-            "the delay counts of its own band what was given no more time, by powers of two",
+            "the delay includes tickets of the same band with no more time, rounded to powers of two",
             """
             policy
             0   submit 1 cost=1000 band=3         | admit
@@ -53,7 +53,7 @@ class SchedulerTest {
             0   submit 8 band=3                   | admit delay=2311
             """),
         arguments(
-            "the number of tickets that wait is bounded exactly",
+            "the number of waiting tickets is limited",
             """
             policy tickets=2
             0   ready 0/0           |
@@ -68,7 +68,7 @@ class SchedulerTest {
             3s  submit 7            | refuse queue-full retry=4
             """),
         arguments(
-            "so is their cost: it may reach the limit and not pass it",
+            "the cost of waiting tickets may reach the limit but not exceed it",
             """
             policy cost=300
             0   submit 1 cost=200   | admit
@@ -78,7 +78,7 @@ class SchedulerTest {
             is  cost=300
             """),
         arguments(
-            "so are the bytes of the host that they hold",
+            "the host bytes of waiting tickets are limited",
             """
             policy bytes=100
             0   submit 1 bytes=60   | admit
@@ -90,7 +90,7 @@ class SchedulerTest {
             is  bytes=100 tickets=3
             """),
         arguments(
-            "what is larger than the queue can still run, if a stream is idle",
+            "tickets larger than the queue can run on an idle stream",
             """
             policy cost=300 bytes=100
             0   ready 0/0                      |
@@ -98,7 +98,7 @@ class SchedulerTest {
             0   submit 2 cost=400              | refuse queue-full retry=1
             """),
         arguments(
-            "room comes as soon as enough is started, on all devices",
+            "the retry time depends on the starts on all devices",
             """
             policy devices=2 bytes=100
             0   ready 0/0                   |
@@ -110,17 +110,17 @@ class SchedulerTest {
             0   submit 5 bytes=30           | refuse queue-full retry=5
             """),
         arguments(
-            "what goes on with something that was begun needs no room, but takes it",
+            "continuations bypass the queue limits but count toward them",
             """
             policy tickets=1 bytes=100
-            0   submit 1 bytes=60          | admit
-            0   submit 2 bytes=60 goes=on  | admit delay=100
-            0   submit 3 bytes=1           | refuse queue-full retry=1
-            0   submit 4 deadline=99 goes=on  | refuse deadline-exceeded
+            0   submit 1 bytes=60                      | admit
+            0   submit 2 bytes=60 continuation=true    | admit delay=100
+            0   submit 3 bytes=1                       | refuse queue-full retry=1
+            0   submit 4 deadline=99 continuation=true | refuse deadline-exceeded
             is  tickets=2 bytes=120
             """),
         arguments(
-            "what cannot be done in time is refused, what just can is not",
+            "tickets are rejected only if they cannot meet their deadline",
             """
             policy
             0   ready 0/0                          |
@@ -133,7 +133,7 @@ class SchedulerTest {
             10  submit 7 deadline=9                | refuse deadline-exceeded
             """),
         arguments(
-            "the delay counts the device's streams and its own work",
+            "the delay depends on the streams and the work of the device",
             """
             policy devices=2 streams=2
             0   submit 1 cost=100 device=0   | admit
@@ -143,7 +143,7 @@ class SchedulerTest {
             0   submit 5 device=0            | admit delay=100
             """),
         arguments(
-            "estimates learn: the first time whole, then an eighth at a time",
+            "the first measurement replaces the estimate; later ones have a weight of one eighth",
             """
             policy
             0    ready 0/0                 |
@@ -156,7 +156,7 @@ class SchedulerTest {
             600  submit 4 work=x cost=100  | admit cost=450 delay=50
             """),
         arguments(
-            "an estimate by which work is refused is doubted: one mishap keeps nothing out for ever",
+            "rejections lower the estimate, so that one outlier does not block work forever",
             """
             policy
             0     ready 0/0                               |
@@ -167,7 +167,7 @@ class SchedulerTest {
             1000  submit 3 work=x cost=100 deadline=1950  | admit cost=875; start 0/0: 3
             """),
         arguments(
-            "a batch's time is shared by cost",
+            "the time of a batch is divided by cost",
             """
             policy
             0    submit 1 work=x cost=100 batch=k:1  | admit
@@ -182,7 +182,7 @@ class SchedulerTest {
   static Stream<Arguments> order() {
     return Stream.of(
         arguments(
-            "bands are strict; no band is the one in the middle",
+            "bands are strict; tickets without a band are in the middle one",
             """
             policy
             0  submit 1 band=3   | admit
@@ -198,7 +198,7 @@ class SchedulerTest {
             3  ready 0/0         | start 0/0: 1
             """),
         arguments(
-            "a ticket rises by a band with each age, several at once if time was long",
+            "a ticket rises by one band per age, or by several at once",
             """
             policy age=1000
             0    submit 1 band=3              | admit
@@ -212,7 +212,7 @@ class SchedulerTest {
             3003 ready 0/0                    | start 0/0: 3
             """),
         arguments(
-            "a tenant's own go by their deadlines, and by their coming where these are equal",
+            "tickets of a tenant are ordered by deadline, then by arrival",
             """
             policy
             0  submit 1                  | admit
@@ -228,7 +228,7 @@ class SchedulerTest {
             3  ready 0/0                 | start 0/0: 1
             """),
         arguments(
-            "without a deadline a ticket is due when it has aged through all bands",
+            "a ticket without a deadline is due after it has aged through all bands",
             """
             policy age=1000
             0  submit 1                  | admit
@@ -239,7 +239,7 @@ class SchedulerTest {
             2  ready 0/0                 | start 0/0: 1
             """),
         arguments(
-            "tenants take turns by cost: one large or four small",
+            "tenants take turns by cost: one large ticket equals four small ones",
             """
             policy quantum=100
             0   submit 11 tenant=a cost=400  | admit
@@ -264,7 +264,7 @@ class SchedulerTest {
             6   ready 0/0         | start 0/0: 12
             """),
         arguments(
-            "many tickets give a tenant no more than its share",
+            "a tenant with many tickets gets no more than its share",
             """
             policy
             0   submit 11 tenant=a   | admit
@@ -282,7 +282,7 @@ class SchedulerTest {
   static Stream<Arguments> batches() {
     return Stream.of(
         arguments(
-            "nobody waits for company, and who waits anyway comes along",
+            "launches do not wait for a batch, but waiting tickets join",
             """
             policy
             0   ready 0/0                       |
@@ -297,7 +297,7 @@ class SchedulerTest {
             200 ready 0/0                       | start 0/0: 3
             """),
         arguments(
-            "a launch holds so many tickets",
+            "the number of tickets in a launch is limited",
             """
             policy launch=2
             0   submit 1 batch=k:1   | admit
@@ -306,7 +306,7 @@ class SchedulerTest {
             0   ready 0/0            | start 0/0: 1 2
             """),
         arguments(
-            "and so many rows, where a smaller one may take the room that is left",
+            "the number of rows in a launch is limited; smaller tickets fill the rest",
             """
             policy rows=10
             0   submit 1 batch=k:6   | admit
@@ -315,7 +315,7 @@ class SchedulerTest {
             0   ready 0/0            | start 0/0: 1 3
             """),
         arguments(
-            "a ticket with more rows than that runs alone",
+            "a ticket with more rows than the limit runs alone",
             """
             policy rows=10
             0   submit 1 batch=k:60  | admit
@@ -323,7 +323,7 @@ class SchedulerTest {
             0   ready 0/0            | start 0/0: 1
             """),
         arguments(
-            "no member is made late: 1 would be by three, not by two",
+            "a batch must not delay a member past its deadline: three tickets would delay ticket 1",
             """
             policy
             0   submit 1 deadline=250 batch=k:1   | admit
@@ -332,7 +332,7 @@ class SchedulerTest {
             0   ready 0/0                         | start 0/0: 1 2
             """),
         arguments(
-            "nobody joins a launch that would end too late for itself",
+            "a ticket does not join a launch that ends after its deadline",
             """
             policy
             0   submit 1 batch=k:1                          | admit
@@ -340,7 +340,7 @@ class SchedulerTest {
             60  ready 0/0                                   | start 0/0: 1
             """),
         arguments(
-            "company comes from the same band only",
+            "batches contain tickets of one band",
             """
             policy
             0   submit 1 band=3 batch=k:1   | admit
@@ -352,7 +352,7 @@ class SchedulerTest {
             1   ready 0/0                   | start 0/0: 3
             """),
         arguments(
-            "tickets of one device may share a launch, those of another not",
+            "batches contain tickets of one device",
             """
             policy devices=2
             0   submit 1 batch=k:1 device=0   | admit
@@ -361,7 +361,7 @@ class SchedulerTest {
             0   ready 1/0                     | start 1/0: 2 3
             """),
         arguments(
-            "what batches gave a tenant it pays back, alone or absent",
+            "a tenant pays back the service that it got ahead in batches",
             """
             policy quantum=100 arrears=300
             0   submit 11 tenant=a batch=k:1   | admit
@@ -382,7 +382,7 @@ class SchedulerTest {
             4   ready 0/0            | start 0/0: 14
             """),
         arguments(
-            "no tenant gets further ahead by company than the arrears",
+            "a tenant gets ahead in batches by at most the arrears",
             """
             policy quantum=100 arrears=150
             0   submit 11 tenant=a batch=k:1   | admit
@@ -392,7 +392,7 @@ class SchedulerTest {
             0   ready 0/0            | start 0/0: 11 12
             """),
         arguments(
-            "where it is alone there is nobody to be ahead of",
+            "the arrears do not limit a tenant that is alone in its band",
             """
             policy quantum=100 arrears=0
             0   submit 11 tenant=a batch=k:1   | admit
@@ -402,7 +402,7 @@ class SchedulerTest {
             0   ready 0/0            | start 0/0: 11 12 13
             """),
         arguments(
-            "and nothing to pay back to those who come later",
+            "a tenant that was alone owes nothing to later tenants",
             """
             policy quantum=100 arrears=0
             0   submit 11 tenant=a batch=k:1   | admit
@@ -435,7 +435,7 @@ class SchedulerTest {
             0   ready 0/0           | start 0/0: 1
             """),
         arguments(
-            "the quietest device has an idle stream, or else the least before the next",
+            "the quietest device has an idle stream, or else the shortest delay",
             """
             policy devices=2
             0   ready 0/0                    |
@@ -454,7 +454,7 @@ class SchedulerTest {
             is  first=0/0 quietest=none
             """),
         arguments(
-            "of devices with idle streams the one with the least to do is the quietest",
+            "among devices with idle streams, the one with the least work is the quietest",
             """
             policy devices=2 streams=2
             0   ready 0/0                     |
@@ -470,7 +470,7 @@ class SchedulerTest {
             is  quietest=1
             """),
         arguments(
-            "a lost device fails what runs on it and what waits for it",
+            "a lost device fails its running and waiting tickets",
             """
             policy devices=2
             0   ready 0/0                  |
@@ -492,7 +492,7 @@ class SchedulerTest {
             102 submit 6                   | refuse device-lost
             """),
         arguments(
-            "with the last device all that waits is lost",
+            "losing the last device fails all waiting tickets",
             """
             policy
             0   submit 1    | admit
@@ -505,7 +505,7 @@ class SchedulerTest {
   static Stream<Arguments> ends() {
     return Stream.of(
         arguments(
-            "a deadline ends waiting, once it has passed",
+            "a waiting ticket expires after its deadline",
             """
             policy
             0    submit 1 deadline=1000   | admit
@@ -517,7 +517,7 @@ class SchedulerTest {
             1003 cancel 1                 |
             """),
         arguments(
-            "nothing is started after its deadline, though nobody told the time",
+            "tickets do not start after their deadline, even without a tick",
             """
             policy
             0    submit 1 deadline=1000   | admit
@@ -525,7 +525,7 @@ class SchedulerTest {
             1001 ready 0/0                | expire 1; start 0/0: 2
             """),
         arguments(
-            "a deadline that passes during the launch is answered then; the launch is let be",
+            "a running ticket expires at its deadline; its launch continues",
             """
             policy
             0    ready 0/0                          |
@@ -536,7 +536,7 @@ class SchedulerTest {
             1500 ready 0/0                          |
             """),
         arguments(
-            "what is done when its deadline has passed is not done in time",
+            "a ticket that finishes after its deadline expires",
             """
             policy
             0    ready 0/0                |
@@ -544,7 +544,7 @@ class SchedulerTest {
             1001 finished 0/0 1001        | expire 1
             """),
         arguments(
-            "a cancelled ticket is dropped, from the queue or from its launch",
+            "a canceled ticket is dropped from the queue or from its launch",
             """
             policy
             0    submit 1 batch=k:1   | admit
@@ -558,7 +558,7 @@ class SchedulerTest {
             9    cancel 1             |
             """),
         arguments(
-            "a fault fails the launch and none else, and an id may be used again",
+            "a fault fails only its launch, and IDs can be reused",
             """
             policy
             0    submit 1 batch=k:1   | admit
@@ -571,7 +571,7 @@ class SchedulerTest {
             7    submit 1             | admit delay=99
             """),
         arguments(
-            "time does not go back",
+            "time does not go backward",
             """
             policy
             1000 submit 1 deadline=2000   | admit
@@ -582,33 +582,33 @@ class SchedulerTest {
   static Stream<Arguments> drain() {
     return Stream.of(
         arguments(
-            "readiness goes first, then the door closes, then what is there is finished",
+            "a drain ends readiness, then admission, then finishes admitted work",
             """
             policy drainDelay=5s drainTimeout=20s
-            0    ready 0/0                   |
-            0    submit 1 cost=6s            | admit; start 0/0: 1
+            0    ready 0/0                                  |
+            0    submit 1 cost=6s                           | admit; start 0/0: 1
             is   ready=true phase=SERVING wake=never
-            1s   drain                       |
+            1s   drain                                      |
             is   ready=false phase=LEAVING wake=6000000000
-            2s   submit 2 cost=3s            | admit delay=4000000000
-            6s   submit 3                    | refuse draining retry=3
+            2s   submit 2 cost=3s                           | admit delay=4000000000
+            6s   submit 3                                   | refuse draining retry=3
             is   ready=false phase=REFUSING wake=26000000000
-            7s   finished 0/0 7s             | done 1
-            7s   ready 0/0                   | start 0/0: 2
-            8s   submit 4                    | refuse draining retry=2
-            8s   submit 5 cost=1s work=up goes=on | admit delay=2000000000
-            10s  finished 0/0 3s             | done 2
-            10s  ready 0/0                   | start 0/0: 5
-            11s  finished 0/0 1s             | done 5; drained
+            7s   finished 0/0 7s                            | done 1
+            7s   ready 0/0                                  | start 0/0: 2
+            8s   submit 4                                   | refuse draining retry=2
+            8s   submit 5 cost=1s work=up continuation=true | admit delay=2000000000
+            10s  finished 0/0 3s                            | done 2
+            10s  ready 0/0                                  | start 0/0: 5
+            11s  finished 0/0 1s                            | done 5; drained
             is   ready=false phase=DRAINED wake=never
-            11s  submit 6 goes=on            | refuse draining retry=1
-            11s  submit 7                    | refuse draining retry=1
-            11s  tick                        |
-            11s  drain                       |
-            11s  ready 0/0                   |
+            11s  submit 6 continuation=true                 | refuse draining retry=1
+            11s  submit 7                                   | refuse draining retry=1
+            11s  tick                                       |
+            11s  drain                                      |
+            11s  ready 0/0                                  |
             """),
         arguments(
-            "with nothing to do it is over when the drain delay is",
+            "an idle drain ends after the drain delay",
             """
             policy drainDelay=5s
             0    drain   |
@@ -616,13 +616,13 @@ class SchedulerTest {
             5s   tick    | drained
             """),
         arguments(
-            "without a drain delay and with nothing to do it is over at once",
+            "an idle drain without a drain delay ends immediately",
             """
             policy
             0    drain   | drained
             """),
         arguments(
-            "at the drain timeout the rest is failed, and nothing that runs is waited for",
+            "the drain timeout fails all remaining tickets without waiting for launches",
             """
             policy drainDelay=5s drainTimeout=20s
             0    ready 0/0            |
@@ -636,7 +636,7 @@ class SchedulerTest {
             99s  ready 0/0            |
             """),
         arguments(
-            "asked a second time it ends at once",
+            "a second drain ends immediately",
             """
             policy drainDelay=5s drainTimeout=20s
             0    ready 0/0            |
@@ -646,7 +646,7 @@ class SchedulerTest {
             1    drain                | fail 1 draining retry=1; fail 2 draining retry=1; drained
             """),
         arguments(
-            "it waits for a launch whose clients have gone, and for the last ticket to be dropped",
+            "a drain waits for launches of canceled tickets, and until the last ticket is dropped",
             """
             policy
             0    ready 0/0            |
@@ -658,7 +658,7 @@ class SchedulerTest {
             3    finished 0/0 3       | drained
             """),
         arguments(
-            "a lost device ends it sooner",
+            "losing the device ends a drain early",
             """
             policy
             0    ready 0/0            |
@@ -687,7 +687,7 @@ class SchedulerTest {
           faulted 1/0        | stream 0 of device 1 has no running launch
           lost 2             | unknown device 2; the last is 1
           """)
-  void impossibleEvents(String event, String sentence) {
+  void rejectsImpossibleEvents(String event, String message) {
     assertThatThrownBy(() ->
             History.check(
                 """
@@ -698,12 +698,12 @@ class SchedulerTest {
                 1 %s |
                 """
                     .formatted(event)))
-        .hasMessage(sentence);
+        .hasMessage(message);
   }
 
-  /** An event that is refused changes nothing, and keeps no decision back. */
+  /** A rejected event changes nothing and withholds no decision. */
   @Test
-  void impossibleEventsLeaveNoTrace() {
+  void impossibleEventsChangeNothing() {
     var scheduler = new Scheduler(Policy.DEFAULT, 1, 1);
     var ticket = new Ticket(1, "a", Ticket.MIDDLE, 1000, "op", 10, 0, 0, false, null);
     scheduler.on(0, new Event.Submit(ticket));
@@ -713,18 +713,18 @@ class SchedulerTest {
   }
 
   @Test
-  void policiesThatMakeNoSense() {
-    var good = Policy.DEFAULT;
+  void rejectsInvalidPolicies() {
+    var valid = Policy.DEFAULT;
     assertThatThrownBy(() ->
             new Policy(
                 0,
-                good.age(),
-                good.quantum(),
-                good.arrears(),
-                good.queue(),
-                good.batch(),
-                good.drainDelay(),
-                good.drainTimeout()))
+                valid.age(),
+                valid.quantum(),
+                valid.arrears(),
+                valid.queue(),
+                valid.batch(),
+                valid.drainDelay(),
+                valid.drainTimeout()))
         .hasMessage("the number of bands must be at least 1, got 0");
     assertThatThrownBy(() -> new Policy.Queue(1, Duration.ZERO, 1))
         .hasMessage("the queue's cost must be positive, got PT0S");

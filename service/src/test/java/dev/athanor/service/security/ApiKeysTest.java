@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** Keys, and the file of their hashes. */
+/** Tests API keys and the file of their hashes. */
 @ExtendWith(OutputCaptureExtension.class)
 class ApiKeysTest {
 
@@ -42,7 +42,7 @@ class ApiKeysTest {
   }
 
   @Test
-  void aKeyIsKnownByItsLineWhichDoesNotHaveIt() throws IOException {
+  void lineIdentifiesTheKeyWithoutContainingIt() throws IOException {
     var made = make("lab");
     assertThat(made.key()).matches("ath_[0-9a-f]{8}_[A-Za-z0-9_-]{43}");
     assertThat(made.line())
@@ -56,7 +56,7 @@ class ApiKeysTest {
   }
 
   @Test
-  void noTwoKeysAreAlike() {
+  void keysAreUnique() {
     var keys = new HashSet<String>();
     for (int i = 0; i < 1000; i++) {
       keys.add(make("lab").key().substring(13));
@@ -78,18 +78,19 @@ class ApiKeysTest {
           0a1b2c3d lab ops:run HASHf             | a hash must be sha256: followed by 64 hexadecimal digits
           00000000 lab ops:run HASH              | duplicate name
           """)
-  void aBrokenFileSaysWhereAndNotWhat(String line, String sentence) throws IOException {
+  void reportsTheLineOfInvalidFilesWithoutTheirContents(String line, String message)
+      throws IOException {
     var file = file("00000000 lab admin " + HASH, "", line.replace("HASH", HASH));
     assertThatThrownBy(() -> new ApiKeys(file))
         .isInstanceOf(SecurityMisconfigured.class)
         .hasMessage(
             "athanor.security.api-keys.file is %s, which is invalid at line 3: %s"
-                .formatted(file, sentence))
+                .formatted(file, message))
         .hasNoCause();
   }
 
   @Test
-  void aFileThatIsNotThereIsNamed() {
+  void reportsAMissingFile() {
     var file = folder.resolve("none");
     assertThatThrownBy(() -> new ApiKeys(file))
         .isInstanceOf(SecurityMisconfigured.class)
@@ -99,7 +100,7 @@ class ApiKeysTest {
   }
 
   @Test
-  void theFileIsTakenUpWholeOrNotAtAll(CapturedOutput output) throws IOException {
+  void reloadsTheFileCompletelyOrNotAtAll(CapturedOutput output) throws IOException {
     var first = make("lab");
     var second = make("lab");
     var file = file(first.line());

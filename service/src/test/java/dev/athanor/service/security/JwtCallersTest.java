@@ -15,7 +15,7 @@ class JwtCallersTest {
 
   @Test
   @ExtendWith(OutputCaptureExtension.class)
-  void anIdentityProviderThatDoesNotAnswerIsLoggedOnceAMinute(CapturedOutput output) {
+  void logsAnUnavailableIdentityProviderOnceAMinute(CapturedOutput output) {
     var callers =
         new JwtCallers(
             _ -> {

@@ -13,13 +13,13 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.mock.env.MockEnvironment;
 
-/** Where a service may listen that asks nobody who they are. */
+/** Tests the allowed addresses of a service without authentication. */
 @ExtendWith(OutputCaptureExtension.class)
 class ListenersTest {
 
   private static Listeners listeners(String... properties) {
     var environment = new MockEnvironment();
-    // these tests are of the other two as long as they don't say so
+    // by default, these tests vary only REST and management
     environment.setProperty("spring.grpc.server.address", "127.0.0.1");
     for (var property : properties) {
       int equals = property.indexOf('=');
@@ -30,7 +30,7 @@ class ListenersTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
-  void loopbackMayBeOpen(String address) {
+  void allowsLoopback(String address) {
     var listeners = listeners("server.address=" + address, "management.server.port=8081");
     assertThatCode(() -> listeners.checkLoopback(false)).doesNotThrowAnyException();
     assertThat(listeners.managementIsApart()).isTrue();
@@ -45,7 +45,7 @@ class ListenersTest {
         "server.address=10.1.2.3 | server.address is 10.1.2.3",
         "server.port=80 | server.address is not set, which means all addresses",
       })
-  void otherAddressesMayNot(String property, String sentence) {
+  void rejectsOtherAddresses(String property, String sentence) {
     assertThatThrownBy(() -> listeners(property).checkLoopback(false))
         .isInstanceOf(SecurityMisconfigured.class)
         .hasMessage(
@@ -55,7 +55,7 @@ class ListenersTest {
   }
 
   @Test
-  void managementCountsToo() {
+  void checksManagement() {
     assertThatThrownBy(() ->
             listeners(
                     "server.address=127.0.0.1",
@@ -69,7 +69,7 @@ class ListenersTest {
   }
 
   @Test
-  void itCanBeAllowedAloud(CapturedOutput output) {
+  void canBeAllowedWithAWarning(CapturedOutput output) {
     listeners("server.address=0.0.0.0").checkLoopback(true);
     assertThat(output).contains("WARN", "OPEN TO ANYONE: server.address is 0.0.0.0, ");
   }

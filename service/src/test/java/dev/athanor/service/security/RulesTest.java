@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.security.oauth2.jwt.JwtException;
 
-/** The table of rules: what it finds, what it does not, and what the documentation says of it. */
+/** Tests the table of rules and its documentation. */
 class RulesTest {
 
   private static final Rules RULES = new Rules(false);
@@ -34,7 +34,7 @@ class RulesTest {
     "GET, /actuator/health/device, GET /actuator/health/{*path}",
     "GET, /actuator/health/a/b, GET /actuator/health/{*path}"
   })
-  void aRouteHasItsRule(String method, String path, String operation) {
+  void findsTheRuleOfARoute(String method, String path, String operation) {
     assertThat(RULES.route(method, path))
         .isInstanceOfSatisfying(
             Match.Ruled.class, match -> assertThat(match.rule().operation()).isEqualTo(operation));
@@ -58,12 +58,12 @@ class RulesTest {
         "/ops.json",
         "/v2/"
       })
-  void whatIsNotThereHasNone(String path) {
+  void unknownPathsHaveNoRule(String path) {
     assertThat(RULES.route("GET", path)).isEqualTo(new Match.Unknown());
   }
 
   @Test
-  void otherMethodsAreNamed() {
+  void reportsAllowedMethods() {
     assertThat(RULES.route("DELETE", "/ops/x"))
         .isEqualTo(new Match.OtherMethod(Set.of("GET", "HEAD", "OPTIONS", "POST")));
     assertThat(RULES.route("TRACE", "/livez"))
@@ -74,7 +74,7 @@ class RulesTest {
   }
 
   @Test
-  void anRpcIsFoundByItsFullName() {
+  void findsRpcsByFullName() {
     assertThat(RULES.rpc("athanor.v1.Tensors/Put"))
         .hasValue(Rule.needs(Scope.TENSORS_WRITE, "athanor.v1.Tensors/Put"));
     assertThat(RULES.rpc("grpc.health.v1.Health/Check")).hasValueSatisfying(Rule::open);
@@ -83,7 +83,7 @@ class RulesTest {
   }
 
   @Test
-  void everyScopeAdmitsItsOwnAndAdminAll() {
+  void scopesAdmitTheirRulesAndAdminAdmitsAll() {
     for (var rule : Rules.TABLE) {
       for (var scope : Scope.values()) {
         var caller = new Caller("x", new Tenant("lab"), Set.of(scope));
@@ -96,7 +96,7 @@ class RulesTest {
   }
 
   @Test
-  void theDocumentationHasTheTable() throws IOException {
+  void documentationHasTheTable() throws IOException {
     var table =
         Rules.TABLE.stream()
             .map(rule ->
@@ -115,7 +115,7 @@ class RulesTest {
   }
 
   @Test
-  void keysThatCannotBeFetchedAreNoFaultOfTheCaller() {
+  void unavailableIdentityProviderIsNotAnErrorOfTheCaller() {
     var callers =
         new JwtCallers(
             _ -> {

@@ -20,19 +20,22 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How a service ends in the middle of its work: killed, and told to. */
+/** Tests the end of a busy service by SIGKILL and by SIGTERM. */
 class EndTest {
 
-  private static final String NOBODY = "";
-  private static final byte[] NOTHING = {};
+  private static final String NO_KEY = "";
+  private static final byte[] EMPTY = {};
   private static final int SIGTERM = 143;
 
-  /** A product of two squares of this takes the emulator some hundred milliseconds. */
+  /**
+   * A product of two square matrices of this size takes several hundred milliseconds on the
+   * emulator.
+   */
   private static final int LARGE = 768;
 
   @TempDir Path folder;
 
-  /** A product of zeros, which takes the emulator some time when {@code n} is large. */
+  /** Returns a request for a product of two n×n matrices of zeros. */
   private static byte[] product(int n) {
     var zeros = Base64.getEncoder().encodeToString(new byte[4 * n * n]);
     var factor =
@@ -43,7 +46,7 @@ class EndTest {
   }
 
   private static Rest.Answer multiply(Rest rest, int n) throws Exception {
-    return rest.send(NOBODY, "POST", "/ops/matmul", "application/json", product(n));
+    return rest.send(NO_KEY, "POST", "/ops/matmul", "application/json", product(n));
   }
 
   private ServiceProcess start() throws IOException, InterruptedException {
@@ -55,14 +58,14 @@ class EndTest {
   }
 
   @Test
-  void whatIsKilledLosesItsTensorsAndWhatIsToldToEndFinishesItsWork() throws Exception {
+  void killedServiceLosesItsTensorsAndTerminatedServiceFinishesItsWork() throws Exception {
     String old;
     try (var service = start();
         var rest = new Rest(service.url());
         var clients = Executors.newVirtualThreadPerTaskExecutor()) {
       old =
           rest.send(
-                  NOBODY,
+                  NO_KEY,
                   "POST",
                   "/tensors?dtype=u8&shape=3",
                   "application/octet-stream",
@@ -71,7 +74,7 @@ class EndTest {
               .path("handle")
               .asString();
       var lost = clients.submit(() -> multiply(rest, LARGE));
-      busy(rest);
+      awaitBusy(rest);
       service.process().destroyForcibly();
       assertThat(service.process().waitFor(30, TimeUnit.SECONDS)).isTrue();
       assertThat(lost)
@@ -81,62 +84,65 @@ class EndTest {
     }
     try (var service = start()) {
       try (var rest = new Rest(service.url())) {
-        rest.refused("unknown-handle", NOBODY, "GET", "/tensors/" + old, NOTHING);
+        rest.refused("unknown-handle", NO_KEY, "GET", "/tensors/" + old, EMPTY);
         assertThat(multiply(rest, 2).status()).isEqualTo(200);
       }
-      drains(service);
+      expectDrain(service);
     }
   }
 
-  private static void busy(Rest rest) {
+  private static void awaitBusy(Rest rest) {
     await()
         .atMost(Duration.ofSeconds(60))
         .until(() ->
             new String(
-                    rest.send(NOBODY, "GET", "/actuator/prometheus", "", NOTHING).body(),
+                    rest.send(NO_KEY, "GET", "/actuator/prometheus", "", EMPTY).body(),
                     StandardCharsets.UTF_8)
                 .lines()
                 .anyMatch(line -> line.matches("athanor_streams_busy\\{.* [1-9].*")));
   }
 
-  /** Clients go on until there is nobody to talk to; each knows what has become of its call. */
-  private static void drains(ServiceProcess service) throws Exception {
+  /**
+   * Terminates the service under load. Clients send calls until the connection is refused; every
+   * call must succeed or report the drain.
+   */
+  private static void expectDrain(ServiceProcess service) throws Exception {
     Set<String> outcomes = ConcurrentHashMap.newKeySet();
-    var begun = new CountDownLatch(3);
+    var started = new CountDownLatch(3);
     try (var rest = new Rest(service.url());
         var clients = Executors.newVirtualThreadPerTaskExecutor()) {
-      var pressing = new ArrayList<Future<?>>();
+      var senders = new ArrayList<Future<?>>();
       for (int i = 0; i < 3; i++) {
-        pressing.add(
+        senders.add(
             clients.submit(() -> {
               try (var own = new Rest(service.url())) {
                 while (true) {
                   try {
                     multiply(own, 4);
                     outcomes.add(Tally.OK);
-                    begun.countDown();
+                    started.countDown();
                   } catch (Refusal e) {
                     outcomes.add(e.code());
                   }
                 }
               } catch (IOException e) {
-                return true; // it listens no more
+                return true; // no longer listening
               }
             }));
       }
-      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(started.await(60, TimeUnit.SECONDS)).isTrue();
       var large = clients.submit(() -> multiply(rest, LARGE));
-      busy(rest);
+      awaitBusy(rest);
       service.process().destroy();
-      // what was at work when the end was announced is finished
+      // a job that ran before SIGTERM must finish
       assertThat(large).succeedsWithin(Duration.ofMinutes(1)).matches(a -> a.status() == 200);
-      for (var client : pressing) {
+      for (var client : senders) {
         assertThat(client).succeedsWithin(Duration.ofMinutes(1));
       }
       assertThat(service.process().waitFor(60, TimeUnit.SECONDS)).isTrue();
     }
     assertThat(outcomes).contains(Tally.OK).isSubsetOf(List.of(Tally.OK, "draining"));
     assertThat(service.process().exitValue()).isEqualTo(SIGTERM);
-    assertThat(service.said()).contains("Draining: ").doesNotContain("ERROR");
+    assertThat(service.output()).contains("Draining: ").doesNotContain("ERROR");
   }
 }

@@ -42,11 +42,11 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
-/** What clients do over gRPC. */
+/** The actions of clients over gRPC. */
 final class GrpcActions {
 
-  private static final long LONGEST_SECONDS = 60;
-  private static final int MOST = 256 << 10;
+  private static final long TIMEOUT_SECONDS = 60;
+  private static final int MAX_BYTES = 256 << 10;
   private static final Set<String> BUSY =
       Set.of("queue-full", "out-of-host-memory", "quota-exceeded", "draining", "device-lost");
   private static final Metadata.Key<String> KEY =
@@ -62,16 +62,16 @@ final class GrpcActions {
 
   Map<String, Turn.Action> all() {
     var actions = new LinkedHashMap<String, Turn.Action>();
-    actions.put("gRPC op", told(this::run));
-    actions.put("gRPC op, deadline", told(this::hasty));
-    actions.put("gRPC op, cancelled", told(this::cancelled));
-    actions.put("gRPC tensor's life", told(this::life));
-    actions.put("gRPC OIP", told(this::infer));
+    actions.put("gRPC op", checked(this::run));
+    actions.put("gRPC op, deadline", checked(this::runWithDeadline));
+    actions.put("gRPC op, cancelled", checked(this::cancel));
+    actions.put("gRPC tensor's life", checked(this::life));
+    actions.put("gRPC OIP", checked(this::infer));
     return actions;
   }
 
-  /** Holds what is refused to the contract. */
-  private static Turn.Action told(Turn.Action action) {
+  /** Checks errors against the API contract. */
+  private static Turn.Action checked(Turn.Action action) {
     return turn -> {
       try {
         action.of(turn);
@@ -97,13 +97,13 @@ final class GrpcActions {
       }
     }
     if (code == null && thrown.getStatus().getCode() == Status.Code.DEADLINE_EXCEEDED) {
-      code = "deadline-exceeded"; // the client's library was faster
+      code = "deadline-exceeded"; // detected by the client library first
     }
     if (code == null || code.equals("internal")) {
       return thrown;
     }
     if (BUSY.contains(code) && !retry) {
-      throw new AssertionError("%s does not say when to come again".formatted(code), thrown);
+      throw new AssertionError("%s has no retry delay".formatted(code), thrown);
     }
     return new Refusal(code, String.valueOf(thrown.getStatus().getDescription()));
   }
@@ -156,10 +156,10 @@ final class GrpcActions {
   }
 
   private void run(Turn turn) {
-    run(turn, TimeUnit.SECONDS.toMillis(LONGEST_SECONDS));
+    run(turn, TimeUnit.SECONDS.toMillis(TIMEOUT_SECONDS));
   }
 
-  private void hasty(Turn turn) {
+  private void runWithDeadline(Turn turn) {
     run(turn, turn.millis());
   }
 
@@ -180,8 +180,8 @@ final class GrpcActions {
         MemorySegment.ofArray(data.toByteArray()));
   }
 
-  /** Whoever cancels gets nothing, or was too late for it. */
-  private void cancelled(Turn turn) {
+  /** Cancels a call at a random time. */
+  private void cancel(Turn turn) {
     var answer =
         OpsGrpc.newFutureStub(channel).withInterceptors(as(turn)).run(request(turn.sample()));
     for (int i = turn.random().nextInt(1000); i > 0; i--) {
@@ -192,12 +192,12 @@ final class GrpcActions {
 
   /** Creates a tensor in chunks, reads a part of it and deletes it. */
   private void life(Turn turn) {
-    var sent = turn.bytes(MOST);
+    var sent = turn.bytes(MAX_BYTES);
     var put = new CompletableFuture<PutResponse>();
     var requests =
         TensorsGrpc.newStub(channel)
             .withInterceptors(as(turn))
-            .withDeadlineAfter(LONGEST_SECONDS, TimeUnit.SECONDS)
+            .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS)
             .put(new Answer(put));
     requests.onNext(
         PutRequest.newBuilder()
@@ -217,7 +217,7 @@ final class GrpcActions {
     var tensors =
         TensorsGrpc.newBlockingStub(channel)
             .withInterceptors(as(turn))
-            .withDeadlineAfter(LONGEST_SECONDS, TimeUnit.SECONDS);
+            .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     try {
       int from = turn.random().nextInt(sent.length);
       var got = ByteString.EMPTY;
@@ -232,7 +232,8 @@ final class GrpcActions {
         got = got.concat(answers.next().getChunk());
       }
       if (!got.equals(ByteString.copyFrom(sent, from, sent.length - from))) {
-        throw new AssertionError("a tensor was not what was sent from byte %d on".formatted(from));
+        throw new AssertionError(
+            "a tensor differs from the sent bytes after byte %d".formatted(from));
       }
     } finally {
       tensors.delete(DeleteRequest.newBuilder().setHandle(handle).build());
@@ -257,7 +258,7 @@ final class GrpcActions {
 
     @Override
     public void onCompleted() {
-      // one message has come
+      // the response has arrived
     }
   }
 
@@ -282,7 +283,7 @@ final class GrpcActions {
     var answer =
         GRPCInferenceServiceGrpc.newBlockingStub(channel)
             .withInterceptors(as(turn))
-            .withDeadlineAfter(LONGEST_SECONDS, TimeUnit.SECONDS)
+            .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS)
             .modelInfer(request.build());
     sample.check(name -> {
       for (int i = 0; i < answer.getOutputsCount(); i++) {
@@ -294,7 +295,7 @@ final class GrpcActions {
               answer.getRawOutputContents(i));
         }
       }
-      throw new AssertionError("there is no output " + name);
+      throw new AssertionError("no output " + name);
     });
   }
 

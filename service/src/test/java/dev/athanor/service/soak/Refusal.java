@@ -1,6 +1,6 @@
 package dev.athanor.service.soak;
 
-/** An answer of the contract that is no result. */
+/** A documented error response. */
 final class Refusal extends Exception {
 
   private static final long serialVersionUID = 1;

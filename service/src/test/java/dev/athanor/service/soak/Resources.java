@@ -7,17 +7,17 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What a service holds.
+ * The resources of a service process.
  *
- * @param heap bytes that live objects take, after a collection
- * @param direct bytes of buffers outside of the heap
- * @param inline bytes of the host that requests have for their tensors
- * @param tensors how many are resident
- * @param tensorBytes what these take
- * @param device bytes of the device that are in use
- * @param files open descriptors, sockets among them
- * @param mappings ranges of mapped memory
- * @param resident bytes of the process in memory, which no collection gives back
+ * @param heap bytes of live objects after a garbage collection
+ * @param direct bytes of direct buffers
+ * @param inline host bytes of inline tensors of requests
+ * @param tensors number of resident tensors
+ * @param tensorBytes bytes of resident tensors
+ * @param device used bytes of device memory
+ * @param files open file descriptors, including sockets
+ * @param mappings number of memory mappings
+ * @param resident resident set size of the process, in bytes
  */
 record Resources(
     long heap,
@@ -32,10 +32,10 @@ record Resources(
     long resident) {
 
   /**
-   * Reads them, after a collection.
+   * Measures the resources after a garbage collection.
    *
-   * @param process the service's
-   * @param page its metrics
+   * @param process the process of the service
+   * @param page the metrics of the service
    */
   static Resources of(Process process, Page page) throws IOException, InterruptedException {
     collect(process.pid());
@@ -57,7 +57,7 @@ record Resources(
     }
   }
 
-  /** The lines of the page of metrics. */
+  /** Reads the metrics as lines. */
   interface Page {
     List<String> lines() throws IOException, InterruptedException;
   }
@@ -73,7 +73,7 @@ record Resources(
             .start();
     if (!jcmd.waitFor(60, TimeUnit.SECONDS) || jcmd.exitValue() != 0) {
       jcmd.destroyForcibly();
-      throw new IOException("jcmd could not have process %d collect".formatted(pid));
+      throw new IOException("jcmd could not run a garbage collection in process %d".formatted(pid));
     }
   }
 
@@ -81,7 +81,7 @@ record Resources(
     var found =
         metrics.stream().filter(line -> line.startsWith(name) && line.contains(label)).toList();
     if (found.isEmpty()) {
-      throw new AssertionError("there is no metric " + name + label);
+      throw new AssertionError("no metric " + name + label);
     }
     return found.stream()
         .mapToLong(line -> (long) Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
@@ -99,8 +99,8 @@ record Resources(
   }
 
   /**
-   * Whether nothing has stayed that was not there before: no tensor, no byte of the device and none
-   * of a request, and of all else no more than what threads, caches and compilers come and go with.
+   * Returns whether nothing has leaked: tensors, device memory and request memory must be equal;
+   * other resources may vary slightly because of threads, caches and compilers.
    */
   boolean isNear(Resources before) {
     return inline == before.inline
@@ -108,13 +108,13 @@ record Resources(
         && tensorBytes == before.tensorBytes
         && device == before.device
         && heap <= before.heap + (16L << 20)
-        && direct <= before.direct + (24L << 20) // 128 KiB of each connection, kept for the next
+        && direct <= before.direct + (24L << 20) // pooled buffers, 128 KiB per connection
         && files <= before.files + 8
         && threads <= before.threads + 16
         && mappings <= before.mappings + 200;
   }
 
-  /** The columns of {@link #row}. */
+  /** Returns the headings of the columns of {@link #row}. */
   static String columns() {
     return "heap MiB | direct MiB | tensors | device MiB | descriptors | threads | mappings"
         + " | resident MiB";

@@ -14,13 +14,13 @@ import java.util.concurrent.Executors;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Sends requests and holds what comes back to the contract. */
+/** Sends requests and checks responses against the API contract. */
 final class Rest implements AutoCloseable {
 
   static final JsonMapper JSON = new JsonMapper();
-  private static final Duration LONGEST = Duration.ofMinutes(1);
+  private static final Duration TIMEOUT = Duration.ofMinutes(1);
 
-  /** These say when to come again. */
+  /** Codes of responses that must have Retry-After. */
   private static final Set<String> BUSY =
       Set.of("queue-full", "out-of-host-memory", "quota-exceeded", "draining", "device-lost");
 
@@ -45,15 +45,15 @@ final class Rest implements AutoCloseable {
   /**
    * Sends a request.
    *
-   * @param type the media type of the body; of the answer where there is no body
+   * @param type the media type of the body, or of the response if there is no body
    * @param headers names and values in turn
-   * @throws Refusal when the answer is a problem
-   * @throws AssertionError when it is one that must not be
+   * @throws Refusal if the response is a documented problem
+   * @throws AssertionError if the response violates the contract
    */
   Answer send(String key, String method, String path, String type, byte[] body, String... headers)
       throws Refusal, IOException, InterruptedException {
     var request =
-        HttpRequest.newBuilder(url.resolve(path)).timeout(LONGEST).setHeader("X-API-Key", key);
+        HttpRequest.newBuilder(url.resolve(path)).timeout(TIMEOUT).setHeader("X-API-Key", key);
     if (body.length > 0) {
       request.setHeader("Content-Type", type);
     } else if (!type.isEmpty()) {
@@ -75,7 +75,7 @@ final class Rest implements AutoCloseable {
   private static Refusal refusal(String what, Answer answer) {
     if (!answer.headers.firstValue("Content-Type").orElse("").contains("problem+json")) {
       throw new AssertionError(
-          "%s was answered with %d and no problem: %s"
+          "%s returned %d without a problem: %s"
               .formatted(what, answer.status, new String(answer.body, StandardCharsets.UTF_8)));
     }
     var problem = answer.json();
@@ -85,12 +85,12 @@ final class Rest implements AutoCloseable {
       throw new AssertionError("%d %s, %s".formatted(answer.status, code, detail));
     }
     if (BUSY.contains(code) && answer.headers.firstValueAsLong("Retry-After").orElse(0) < 1) {
-      throw new AssertionError("%s does not say when to come again".formatted(code));
+      throw new AssertionError("%s has no Retry-After".formatted(code));
     }
     return new Refusal(code, detail);
   }
 
-  /** Sends a request that is to be refused. */
+  /** Sends a request that must fail with a code. */
   void refused(String code, String key, String method, String path, byte[] body, String... headers)
       throws Refusal, IOException, InterruptedException {
     Answer answer;
@@ -104,7 +104,7 @@ final class Rest implements AutoCloseable {
       throw e;
     }
     throw new AssertionError(
-        "%s %s was answered with %d instead of %s".formatted(method, path, answer.status, code));
+        "%s %s returned %d instead of %s".formatted(method, path, answer.status, code));
   }
 
   @Override

@@ -34,13 +34,13 @@ import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
 import tools.jackson.databind.JsonNode;
 
-/** What clients do over REST. */
+/** The actions of clients over REST. */
 final class RestActions {
 
   private static final String TYPE = "application/json";
   private static final String RAW = "application/octet-stream";
-  private static final byte[] NOTHING = {};
-  private static final int MOST = 64 << 10;
+  private static final byte[] EMPTY = {};
+  private static final int MAX_BYTES = 64 << 10;
   private static final Duration LEASE = Duration.ofSeconds(1);
 
   private final Rest rest;
@@ -51,23 +51,23 @@ final class RestActions {
   private final Queue<Leased> leased = new ConcurrentLinkedQueue<>();
 
   /**
-   * A tensor that was left to its lease.
+   * A tensor that must expire.
    *
-   * @param asked when its creation was asked for
-   * @param since when that was answered: the lease began in between
+   * @param requested the time before its creation
+   * @param created the time after its creation; the lease began in between
    */
-  private record Leased(String handle, String key, long asked, long since) {
+  private record Leased(String handle, String key, long requested, long created) {
     boolean isOver() {
-      return System.nanoTime() - since > LEASE.toNanos() * 3 / 2;
+      return System.nanoTime() - created > LEASE.toNanos() * 3 / 2;
     }
 
     boolean mayBeForgotten(Duration tombstoneTtl) {
-      return System.nanoTime() - asked > LEASE.plus(tombstoneTtl).toNanos();
+      return System.nanoTime() - requested > LEASE.plus(tombstoneTtl).toNanos();
     }
   }
 
   /**
-   * @param tombstoneTtl how long an expired handle is told from an unknown one
+   * @param tombstoneTtl how long the service distinguishes expired handles from unknown ones
    */
   RestActions(Rest rest, URI url, Catalogue catalogue, Duration tombstoneTtl) {
     this.rest = rest;
@@ -84,8 +84,8 @@ final class RestActions {
     actions.put("REST tensor's life", this::life);
     actions.put("REST lease", this::lease);
     actions.put("REST pipeline", this::pipeline);
-    actions.put("REST op, deadline", this::hasty);
-    actions.put("REST op, hangs up", this::hangsUp);
+    actions.put("REST op, deadline", this::runWithDeadline);
+    actions.put("REST op, hangs up", this::disconnect);
     actions.put("OIP JSON", this::inferJson);
     actions.put("OIP bytes", this::inferBytes);
     return actions;
@@ -97,7 +97,7 @@ final class RestActions {
     run(turn, "X-Priority", Integer.toString(turn.priority()));
   }
 
-  private void hasty(Turn turn) throws Exception {
+  private void runWithDeadline(Turn turn) throws Exception {
     run(turn, "X-Deadline-Ms", Integer.toString(turn.millis()));
   }
 
@@ -129,7 +129,7 @@ final class RestActions {
         });
   }
 
-  /** Keeps inputs and outputs on the service for as long as the call takes. */
+  /** Runs an op on resident inputs and outputs, and deletes them afterwards. */
   private void resident(Turn turn) throws Exception {
     var sample = turn.sample();
     var scope = "soak-%016x".formatted(turn.random().nextLong());
@@ -151,12 +151,12 @@ final class RestActions {
       }
       for (var name : sample.reference().keySet()) {
         var path = "/tensors/" + outputs.path(name).path("handle").asString() + "/data";
-        var bytes = rest.send(turn.key(), "GET", path, RAW, NOTHING).body();
+        var bytes = rest.send(turn.key(), "GET", path, RAW, EMPTY).body();
         results.put(name, new HostTensor(type(outputs.path(name)), MemorySegment.ofArray(bytes)));
       }
       sample.check(name -> Objects.requireNonNull(results.get(name), name));
     } finally {
-      rest.send(turn.key(), "DELETE", "/tensors?scope=" + scope, "", NOTHING);
+      rest.send(turn.key(), "DELETE", "/tensors?scope=" + scope, "", EMPTY);
       for (var handle : kept) {
         delete(turn, handle);
       }
@@ -211,7 +211,7 @@ final class RestActions {
   }
 
   /** Sends a call and closes the connection. */
-  private void hangsUp(Turn turn) throws IOException {
+  private void disconnect(Turn turn) throws IOException {
     var body = inline(turn.sample(), Encoding.BASE64);
     var head =
         "POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
@@ -241,10 +241,10 @@ final class RestActions {
   }
 
   private void delete(Turn turn, String handle) throws Exception {
-    rest.send(turn.key(), "DELETE", "/tensors/" + handle, "", NOTHING);
+    rest.send(turn.key(), "DELETE", "/tensors/" + handle, "", EMPTY);
   }
 
-  /** The second time succeeds too, as long as the service remembers the handle. */
+  /** The second deletion also succeeds while the service has a tombstone of the handle. */
   private void deleteTwice(Turn turn, String handle) throws Exception {
     long start = System.nanoTime();
     delete(turn, handle);
@@ -260,14 +260,14 @@ final class RestActions {
 
   /** Creates a tensor, reads a part, replaces it, renews it and deletes it twice. */
   private void life(Turn turn) throws Exception {
-    var first = turn.bytes(MOST);
+    var first = turn.bytes(MAX_BYTES);
     var handle = create(turn, first, "");
     var path = "/tensors/" + handle;
     try {
       int from = turn.random().nextInt(first.length);
       int to = turn.random().nextInt(from, first.length);
       var range = "bytes=%d-%d".formatted(from, to);
-      var part = rest.send(turn.key(), "GET", path + "/data", RAW, NOTHING, "Range", range);
+      var part = rest.send(turn.key(), "GET", path + "/data", RAW, EMPTY, "Range", range);
       equal(Arrays.copyOfRange(first, from, to + 1), part.body(), range);
 
       var second = new byte[first.length];
@@ -277,34 +277,34 @@ final class RestActions {
           "version-mismatch", turn.key(), "PUT", path + "/data", first, "If-Match", "\"1\"");
       rest.send(
           turn.key(), "PATCH", path, TYPE, "{\"ttlSeconds\": 60}".getBytes(StandardCharsets.UTF_8));
-      equal(second, rest.send(turn.key(), "GET", path + "/data", RAW, NOTHING).body(), "all of it");
+      equal(second, rest.send(turn.key(), "GET", path + "/data", RAW, EMPTY).body(), "all bytes");
     } finally {
       deleteTwice(turn, handle);
     }
-    rest.refused("unknown-handle", turn.key(), "GET", path, NOTHING);
+    rest.refused("unknown-handle", turn.key(), "GET", path, EMPTY);
   }
 
   private static void equal(byte[] expected, byte[] got, String what) {
     if (!Arrays.equals(expected, got)) {
-      throw new AssertionError("%s of a tensor was not what was sent".formatted(what));
+      throw new AssertionError("%s of a tensor differs from the sent bytes".formatted(what));
     }
   }
 
-  /** Leaves a tensor to its lease, and looks at one that was left before. */
+  /** Creates a tensor with a short lease, and checks that an earlier one has expired. */
   private void lease(Turn turn) throws Exception {
     var before = leased.peek();
     if (before != null && before.isOver() && leased.remove(before)) {
       try {
-        rest.refused("expired-handle", before.key, "GET", "/tensors/" + before.handle, NOTHING);
+        rest.refused("expired-handle", before.key, "GET", "/tensors/" + before.handle, EMPTY);
       } catch (Refusal e) {
         if (!(e.code().equals("unknown-handle") && before.mayBeForgotten(tombstoneTtl))) {
           throw e;
         }
       }
     }
-    long asked = System.nanoTime();
-    var handle = create(turn, turn.bytes(MOST), "&ttlSeconds=" + LEASE.toSeconds());
-    leased.add(new Leased(handle, turn.key(), asked, System.nanoTime()));
+    long requested = System.nanoTime();
+    var handle = create(turn, turn.bytes(MAX_BYTES), "&ttlSeconds=" + LEASE.toSeconds());
+    leased.add(new Leased(handle, turn.key(), requested, System.nanoTime()));
   }
 
   // -- Open Inference
@@ -358,7 +358,7 @@ final class RestActions {
     });
   }
 
-  /** Whether the protocol has numbers for all that goes in, and for what comes out. */
+  /** Returns whether the inputs and outputs can be sent as JSON numbers. */
   private static boolean hasNumbers(Sample sample) {
     return sample.test().inputs().values().stream()
             .map(tensor -> tensor.type().dtype())
@@ -416,7 +416,7 @@ final class RestActions {
         return output;
       }
     }
-    throw new AssertionError("there is no output " + name);
+    throw new AssertionError("no output " + name);
   }
 
   private static TensorType inferType(JsonNode output) {

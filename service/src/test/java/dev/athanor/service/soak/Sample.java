@@ -12,26 +12,26 @@ import java.util.SplittableRandom;
 import java.util.function.Function;
 
 /**
- * A problem, and what comes out of it by a computation in float64.
+ * A call with its expected outputs, computed in float64.
  *
- * @param reference by the names of the outputs
+ * @param reference the expected outputs by name
  */
 record Sample(Op op, Op.Case test, Map<String, double[]> reference) {
 
   private static final long SEED = 7;
 
   /**
-   * The smallest cases of some ops.
+   * Returns the smallest cases of ops.
    *
-   * @param names of ops; all when there are none
-   * @param each how many of an op there may be
+   * @param names names of ops; empty for all
+   * @param each maximum number of cases per op
    */
-  static List<Sample> draw(Catalogue catalogue, List<String> names, int each, long mostBytes) {
+  static List<Sample> draw(Catalogue catalogue, List<String> names, int each, long maxBytes) {
     var samples = new ArrayList<Sample>();
     for (var op : catalogue.all()) {
       if (names.isEmpty() || names.contains(op.description().name())) {
         op.cases(new SplittableRandom(SEED), true).stream()
-            .filter(test -> bytes(test) <= mostBytes)
+            .filter(test -> bytes(test) <= maxBytes)
             .sorted(Comparator.comparingLong(Sample::bytes))
             .limit(each)
             .forEach(test ->
@@ -49,7 +49,7 @@ record Sample(Op op, Op.Case test, Map<String, double[]> reference) {
     return op.description().name();
   }
 
-  /** The names of the inputs in the order of the description. */
+  /** Returns the names of the inputs in the order of the description. */
   List<String> inputs() {
     return op.description().inputs().stream()
         .map(input -> input.name())
@@ -62,19 +62,19 @@ record Sample(Op op, Op.Case test, Map<String, double[]> reference) {
   }
 
   /**
-   * Compares all outputs with what is right. Twice the tolerance is allowed: how accurate kernels
-   * are is for the tests of the ops to say, and what got lost or mixed up is far off.
+   * Compares all outputs with the reference, with twice the tolerance. Other tests check the
+   * accuracy of kernels; lost or mixed up data cause large errors.
    */
   void check(Function<String, HostTensor> outputs) {
-    reference.forEach((output, right) -> {
+    reference.forEach((output, expected) -> {
       var result = outputs.apply(output);
       double error =
-          result.type().shape().elements() == right.length
-              ? test.tolerance(output).error(result.toDoubles(), right)
+          result.type().shape().elements() == expected.length
+              ? test.tolerance(output).error(result.toDoubles(), expected)
               : Double.POSITIVE_INFINITY;
       if (!(error <= 2 * test.tolerance(output).limit())) {
         throw new AssertionError(
-            "%s of %s is off by %s, and twice %s is the most"
+            "%s of %s has the error %s; the limit is twice %s"
                 .formatted(output, this, error, test.tolerance(output)));
       }
     });

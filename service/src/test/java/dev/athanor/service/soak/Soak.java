@@ -17,11 +17,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** Clients of one service: all that they send is counted and looked at. */
+/** Clients of one service, which count and check all responses. */
 final class Soak implements AutoCloseable {
 
-  /** So many are under way at once; what would be more waits, as for a socket. */
-  private static final int MOST_OPEN = 96;
+  /** Maximum number of concurrent turns; further ones wait, as for a socket. */
+  private static final int MAX_OPEN = 96;
 
   private final List<Sample> samples;
   private final List<String> keys;
@@ -36,9 +36,9 @@ final class Soak implements AutoCloseable {
   /**
    * Opens connections.
    *
-   * @param keys of the tenants
-   * @param first the number of the first turn; no two are alike
-   * @param tombstoneTtl how long the service tells expired handles from unknown ones
+   * @param keys the API keys of the tenants
+   * @param first the number of the first turn; numbers are unique
+   * @param tombstoneTtl how long the service distinguishes expired handles from unknown ones
    */
   Soak(
       ServiceProcess service,
@@ -62,8 +62,8 @@ final class Soak implements AutoCloseable {
     kinds = new ArrayList<>(actions.keySet());
   }
 
-  /** What a stretch of load was. */
-  record Stretch(double seconds, long turns, long ok) {
+  /** The result of a period of load. */
+  record LoadResult(double seconds, long turns, long ok) {
     double sent() {
       return turns / seconds;
     }
@@ -77,7 +77,7 @@ final class Soak implements AutoCloseable {
     return turns.get();
   }
 
-  /** Has every problem computed and does everything else once. */
+  /** Runs every sample once, and every action once. */
   void each() {
     for (var sample : samples) {
       one(kinds.getFirst(), turn(sample));
@@ -92,10 +92,10 @@ final class Soak implements AutoCloseable {
     return new Turn(new SplittableRandom(number), key(number), sample);
   }
 
-  /** So many clients, each of which asks for the next thing when it has had an answer. */
-  Stretch closed(int clients, Duration length) throws InterruptedException {
+  /** Runs a closed loop: each client starts its next turn after a response. */
+  LoadResult closed(int clients, Duration length) throws InterruptedException {
     long end = System.nanoTime() + length.toNanos();
-    return stretch(() -> {
+    return measure(() -> {
       var each = new ArrayList<Thread>();
       for (int i = 0; i < clients; i++) {
         each.add(
@@ -111,12 +111,12 @@ final class Soak implements AutoCloseable {
     });
   }
 
-  /** Turns that begin at a rate, whatever became of those before. */
-  Stretch open(double perSecond, Duration length, long most) throws InterruptedException {
-    return stretch(() -> {
-      var free = new Semaphore(MOST_OPEN);
+  /** Runs an open loop: turns start at a fixed rate, independent of responses. */
+  LoadResult open(double perSecond, Duration length, long max) throws InterruptedException {
+    return measure(() -> {
+      var free = new Semaphore(MAX_OPEN);
       long start = System.nanoTime();
-      for (long i = 0; i < most; i++) {
+      for (long i = 0; i < max; i++) {
         long due = start + (long) (i * 1e9 / perSecond);
         if (due - start > length.toNanos() || System.nanoTime() - start > length.toNanos()) {
           break;
@@ -133,7 +133,7 @@ final class Soak implements AutoCloseable {
           }
         });
       }
-      free.acquire(MOST_OPEN);
+      free.acquire(MAX_OPEN);
     });
   }
 
@@ -141,12 +141,12 @@ final class Soak implements AutoCloseable {
     void run() throws InterruptedException;
   }
 
-  private Stretch stretch(Load load) throws InterruptedException {
+  private LoadResult measure(Load load) throws InterruptedException {
     long start = System.nanoTime();
     long turnsBefore = turns.get();
     long okBefore = tally.of(Tally.OK);
     load.run();
-    return new Stretch(
+    return new LoadResult(
         (System.nanoTime() - start) / 1e9,
         turns.get() - turnsBefore,
         tally.of(Tally.OK) - okBefore);
@@ -183,7 +183,7 @@ final class Soak implements AutoCloseable {
     }
   }
 
-  /** What a service that has too much to do may say. */
+  /** Returns whether an overloaded service may respond with a code. */
   private static boolean isAllowed(String kind, String code) {
     return switch (code) {
       case "queue-full", "out-of-host-memory" -> true;
@@ -192,7 +192,7 @@ final class Soak implements AutoCloseable {
     };
   }
 
-  /** Hangs up, so that the service has no connections of these clients. */
+  /** Closes all connections of these clients. */
   @Override
   public void close() {
     threads.close();

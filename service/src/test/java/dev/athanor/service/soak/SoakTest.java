@@ -29,22 +29,22 @@ import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.convert.DurationStyle;
 
 /**
- * A service on the emulator under twice the work that it can do, from clients of all kinds. Every
- * answer is compared with what is right, and in the end the service holds what it held before.
+ * Runs a service on the emulator at twice its capacity, with clients of all kinds. Every response
+ * is checked, and in the end the service must have released all resources.
  *
- * <p>It runs for as long as {@code -Dathanor.soak} says, such as 10m: for a minute and more with
- * all ops instead of some. The figures are then in {@code target/soak.md}.
+ * <p>{@code -Dathanor.soak} sets the duration, such as 10m. From one minute on, the test uses all
+ * ops instead of a few. It writes its results to {@code target/soak.md}.
  */
-@EnabledOnOs(OS.LINUX) // its figures come from /proc
+@EnabledOnOs(OS.LINUX) // reads /proc
 class SoakTest {
 
-  private static final List<String> SOME =
+  private static final List<String> FEW_OPS =
       List.of("add", "cast", "gather", "matmul", "matmul-int8", "reduce", "rms-norm", "softmax");
 
   private static final int STREAMS = 2;
   private static final int QUEUE = 16;
 
-  /** So many keep the streams at work without filling the queue. */
+  /** Enough clients to keep the streams busy without filling the queue. */
   private static final int CLIENTS = 8;
 
   @TempDir static Path folder;
@@ -53,40 +53,40 @@ class SoakTest {
   private final Tally tally = new Tally();
   private final List<String> report = new ArrayList<>();
 
-  private static Duration asked() {
+  private static Duration duration() {
     return DurationStyle.detectAndParse(System.getProperty("athanor.soak", "0s"));
   }
 
   @Test
-  void twiceTheWorkIsRefusedInPartAndLeavesNothing() throws Exception {
-    var length = asked();
+  void overloadIsPartlyRejectedAndLeaksNothing() throws Exception {
+    var length = duration();
     if (length.isZero()) {
-      System.err.println("SKIPPED: nothing was soaked; -Dathanor.soak=10s does it");
+      System.err.println("SKIPPED: SoakTest needs -Dathanor.soak, such as 10s");
     }
-    assumeFalse(length.isZero(), "NOT TESTED: needs -Dathanor.soak, such as 10s");
+    assumeFalse(length.isZero(), "SKIPPED: SoakTest needs -Dathanor.soak, such as 10s");
     boolean brief = length.toSeconds() < 60;
     var tombstoneTtl = Duration.ofSeconds(brief ? 2 : 20);
     var samples =
-        Sample.draw(catalogue, brief ? SOME : List.of(), brief ? 1 : 2, brief ? 4096 : 65_536);
+        Sample.draw(catalogue, brief ? FEW_OPS : List.of(), brief ? 1 : 2, brief ? 4096 : 65_536);
     var keys = keys();
     var rows = new ArrayList<String>();
     double idle = load();
     try (var service = ServiceProcess.start(folder, settings(tombstoneTtl))) {
-      var vanishing =
-          new Vanishing(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
+      var killedClients =
+          new KilledClients(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
       var warmup = clients(service, samples, keys, 0, tombstoneTtl);
       try (warmup) {
         warmup.each();
         warmup.closed(CLIENTS, length.dividedBy(5));
-        vanishing.both();
+        killedClients.both();
       }
       assertThat(tally.wrong()).isEmpty();
-      var before = quiet(service, keys, null);
+      var before = idleResources(service, keys, null);
       report.add("| after | " + Resources.columns() + " |");
       report.add("| --- |" + " ---: |".repeat(8));
       report.add("| warm-up | " + before.row() + " |");
 
-      Soak.Stretch once;
+      Soak.LoadResult once;
       var measured = clients(service, samples, keys, warmup.turns(), tombstoneTtl);
       try (measured) {
         once = measured.closed(CLIENTS, length.dividedBy(5));
@@ -95,21 +95,21 @@ class SoakTest {
       int rounds = brief ? 1 : 5;
       long turns = measured.turns();
       for (int round = 1; round <= rounds; round++) {
-        var pressing = clients(service, samples, keys, turns, tombstoneTtl);
-        try (pressing) {
+        var overload = clients(service, samples, keys, turns, tombstoneTtl);
+        try (overload) {
           var twice =
-              pressing.open(
+              overload.open(
                   2 * once.sent(), length.multipliedBy(4).dividedBy(5L * rounds), 1_000_000);
-          vanishing.both();
+          killedClients.both();
           rows.add(row("2", twice));
-          turns = pressing.turns();
+          turns = overload.turns();
         }
-        var after = quiet(service, keys, before);
+        var after = idleResources(service, keys, before);
         report.add("| round %d | %s |".formatted(round, after.row()));
         assertThat(tally.wrong()).isEmpty();
         assertThat(after)
             .as("before: %s", before)
-            .matches(now -> now.isNear(before), "nothing has stayed");
+            .matches(now -> now.isNear(before), "nothing has leaked");
       }
       assertThat(tally.byOutcome().keySet())
           .isSubsetOf(Tally.OK, "queue-full", "out-of-host-memory", "deadline-exceeded");
@@ -120,7 +120,7 @@ class SoakTest {
     }
   }
 
-  /** How many programs the machine had to run, of late. */
+  /** Returns the load average of the machine. */
   private static double load() {
     return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
   }
@@ -135,7 +135,7 @@ class SoakTest {
         service, catalogue, samples, keys.subList(0, keys.size() - 1), tally, first, tombstoneTtl);
   }
 
-  /** Three tenants, and someone who reads the metrics. */
+  /** Creates keys for three tenants, and one for reading metrics. */
   private static List<String> keys() throws IOException {
     var random = new SecureRandom();
     var made = new ArrayList<ApiKey.NewKey>();
@@ -163,11 +163,11 @@ class SoakTest {
   }
 
   /**
-   * What the service holds once nothing is going on.
+   * Returns the resources of the idle service.
    *
-   * @param before what it is to come down to; null where there is no such thing yet
+   * @param before the expected resources, which are awaited; null for none yet
    */
-  private static Resources quiet(
+  private static Resources idleResources(
       ServiceProcess service, List<String> keys, @Nullable Resources before)
       throws IOException, InterruptedException {
     try (var rest = new Rest(service.url())) {
@@ -184,28 +184,28 @@ class SoakTest {
           };
       long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
       Resources now;
-      boolean quiet;
+      boolean idleResources;
       do {
         now = Resources.of(service.process(), page);
-        quiet = before == null ? now.tensors() == 0 : now.isNear(before);
-      } while (!quiet && System.nanoTime() < end);
+        idleResources = before == null ? now.tensors() == 0 : now.isNear(before);
+      } while (!idleResources && System.nanoTime() < end);
       return now;
     }
   }
 
-  private static String row(String load, Soak.Stretch stretch) {
+  private static String row(String load, Soak.LoadResult stretch) {
     return "| %s× | %.0f | %.0f | %.0f |"
         .formatted(load, stretch.seconds(), stretch.sent(), stretch.done());
   }
 
   private void report(List<Sample> samples, List<String> rows, double idle) throws IOException {
     report.add("");
-    report.add("| load | s | asked a second | done a second |");
+    report.add("| load | s | requests per second | successes per second |");
     report.add("| --- | ---: | ---: | ---: |");
     report.addAll(rows);
     report.add("");
     var outcomes = tally.byOutcome().keySet();
-    report.add("| what | " + String.join(" | ", outcomes) + " |");
+    report.add("| action | " + String.join(" | ", outcomes) + " |");
     report.add("| --- |" + " ---: |".repeat(outcomes.size()));
     tally
         .counts()
@@ -219,7 +219,7 @@ class SoakTest {
                             .collect(Collectors.joining(" | ")))));
     report.add("");
     report.add(
-        "%s, %d cores, load %.1f before and %.1f at the end; %d problems of %d ops, %d turns in all"
+        "%s, %d cores, load %.1f before and %.1f at the end; %d samples of %d ops, %d turns in total"
             .formatted(
                 LocalDate.now(ZoneOffset.UTC),
                 Runtime.getRuntime().availableProcessors(),

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 
-/** What became of requests: how many of each kind ended in which way. */
+/** The number of requests by kind and outcome. */
 final class Tally {
 
   static final String OK = "ok";
@@ -18,7 +18,7 @@ final class Tally {
   /**
    * Counts a request.
    *
-   * @param outcome {@link #OK}, or the code of the refusal
+   * @param outcome {@link #OK}, or the error code
    */
   void add(String kind, String outcome) {
     counts
@@ -27,7 +27,7 @@ final class Tally {
         .increment();
   }
 
-  /** Counts a request whose answer must not be. */
+  /** Counts a request with an incorrect response. */
   void wrong(String kind, Throwable why) {
     add(kind, "wrong");
     if (wrong.size() < 20) {
@@ -53,7 +53,7 @@ final class Tally {
                 Collectors.summingLong(entry -> entry.getValue().sum())));
   }
 
-  /** By kind, then outcome. */
+  /** Returns the counts by kind, then by outcome. */
   Map<String, Map<String, LongAdder>> counts() {
     return counts;
   }

@@ -3,20 +3,20 @@ package dev.athanor.service.soak;
 import java.util.SplittableRandom;
 
 /**
- * What a client asks for this time.
+ * One action of a client.
  *
- * @param random of this turn alone, so that its number repeats it
- * @param key of a tenant
+ * @param random a generator seeded with the number of the turn, so that the turn is repeatable
+ * @param key the API key of a tenant
  */
 record Turn(SplittableRandom random, String key, Sample sample) {
 
-  /** What a client does: one request, or some that belong together. */
+  /** An action of a client: one request or several related ones. */
   interface Action {
     /**
-     * Does it.
+     * Runs the action.
      *
-     * @throws Refusal when the service could not do it now
-     * @throws AssertionError when it did it wrong
+     * @throws Refusal if the service rejected it
+     * @throws AssertionError if the response was incorrect
      */
     void of(Turn turn) throws Exception;
   }
@@ -25,13 +25,15 @@ record Turn(SplittableRandom random, String key, Sample sample) {
     return random.nextInt(1, 6);
   }
 
-  /** A deadline: few are met by a service that has much to do, and most by one that has not. */
+  /**
+   * Returns a random deadline in milliseconds. A busy service meets few of them, an idle one most.
+   */
   int millis() {
     return 1 << random.nextInt(12);
   }
 
-  byte[] bytes(int most) {
-    var bytes = new byte[random.nextInt(1, most)];
+  byte[] bytes(int max) {
+    var bytes = new byte[random.nextInt(1, max)];
     random.nextBytes(bytes);
     return bytes;
   }

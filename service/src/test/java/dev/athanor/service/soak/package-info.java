@@ -1,4 +1,4 @@
-/** A service in a process of its own, under more work than it can do. */
+/** Tests of a service in a separate process under overload. */
 @NullMarked
 package dev.athanor.service.soak;
 

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.util.unit.DataSize;
 
-/** One stream, over host memory. */
+/** Tests a pool with one stream of a fake device. */
 class StreamPoolTest {
 
   private final FakeDevice device = new FakeDevice();
@@ -65,8 +65,8 @@ class StreamPoolTest {
     pool.close();
   }
 
-  /** Waits at a gate, and writes down what is done with it. */
-  private final class Held implements Job {
+  /** A job that waits at a gate and logs its calls. */
+  private final class GatedJob implements Job {
     final String name;
     final CountDownLatch begun = new CountDownLatch(1);
     final CountDownLatch gate = new CountDownLatch(1);
@@ -77,7 +77,7 @@ class StreamPoolTest {
     Object kind;
     long hostBytes;
 
-    Held(String name) {
+    GatedJob(String name) {
       this.name = name;
       kind = name;
     }
@@ -141,7 +141,7 @@ class StreamPoolTest {
     return new RequestContext(Tenant.LOCAL, Ticket.MIDDLE, deadline, gone::get);
   }
 
-  private CompletableFuture<String> start(Held job, RequestContext context) {
+  private CompletableFuture<String> start(GatedJob job, RequestContext context) {
     return CompletableFuture.supplyAsync(
         () -> {
           pool.run(job, context);
@@ -150,9 +150,9 @@ class StreamPoolTest {
         clients);
   }
 
-  /** A job that is on the stream. */
-  private Held running(RequestContext context, List<CompletableFuture<String>> answers) {
-    var job = new Held("first");
+  /** Starts a job and waits until it occupies the stream. */
+  private GatedJob running(RequestContext context, List<CompletableFuture<String>> answers) {
+    var job = new GatedJob("first");
     answers.add(start(job, context));
     await().until(() -> job.begun.getCount() == 0);
     return job;
@@ -170,14 +170,14 @@ class StreamPoolTest {
         });
   }
 
-  private boolean isRefusedAsDraining() {
-    var answer = start(new Held("more"), context(Deadline.in(20), new AtomicBoolean()));
+  private boolean rejectsAsDraining() {
+    var answer = start(new GatedJob("more"), context(Deadline.in(20), new AtomicBoolean()));
     return failure(answer).code() == Code.DRAINING;
   }
 
   @Test
-  void aJobIsCommittedAndClosedBeforeItsClientHearsOfIt() {
-    var job = new Held("only");
+  void commitsAndClosesAJobBeforeReturning() {
+    var job = new GatedJob("only");
     job.gate.countDown();
     pool.run(job, RequestContext.OWN);
     assertThat(log).containsExactly("run only", "commit only", "close only");
@@ -188,7 +188,7 @@ class StreamPoolTest {
     for (int i = 0; i < 20; i++) {
       pool.close();
       pool = pool(Duration.ZERO);
-      var job = new Held("job");
+      var job = new GatedJob("job");
       var submitted = pool.start(job, RequestContext.OWN);
       assertThat(pool.busy(0)).isEqualTo(1);
       job.gate.countDown();
@@ -197,10 +197,10 @@ class StreamPoolTest {
   }
 
   @Test
-  void whatWaitsTooLongIsNeverRun() {
+  void doesNotRunJobsPastTheirDeadline() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
-    var late = start(new Held("late"), context(Deadline.in(50), new AtomicBoolean()));
+    var late = start(new GatedJob("late"), context(Deadline.in(50), new AtomicBoolean()));
     assertThat(failure(late))
         .hasMessage("the call did not finish within its deadline of 50 ms; no result was stored");
     assertThat(log).containsExactly("close late");
@@ -209,7 +209,7 @@ class StreamPoolTest {
   }
 
   @Test
-  void whatRunsTooLongIsLeftToFinishAndDropped() {
+  void discardsResultsOfLateJobs() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(context(Deadline.in(50), new AtomicBoolean()), answers);
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
@@ -219,11 +219,11 @@ class StreamPoolTest {
   }
 
   @Test
-  void nothingIsDoneForClientsThatHaveGone() {
+  void cancelsJobsOfDisconnectedClients() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var gone = new AtomicBoolean();
     var first = running(context(Deadline.none(), gone), answers);
-    var second = start(new Held("second"), context(Deadline.none(), gone));
+    var second = start(new GatedJob("second"), context(Deadline.none(), gone));
     await().until(() -> pool.waiting() == 1);
     gone.set(true);
     assertThat(failure(second)).hasMessage("the client disconnected; nothing was stored");
@@ -236,51 +236,51 @@ class StreamPoolTest {
   }
 
   @Test
-  void urgentWorkGoesFirst() {
+  void runsUrgentJobsFirst() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
-    var usual = new Held("usual");
-    var urgent = new Held("urgent");
-    usual.gate.countDown();
+    var normal = new GatedJob("normal");
+    var urgent = new GatedJob("urgent");
+    normal.gate.countDown();
     urgent.gate.countDown();
-    answers.add(start(usual, RequestContext.OWN));
+    answers.add(start(normal, RequestContext.OWN));
     await().until(() -> pool.waiting() == 1);
     answers.add(start(urgent, new RequestContext(Tenant.LOCAL, 1, Deadline.none(), () -> false)));
     await().until(() -> pool.waiting() == 2);
     first.gate.countDown();
     answers.forEach(CompletableFuture::join);
     assertThat(log.stream().filter(line -> line.startsWith("run")))
-        .containsExactly("run first", "run urgent", "run usual");
+        .containsExactly("run first", "run urgent", "run normal");
   }
 
   @Test
-  void theHostMemoryOfWhatWaitsIsBounded() {
+  void limitsTheHostMemoryOfWaitingJobs() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
-    var large = new Held("large");
+    var large = new GatedJob("large");
     large.hostBytes = 1000;
     large.gate.countDown();
     answers.add(start(large, RequestContext.OWN));
     await().until(() -> pool.waiting() == 1);
-    var more = new Held("more");
+    var more = new GatedJob("more");
     more.hostBytes = 100;
-    var refused = (Failure.Busy) failure(start(more, RequestContext.OWN));
-    assertThat(refused.code()).isEqualTo(Code.QUEUE_FULL);
-    assertThat(refused)
+    var rejection = (Failure.Busy) failure(start(more, RequestContext.OWN));
+    assertThat(rejection.code()).isEqualTo(Code.QUEUE_FULL);
+    assertThat(rejection)
         .hasMessage(
             "Queue full: 1 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after 1 s.");
-    assertThat(refused.retryAfter()).isPositive();
+    assertThat(rejection.retryAfter()).isPositive();
     first.gate.countDown();
     answers.forEach(CompletableFuture::join);
     assertThat(log).contains("close more").doesNotContain("run more");
   }
 
   @Test
-  void aFaultIsItsOwnJobsOnly() {
+  void faultFailsOnlyItsJob() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
     first.fault = new DeviceException.KernelFault("k", List.of("thread 7"));
-    var second = new Held("second");
+    var second = new GatedJob("second");
     second.gate.countDown();
     answers.add(start(second, RequestContext.OWN));
     await().until(() -> pool.waiting() == 1);
@@ -291,12 +291,12 @@ class StreamPoolTest {
   }
 
   @Test
-  void whenTheDeviceIsLostNothingWaitsForIt() {
+  void lostDeviceFailsWaitingJobs() {
     health.passed();
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
     first.fault = new DeviceException.Lost("the device fell off the bus");
-    answers.add(start(new Held("second"), RequestContext.OWN));
+    answers.add(start(new GatedJob("second"), RequestContext.OWN));
     await().until(() -> pool.waiting() == 1);
     assertThat(health.isReady()).isTrue();
     first.gate.countDown();
@@ -304,13 +304,13 @@ class StreamPoolTest {
     assertThat(health.isReady()).isFalse();
     assertThat(health.isLive(Duration.ofHours(1))).isTrue();
     assertThat(health.isLive(Duration.ZERO)).isFalse();
-    assertThat(failure(start(new Held("third"), RequestContext.OWN)).code())
+    assertThat(failure(start(new GatedJob("third"), RequestContext.OWN)).code())
         .isEqualTo(Code.DEVICE_LOST);
     assertThat(log).containsExactlyInAnyOrder("close first", "close second", "close third");
   }
 
   @Test
-  void aDrainFinishesWhatIsThere() {
+  void drainFinishesAdmittedJobs() {
     pool.close();
     pool = pool(Duration.ofMillis(200));
     health.passed();
@@ -318,11 +318,11 @@ class StreamPoolTest {
     var first = running(RequestContext.OWN, answers);
     var drain = CompletableFuture.runAsync(pool::drain, clients);
     await().until(() -> !health.isReady());
-    health.admit(); // it says that it leaves, and still serves
-    var second = new Held("second");
+    health.admit(); // not ready, but still serving
+    var second = new GatedJob("second");
     second.gate.countDown();
     answers.add(start(second, RequestContext.OWN));
-    await().until(this::isRefusedAsDraining);
+    await().until(this::rejectsAsDraining);
     assertThat(drain).isNotDone();
     first.gate.countDown();
     answers.forEach(CompletableFuture::join);
@@ -331,11 +331,11 @@ class StreamPoolTest {
   }
 
   @Test
-  void aSecondDrainWaitsForNothing() {
+  void secondDrainEndsImmediately() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
     var drain = CompletableFuture.runAsync(pool::drain, clients);
-    await().until(this::isRefusedAsDraining);
+    await().until(this::rejectsAsDraining);
     pool.drain();
     drain.join();
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DRAINING);
@@ -344,14 +344,14 @@ class StreamPoolTest {
     assertThat(log).doesNotContain("commit first");
   }
 
-  /** What no deadline ends is ended for the clients once the device is given up. */
+  /** Jobs without a deadline fail when the watchdog declares the device lost. */
   @Test
-  void aLaunchThatNeverEndsIsGivenUpWithItsDevice() {
+  void watchdogDeclaresTheDeviceOfAHangingLaunchLost() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var stuck = running(context(Deadline.none(), new AtomicBoolean()), answers);
-    var late = start(new Held("late"), context(Deadline.in(20), new AtomicBoolean()));
+    var late = start(new GatedJob("late"), context(Deadline.in(20), new AtomicBoolean()));
     assertThat(failure(late).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
-    var next = start(new Held("next"), context(Deadline.none(), new AtomicBoolean()));
+    var next = start(new GatedJob("next"), context(Deadline.none(), new AtomicBoolean()));
     await().until(() -> pool.waiting() == 1);
     pool.watch(Duration.ofHours(1));
     assertThat(health.isLost()).isFalse();
@@ -365,36 +365,36 @@ class StreamPoolTest {
         .containsExactlyInAnyOrder("close late", "close next", "run first", "close first");
   }
 
-  /** The only stream goes on, and everybody has an answer. */
+  /** The only stream continues, and all clients get a response. */
   @Test
-  void whatFailsToCloseConcernsNobodyElse() {
+  void failureToCloseAffectsNoOtherJob() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var first = running(RequestContext.OWN, answers);
     first.failsToClose = true;
     first.fault = new DeviceException.KernelFault("k", List.of("thread 7"));
-    var late = new Held("late");
+    var late = new GatedJob("late");
     late.failsToClose = true;
     assertThat(failure(start(late, context(Deadline.in(20), new AtomicBoolean()))).code())
         .isEqualTo(Code.DEADLINE_EXCEEDED);
     first.gate.countDown();
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.INTERNAL);
     for (int i = 0; i < 2; i++) {
-      var next = new Held("next");
+      var next = new GatedJob("next");
       next.failsToClose = true;
       next.gate.countDown();
       var answer = start(next, context(Deadline.in(20_000), new AtomicBoolean()));
-      assertThat(answer.join()).as("what was committed").isEqualTo("next");
+      assertThat(answer.join()).as("committed result").isEqualTo("next");
     }
     assertThat(health.isLost()).isFalse();
   }
 
-  /** A job whose kind cannot be compared once it has run, which the estimates of a launch do. */
+  /** After the run, hashing the kind of the job fails, which breaks the update of estimates. */
   @Test
-  void aStreamThatCannotGoOnGivesItsDeviceUp() {
+  void failureInTheStreamLoopDeclaresTheDeviceLost() {
     health.passed();
     var answers = new ArrayList<CompletableFuture<String>>();
     var broken = new AtomicBoolean();
-    var job = new Held("broken");
+    var job = new GatedJob("broken");
     job.kind =
         new Object() {
           @Override
@@ -416,12 +416,12 @@ class StreamPoolTest {
     job.gate.countDown();
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
     assertThat(health.isReady()).isFalse();
-    assertThat(failure(start(new Held("next"), RequestContext.OWN)).code())
+    assertThat(failure(start(new GatedJob("next"), RequestContext.OWN)).code())
         .isEqualTo(Code.DEVICE_LOST);
   }
 
   @Test
-  void aResultThatIsNeverCommittedIsGivenUpWithItsDevice() {
+  void watchdogDeclaresTheDeviceOfAHangingCommitLost() {
     var answers = new ArrayList<CompletableFuture<String>>();
     var job = running(RequestContext.OWN, answers);
     job.hangsInCommit = true;

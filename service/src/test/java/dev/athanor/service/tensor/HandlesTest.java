@@ -15,7 +15,7 @@ class HandlesTest {
     "kiln-athanor-0, 0",
     "lab.kiln-athanor-12, 12",
   })
-  void theMarkIsTheEndOfTheReplicasName(String replica, String mark) {
+  void markIsTheEndOfTheReplicaName(String replica, String mark) {
     var handles = new Handles(replica);
 
     var handle = handles.next();
@@ -26,7 +26,7 @@ class HandlesTest {
   }
 
   @Test
-  void podsOfOneDeploymentNameEachOther() {
+  void identifiesHandlesOfOtherPods() {
     var one = new Handles("kiln-athanor-6d5f8b7c9-x2x4z");
     var other = new Handles("kiln-athanor-6d5f8b7c9-k8s7q");
 
@@ -35,7 +35,7 @@ class HandlesTest {
   }
 
   @Test
-  void aServiceWithoutANameKnowsNoOthers() {
+  void withoutAReplicaNameAllHandlesAreLocal() {
     assertThat(new Handles("").otherReplica(new Handles("kiln-0").next())).isEmpty();
   }
 }

@@ -17,9 +17,9 @@ class IdempotencyKeysTest {
 
   private final CompletableFuture<Creation<String>> body = new CompletableFuture<>();
 
-  /** A request whose body is under way until {@link #body} is complete. */
+  /** Starts a request whose body is pending until {@link #body} completes. */
   private CompletableFuture<String> start() throws InterruptedException {
-    var begun = new CountDownLatch(1);
+    var started = new CountDownLatch(1);
     var first =
         CompletableFuture.supplyAsync(() ->
             keys.once(
@@ -27,11 +27,11 @@ class IdempotencyKeysTest {
                 "key",
                 Deadline.none(),
                 () -> {
-                  begun.countDown();
+                  started.countDown();
                   return body.join();
                 },
                 () -> "body"));
-    begun.await();
+    started.await();
     return first;
   }
 
@@ -44,7 +44,7 @@ class IdempotencyKeysTest {
   }
 
   @Test
-  void whoWaitsForAnotherObeysItsOwnDeadline() throws InterruptedException {
+  void waitingRequestsObeyTheirOwnDeadline() throws InterruptedException {
     var first = start();
 
     assertThatExceptionOfType(Failure.DeadlineExceeded.class)
@@ -59,7 +59,7 @@ class IdempotencyKeysTest {
   }
 
   @Test
-  void whoIsInterruptedWaitsNoLonger() throws InterruptedException {
+  void interruptionEndsTheWait() throws InterruptedException {
     var first = start();
     Thread.currentThread().interrupt();
     assertThatExceptionOfType(Failure.Refused.class)

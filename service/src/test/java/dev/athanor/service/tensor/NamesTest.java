@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The table of names of one replica. */
+/** Tests the names of one replica. */
 class NamesTest {
 
   private final TestClock clock = new TestClock();
@@ -34,7 +34,7 @@ class NamesTest {
         .charge(memory.bytes)
         .add(
             TensorType.of(DType.U8, memory.bytes),
-            TensorStoreModelTest.HOME,
+            TensorStoreModelTest.DEVICE,
             memory,
             TensorOptions.NONE);
   }
@@ -49,7 +49,7 @@ class NamesTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"w", "0", "model-7.layer_3.weight", "T_x", "handle"})
-  void names(String text) {
+  void acceptsValidNames(String text) {
     assertThat(Names.isName(text)).isTrue();
     assertThat(Names.check(text)).isEqualTo(text);
   }
@@ -67,14 +67,14 @@ class NamesTest {
         "a/b",
         "é"
       })
-  void otherTexts(String text) {
+  void rejectsInvalidNames(String text) {
     assertThat(Names.isName(text)).isFalse();
     assertThat(Names.isName("w".repeat(128))).isTrue();
     assertThat(Names.isName("w".repeat(129))).isFalse();
   }
 
   @Test
-  void aTensorIsFoundByItsName() {
+  void findsATensorByName() {
     var info = put(lab, "w", new Memory(10), 7);
 
     assertThat(lab.describe("w")).isEqualTo(info);
@@ -87,7 +87,7 @@ class NamesTest {
   }
 
   @Test
-  void tenantsHaveNamesOfTheirOwn() {
+  void tenantsHaveSeparateNames() {
     var other = store.of(new Tenant("other"));
     put(lab, "w", new Memory(10), 7);
     put(other, "w", new Memory(20), 3);
@@ -98,9 +98,9 @@ class NamesTest {
     assertThat(lab.describe("w").version()).isEqualTo(7);
   }
 
-  /** Whoever reads the old tensor finishes with it. */
+  /** A reader of the old tensor can finish. */
   @Test
-  void anOldTensorIsFreedWhenNobodyReadsIt() {
+  void freesAReplacedTensorAfterItsLastReader() {
     var old = new Memory(10);
     put(lab, "w", old, 1);
     var reader = lab.pin("w", "handle");
@@ -116,7 +116,7 @@ class NamesTest {
   }
 
   @Test
-  void theGreaterVersionWins() {
+  void greaterVersionWins() {
     put(lab, "w", new Memory(10), 5);
     var late = add(lab, new Memory(20));
 
@@ -144,7 +144,7 @@ class NamesTest {
   }
 
   @Test
-  void preconditionsSeeWhatIsReplaced() {
+  void preconditionsSeeTheReplacedVersion() {
     put(lab, "w", new Memory(10), 5);
     var next = add(lab, new Memory(20));
 
@@ -162,7 +162,7 @@ class NamesTest {
   }
 
   @Test
-  void aNameGoesWithItsTensor() {
+  void nameIsRemovedWithItsTensor() {
     var info = put(lab, "w", new Memory(10), 5);
     lab.delete(info.handle());
     assertThat(named.version("w")).isEmpty();
@@ -178,7 +178,7 @@ class NamesTest {
   }
 
   @Test
-  void theContentsOfAStoredTensorStay() {
+  void namedTensorsAreImmutable() {
     var info = put(lab, "w", new Memory(10), 5);
     for (var handle : List.of("w", info.handle())) {
       assertThatExceptionOfType(Failure.Refused.class)

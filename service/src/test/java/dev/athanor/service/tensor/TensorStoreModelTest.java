@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random histories of a store against a plain model of what the contract says. A failure names the
+ * Compares random histories of a store with a simple model of its contract. A failure reports the
  * seed; -Dathanor.seed=N repeats it.
  */
 class TensorStoreModelTest {
@@ -33,7 +33,7 @@ class TensorStoreModelTest {
   private static final int EVENTS = 400;
 
   @BeforeAll
-  static void sayTheSeed() {
+  static void printSeed() {
     System.out.println("athanor.seed=" + SEED);
   }
 
@@ -43,7 +43,7 @@ class TensorStoreModelTest {
     for (int i = 0; i < HISTORIES; i++) {
       var past = new ArrayList<String>();
       try {
-        new Life(new Random(SEED + i), past, kinds).live();
+        new Simulation(new Random(SEED + i), past, kinds).run();
       } catch (AssertionError | RuntimeException e) {
         int from = Math.max(0, past.size() - 40);
         throw new AssertionError(
@@ -57,7 +57,7 @@ class TensorStoreModelTest {
       }
     }
     assertThat(kinds.keySet())
-        .as("every kind of event and of refusal was seen: %s", kinds)
+        .as("all kinds of events and errors occurred: %s", kinds)
         .contains("charge", "charge QUOTA_EXCEEDED", "resize", "resize QUOTA_EXCEEDED")
         .contains("add", "add never", "pin", "pin UNKNOWN_HANDLE", "pin EXPIRED_HANDLE")
         .contains("again", "unpin", "unpin last", "write", "delete", "delete UNKNOWN_HANDLE")
@@ -65,7 +65,7 @@ class TensorStoreModelTest {
         .contains("list UNKNOWN_HANDLE", "sweep", "foreign");
   }
 
-  /** Memory that remembers that it was freed. */
+  /** Memory that records that it was freed. */
   static final class Memory implements Buffer {
     final long bytes;
     boolean freed;
@@ -86,13 +86,13 @@ class TensorStoreModelTest {
 
     @Override
     public void close() {
-      assertThat(freed).as("was freed before").isFalse();
+      assertThat(freed).as("already freed").isFalse();
       freed = true;
     }
   }
 
-  /** Where all tensors lie. */
-  static final DeviceStorage HOME =
+  /** The device of all tensors. */
+  static final DeviceStorage DEVICE =
       new DeviceStorage() {
         @Override
         public int number() {
@@ -111,7 +111,7 @@ class TensorStoreModelTest {
 
         @Override
         public void read(Buffer buffer, MemorySegment target) {
-          throw new AssertionError("nobody reads");
+          throw new AssertionError("unexpected read");
         }
 
         @Override
@@ -135,8 +135,8 @@ class TensorStoreModelTest {
         }
       };
 
-  /** What the model knows of a tensor. */
-  private static final class Known {
+  /** A tensor in the model. */
+  private static final class ModelTensor {
     final int owner;
     final String handle;
     final @Nullable String scope;
@@ -148,10 +148,10 @@ class TensorStoreModelTest {
     long version = 1;
     @Nullable Instant deletedAt;
 
-    /** Whether it was expired when a sweep or a deletion came. */
+    /** True if a sweep or a deletion found the tensor expired. */
     boolean swept;
 
-    Known(int owner, TensorInfo info, Memory memory, Duration lease, Instant now) {
+    ModelTensor(int owner, TensorInfo info, Memory memory, Duration lease, Instant now) {
       this.owner = owner;
       this.handle = info.handle();
       this.scope = info.scope();
@@ -168,7 +168,7 @@ class TensorStoreModelTest {
           && !lastUse.plus(lease).isAfter(now);
     }
 
-    boolean lives(Instant now) {
+    boolean isLive(Instant now) {
       return deletedAt == null && !expired(now);
     }
 
@@ -187,7 +187,7 @@ class TensorStoreModelTest {
           null,
           scope,
           TensorType.of(DType.U8, memory.bytes),
-          HOME.id(),
+          DEVICE.id(),
           version,
           createdAt,
           lease.isZero() ? null : lastUse.plus(lease));
@@ -196,8 +196,8 @@ class TensorStoreModelTest {
 
   private record Open(int owner, TenantTensors.Charge charge, long bytes) {}
 
-  /** One store from its beginning to its end. */
-  private static final class Life {
+  /** A simulation of one store. */
+  private static final class Simulation {
     private static final int TENANTS = 3;
 
     private final Random random;
@@ -207,10 +207,10 @@ class TensorStoreModelTest {
     private final TensorSettings settings;
     private final TensorStore store;
     private final List<TenantTensors> tenants = new ArrayList<>();
-    private final List<Known> all = new ArrayList<>();
+    private final List<ModelTensor> all = new ArrayList<>();
     private final List<Open> charges = new ArrayList<>();
 
-    Life(Random random, List<String> past, Map<String, Integer> kinds) {
+    Simulation(Random random, List<String> past, Map<String, Integer> kinds) {
       this.random = random;
       this.past = past;
       this.kinds = kinds;
@@ -228,7 +228,7 @@ class TensorStoreModelTest {
       past.add(settings.toString());
     }
 
-    void live() {
+    void run() {
       for (int i = 0; i < EVENTS; i++) {
         if (random.nextInt(3) == 0) {
           clock.advance(Duration.ofMillis(between(0, 3000)));
@@ -292,23 +292,23 @@ class TensorStoreModelTest {
       }
       var open = charges.get(random.nextInt(charges.size()));
       if (open.bytes == 0) {
-        return; // no tensor has no bytes
+        return; // tensors have at least one byte
       }
       charges.remove(open);
       var memory = new Memory(open.bytes);
       var scope = random.nextBoolean() ? "s" + random.nextInt(2) : null;
       var lease = random.nextInt(3) == 0 ? null : seconds(between(0, 12));
       var type = TensorType.of(DType.U8, open.bytes);
-      var info = open.charge.add(type, HOME, memory, new TensorOptions(null, scope, lease, null));
-      open.charge.close(); // which does nothing any more
+      var info = open.charge.add(type, DEVICE, memory, new TensorOptions(null, scope, lease, null));
+      open.charge.close(); // no effect
       var known =
-          new Known(
+          new ModelTensor(
               open.owner, info, memory, lease == null ? settings.lease() : lease, clock.instant());
       assertThat(info).isEqualTo(known.info());
       all.add(known);
-      did("add");
+      count("add");
       if (info.expiresAt() == null) {
-        did("add never");
+        count("add never");
       }
     }
 
@@ -350,7 +350,7 @@ class TensorStoreModelTest {
       }
       if (!known.pins.isEmpty() && random.nextInt(3) == 0) {
         known.pins.add(known.pins.getFirst().again());
-        did("again");
+        count("again");
         return;
       }
       foreign(known);
@@ -372,8 +372,8 @@ class TensorStoreModelTest {
         assertThat(pin.tensor().buffer()).isSameAs(known.memory);
         known.lastUse = clock.instant();
         pin.close();
-        pin.close(); // which does nothing any more
-        did(known.freed() ? "unpin last" : "unpin");
+        pin.close(); // no effect
+        count(known.freed() ? "unpin last" : "unpin");
       }
     }
 
@@ -383,7 +383,7 @@ class TensorStoreModelTest {
         var known = pinned.get(random.nextInt(pinned.size()));
         known.version++;
         assertThat(known.pins.getLast().written()).isEqualTo(known.info());
-        did("write");
+        count("write");
       }
     }
 
@@ -417,10 +417,10 @@ class TensorStoreModelTest {
       all.stream()
           .filter(known -> known.owner == owner && scope.equals(known.scope))
           .forEach(known -> remove(known, now));
-      did("scope");
+      count("scope");
     }
 
-    private static void remove(Known known, Instant now) {
+    private static void remove(ModelTensor known, Instant now) {
       if (known.expired(now)) {
         known.swept = true;
       } else if (known.deletedAt == null) {
@@ -449,7 +449,7 @@ class TensorStoreModelTest {
       for (int owner = 0; owner < TENANTS; owner++) {
         swept(owner);
       }
-      did("sweep");
+      count("sweep");
     }
 
     private void swept(int owner) {
@@ -459,7 +459,7 @@ class TensorStoreModelTest {
           .forEach(known -> known.swept = true);
     }
 
-    /** All pages, or a page behind a tensor that may be gone. */
+    /** Lists all pages, or the pages after a tensor, which may be deleted. */
     private void list() {
       int owner = random.nextInt(TENANTS);
       var scope = random.nextBoolean() ? "s" + random.nextInt(2) : null;
@@ -481,7 +481,7 @@ class TensorStoreModelTest {
       int from = after == null ? all.size() : all.indexOf(after);
       for (var known : all.subList(0, from).reversed()) {
         if (known.owner == owner
-            && known.lives(now)
+            && known.isLive(now)
             && (scope == null || scope.equals(known.scope))) {
           expected.add(known.info());
         }
@@ -496,14 +496,14 @@ class TensorStoreModelTest {
         assertThat(next == null || page.tensors().size() == limit).isTrue();
       } while (next != null);
       assertThat(got).isEqualTo(expected);
-      did("list");
+      count("list");
     }
 
     // -- the model
 
     private boolean fits(int owner, long bytes, int count) {
       if (exceeds(owner, bytes, count)) {
-        swept(owner); // before anything is refused
+        swept(owner); // the store sweeps before it rejects
       }
       return !exceeds(owner, bytes, count);
     }
@@ -527,13 +527,13 @@ class TensorStoreModelTest {
               + charges.stream().filter(open -> open.owner == owner).count());
     }
 
-    private boolean isRemembered(Known known) {
+    private boolean isRemembered(ModelTensor known) {
       return known.end().plus(settings.tombstoneTtl()).isAfter(clock.instant());
     }
 
-    /** Why a tensor is not to be had; null when it is. */
-    private @Nullable Code missing(Known known) {
-      if (known.lives(clock.instant())) {
+    /** Returns why a tensor is not available; null if it is. */
+    private @Nullable Code missing(ModelTensor known) {
+      if (known.isLive(clock.instant())) {
         return null;
       }
       return known.deletedAt == null && isRemembered(known)
@@ -541,8 +541,8 @@ class TensorStoreModelTest {
           : Code.UNKNOWN_HANDLE;
     }
 
-    /** Whatever it is to its owner, to others it is what no tensor is. */
-    private void foreign(Known known) {
+    /** Checks that a tensor is unknown to other tenants. */
+    private void foreign(ModelTensor known) {
       var other = tenants.get((known.owner + 1) % TENANTS);
       for (Runnable attempt :
           List.<Runnable>of(
@@ -575,7 +575,7 @@ class TensorStoreModelTest {
       }
       var known = any();
       if (known != null) {
-        assertThat(store.lives(known.handle)).isEqualTo(known.lives(now));
+        assertThat(store.lives(known.handle)).isEqualTo(known.isLive(now));
         var info =
             refused(
                 "describe", missing(known), () -> tenants.get(known.owner).describe(known.handle));
@@ -583,7 +583,7 @@ class TensorStoreModelTest {
       }
     }
 
-    // -- small things
+    // -- helpers
 
     private <T> Optional<T> refused(
         String event, @Nullable Code expected, java.util.function.Supplier<T> action) {
@@ -594,27 +594,27 @@ class TensorStoreModelTest {
       } catch (Failure e) {
         got = e.code();
       }
-      did(got == null ? event : event + " " + got);
+      count(got == null ? event : event + " " + got);
       if (event.equals("foreign")) {
-        did(event);
+        count(event);
       }
       assertThat(got).as(event).isEqualTo(expected);
       return result;
     }
 
-    /** Mostly one of the youngest. */
-    private @Nullable Known any() {
+    /** Returns a random tensor, usually a recent one. */
+    private @Nullable ModelTensor any() {
       int from = random.nextInt(5) == 0 ? 0 : Math.max(0, all.size() - 15);
       return all.isEmpty() ? null : all.get(between(from, all.size() - 1));
     }
 
-    private void did(String kind) {
+    private void count(String kind) {
       kinds.merge(kind, 1, Integer::sum);
       past.add(clock.instant() + " " + kind);
     }
 
-    private int between(int least, int most) {
-      return random.nextInt(least, most + 1);
+    private int between(int min, int max) {
+      return random.nextInt(min, max + 1);
     }
 
     private static Duration seconds(long n) {

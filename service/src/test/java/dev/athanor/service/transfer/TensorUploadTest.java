@@ -47,14 +47,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Tensors of several pieces, which come from clients that may stop at any of them. */
+/** Tests uploads in several pieces, which may fail at any byte. */
 class TensorUploadTest {
 
-  /** Of two large pieces and a bit. */
+  /** Two large pieces and a remainder. */
   private static final TensorType TYPE = TensorType.of(DType.U8, 2 * Staging.LARGE + 1000);
 
-  private static final RequestContext TERMS = new RequestContext(Tenant.LOCAL, Deadline.none());
-  private static final long ROOM = 3 * TYPE.bytes();
+  private static final RequestContext CONTEXT = new RequestContext(Tenant.LOCAL, Deadline.none());
+  private static final long MEMORY = 3 * TYPE.bytes();
 
   @TempDir static Path folder;
 
@@ -63,10 +63,10 @@ class TensorUploadTest {
   private Rig rig;
 
   TensorUploadTest() {
-    start(ROOM, 1);
+    start(MEMORY, 1);
   }
 
-  /** A service on a device of so many bytes, where so many jobs may wait. */
+  /** Starts a service with a device memory size in bytes and a queue length. */
   private void start(long memory, int queue) {
     device = new FakeDevice(0, memory);
     var planner = new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json")));
@@ -77,17 +77,17 @@ class TensorUploadTest {
   @AfterEach
   void stop() {
     clients.close();
-    nothingIsLeft();
+    closeAndCheckLeaks();
   }
 
-  private void nothingIsLeft() {
+  private void closeAndCheckLeaks() {
     rig.close();
-    assertThat(device.openHostMemories()).as("pieces that were not given back").isZero();
+    assertThat(device.openHostMemories()).as("leaked host memory").isZero();
     assertThat(device.wasFreedDirty() && !rig.health.isLost(0)).isFalse();
   }
 
   private void restart(long memory, int queue) {
-    nothingIsLeft();
+    closeAndCheckLeaks();
     start(memory, queue);
   }
 
@@ -99,7 +99,7 @@ class TensorUploadTest {
     return bytes;
   }
 
-  /** A client that sends bytes, some at a time, and does something before a byte. */
+  /** A client that sends bytes in small parts, and runs an action before one of them. */
   private static final class Client extends ByteSource {
     private final byte[] bytes;
     private final int before;
@@ -153,7 +153,7 @@ class TensorUploadTest {
 
   private byte[] read(String handle) {
     var all = new byte[(int) TYPE.bytes()];
-    try (var reader = rig.transfers.open(handle, TERMS)) {
+    try (var reader = rig.transfers.open(handle, CONTEXT)) {
       read(reader, all, 0);
     }
     return all;
@@ -176,38 +176,38 @@ class TensorUploadTest {
     }
   }
 
-  /** How the bytes of the device and of the tenant stand. */
+  /** Returns the memory use of the device and the tensors of the tenant. */
   private List<Object> state() {
     var tensors = rig.store.of(Tenant.LOCAL).list(100, null, null).tensors();
     return List.of(device.memory(), rig.store.count(), rig.store.bytes(), tensors);
   }
 
-  // -- what is right
+  // -- successful uploads
 
   @Test
-  void aTensorGoesUpAndDownInPieces() throws IOException {
-    var info = create(new Client(bytes(1)), TERMS);
+  void uploadsAndDownloadsInPieces() throws IOException {
+    var info = create(new Client(bytes(1)), CONTEXT);
     assertThat(read(info.handle())).isEqualTo(bytes(1));
-    assertThat(replace(info.handle(), new Client(bytes(2)), _ -> true, TERMS).version())
+    assertThat(replace(info.handle(), new Client(bytes(2)), _ -> true, CONTEXT).version())
         .isEqualTo(2);
     assertThat(read(info.handle())).isEqualTo(bytes(2));
-    assertThat(device.openBuffers()).as("no second copy is left").isEqualTo(1);
-    assertThat(device.hostMemoriesEver(Staging.LARGE)).as("one piece does for all").isEqualTo(1);
+    assertThat(device.openBuffers()).as("no second copy").isEqualTo(1);
+    assertThat(device.hostMemoriesEver(Staging.LARGE)).as("one buffer for all pieces").isEqualTo(1);
     assertThat(device.hostMemoriesEver(TYPE.bytes())).isZero();
   }
 
   @Test
-  void aFullDeviceTakesNewContentsByWayOfTheHost() throws IOException {
+  void replacesContentsThroughTheHostIfTheDeviceIsFull() throws IOException {
     restart(TYPE.bytes(), 1);
-    var info = create(new Client(bytes(1)), TERMS);
-    replace(info.handle(), new Client(bytes(2)), _ -> true, TERMS);
+    var info = create(new Client(bytes(1)), CONTEXT);
+    replace(info.handle(), new Client(bytes(2)), _ -> true, CONTEXT);
     assertThat(read(info.handle())).isEqualTo(bytes(2));
     assertThat(device.hostMemoriesEver(TYPE.bytes())).isEqualTo(1);
     assertThat(device.openHostMemories(TYPE.bytes())).isZero();
   }
 
   @Test
-  void whereLargePiecesAreTakenSmallOnesDo() throws Exception {
+  void usesSmallPiecesIfLargeOnesAreInUse() throws Exception {
     restart(20 * TYPE.bytes(), 16);
     int many = 6;
     var arrived = new CountDownLatch(many);
@@ -225,7 +225,7 @@ class TensorUploadTest {
           CompletableFuture.supplyAsync(
               () -> {
                 try {
-                  return create(client, TERMS);
+                  return create(client, CONTEXT);
                 } catch (IOException e) {
                   throw new IllegalStateException(e);
                 }
@@ -248,28 +248,28 @@ class TensorUploadTest {
   }
 
   @Test
-  void nobodySeesAPartOfNewContents() throws IOException {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void readersNeverSeePartialContents() throws IOException {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var seen = new ArrayList<byte[]>();
     var client = new Client(bytes(2), (int) TYPE.bytes() - 1, () -> seen.add(read(handle)));
-    replace(handle, client, _ -> true, TERMS);
+    replace(handle, client, _ -> true, CONTEXT);
     assertThat(seen).hasSize(1).first().isEqualTo(bytes(1));
     assertThat(read(handle)).isEqualTo(bytes(2));
   }
 
   @Test
-  void whatIsDeletedMeanwhileIsFreedOnceItsWriterIsDone() throws IOException {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void tensorDeletedDuringAWriteIsFreedAfterIt() throws IOException {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var client =
         new Client(bytes(2), Staging.LARGE + 1, () -> rig.store.of(Tenant.LOCAL).delete(handle));
-    replace(handle, client, _ -> true, TERMS);
+    replace(handle, client, _ -> true, CONTEXT);
     assertThat(device.openBuffers()).isZero();
     assertThat(rig.store.bytes()).isZero();
   }
 
-  /** The queue has room for one; whoever has begun is let through all the same. */
+  /** The queue is full, but an upload that has begun may continue. */
   @Test
-  void whatHasBegunIsNotRefusedByAFullQueue() throws Exception {
+  void fullQueueDoesNotRejectStartedUploads() throws Exception {
     var busy = new Occupant();
     var waits = new Occupant();
     var others = new ArrayList<CompletableFuture<?>>();
@@ -278,11 +278,11 @@ class TensorUploadTest {
             bytes(1),
             Staging.LARGE + 1,
             () -> {
-              others.add(CompletableFuture.runAsync(() -> rig.pool.run(busy, TERMS), clients));
+              others.add(CompletableFuture.runAsync(() -> rig.pool.run(busy, CONTEXT), clients));
               awaitOrFail(busy.begun);
-              others.add(CompletableFuture.runAsync(() -> rig.pool.run(waits, TERMS), clients));
+              others.add(CompletableFuture.runAsync(() -> rig.pool.run(waits, CONTEXT), clients));
               await().until(() -> rig.pool.waiting() == 1);
-              assertThatThrownBy(() -> rig.pool.run(new Occupant(), TERMS))
+              assertThatThrownBy(() -> rig.pool.run(new Occupant(), CONTEXT))
                   .isInstanceOf(Failure.Busy.class);
               clients.execute(() -> {
                 await().until(() -> rig.pool.waiting() == 2);
@@ -290,20 +290,20 @@ class TensorUploadTest {
                 waits.end.countDown();
               });
             });
-    assertThat(read(create(client, TERMS).handle())).isEqualTo(bytes(1));
+    assertThat(read(create(client, CONTEXT).handle())).isEqualTo(bytes(1));
     for (var other : others) {
       other.get();
     }
   }
 
-  // -- what is wrong
+  // -- failed uploads
 
   enum Kind {
     CREATION,
     REPLACEMENT
   }
 
-  private void bring(Kind kind, String handle, Client client, RequestContext context)
+  private void upload(Kind kind, String handle, Client client, RequestContext context)
       throws IOException {
     switch (kind) {
       case CREATION -> create(client, context);
@@ -313,8 +313,8 @@ class TensorUploadTest {
 
   @ParameterizedTest
   @EnumSource
-  void aClientMayBreakOffAnywhere(Kind kind) throws IOException {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void uploadsMayAbortAtAnyByte(Kind kind) throws IOException {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var before = state();
     int last = (int) TYPE.bytes() - 1;
     for (int at : List.of(0, 1, Staging.LARGE - 1, Staging.LARGE, 2 * Staging.LARGE, last)) {
@@ -325,7 +325,7 @@ class TensorUploadTest {
               () -> {
                 throw new IOException("gone");
               });
-      assertThatThrownBy(() -> bring(kind, handle, client, TERMS)).hasMessage("gone");
+      assertThatThrownBy(() -> upload(kind, handle, client, CONTEXT)).hasMessage("gone");
       assertThat(state()).as("after byte %d", at).isEqualTo(before);
     }
     assertThat(read(handle)).isEqualTo(bytes(1));
@@ -333,12 +333,12 @@ class TensorUploadTest {
 
   @ParameterizedTest
   @EnumSource
-  void itMaySendTooLittleOrTooMuch(Kind kind) throws IOException {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void rejectsTooFewOrTooManyBytes(Kind kind) throws IOException {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var before = state();
     for (int more : List.of(-1, 1)) {
       var client = new Client(new byte[(int) TYPE.bytes() + more]);
-      assertThatThrownBy(() -> bring(kind, handle, client, TERMS))
+      assertThatThrownBy(() -> upload(kind, handle, client, CONTEXT))
           .hasMessage(
               "u8[2098152] needs 2098152 bytes of data, got %s"
                   .formatted(more < 0 ? "2098151" : "more"));
@@ -352,11 +352,11 @@ class TensorUploadTest {
   void everyOperationOfTheDeviceMayFail(Kind kind) throws IOException {
     int operations = 0;
     while (true) {
-      var handle = create(new Client(bytes(1)), TERMS).handle();
+      var handle = create(new Client(bytes(1)), CONTEXT).handle();
       var before = state();
       device.failAfter(operations, new DeviceException.KernelFault("copy", List.of("by the test")));
       try {
-        bring(kind, handle, new Client(bytes(2)), TERMS);
+        upload(kind, handle, new Client(bytes(2)), CONTEXT);
         break;
       } catch (Failure e) {
         var written = rig.store.of(Tenant.LOCAL).describe(handle).version() > 1;
@@ -367,43 +367,43 @@ class TensorUploadTest {
         assertThat(device.openBuffers()).isEqualTo(1);
       }
       operations++;
-      restart(ROOM, 1);
+      restart(MEMORY, 1);
     }
     assertThat(operations).isGreaterThan(2);
   }
 
   @ParameterizedTest
   @EnumSource
-  void whatComesTooLateLeavesNothing(Kind kind) throws IOException {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void lateUploadsChangeNothing(Kind kind) throws IOException {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var before = state();
     for (int at : List.of(1, Staging.LARGE + 1, (int) TYPE.bytes() - 1)) {
       var deadline = Deadline.in(300);
       var client =
           new Client(bytes(2), at, () -> await().until(() -> deadline.remainingNanos() < 0));
       var context = new RequestContext(Tenant.LOCAL, deadline);
-      assertThatThrownBy(() -> bring(kind, handle, client, context))
+      assertThatThrownBy(() -> upload(kind, handle, client, context))
           .isInstanceOf(Failure.DeadlineExceeded.class);
       await().untilAsserted(() -> assertThat(state()).isEqualTo(before));
     }
     assertThat(read(handle)).isEqualTo(bytes(1));
   }
 
-  // -- what is read while others write
+  // -- reads during writes
 
   @Test
-  void aReaderKeepsItsVersionWhileOthersWrite() throws IOException {
+  void readersKeepTheirVersionDuringWrites() throws IOException {
     restart(5 * TYPE.bytes(), 1);
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var first = new byte[(int) TYPE.bytes()];
     var second = new byte[(int) TYPE.bytes()];
-    try (var reader = rig.transfers.open(handle, TERMS)) {
+    try (var reader = rig.transfers.open(handle, CONTEXT)) {
       int at = readPiece(reader, first, 0);
-      replace(handle, new Client(bytes(2)), _ -> true, TERMS);
-      try (var another = rig.transfers.open(handle, TERMS)) {
+      replace(handle, new Client(bytes(2)), _ -> true, CONTEXT);
+      try (var another = rig.transfers.open(handle, CONTEXT)) {
         int there = readPiece(another, second, 0);
-        replace(handle, new Client(bytes(3)), _ -> true, TERMS);
-        assertThat(rig.store.bytes()).as("copies count").isEqualTo(3 * TYPE.bytes());
+        replace(handle, new Client(bytes(3)), _ -> true, CONTEXT);
+        assertThat(rig.store.bytes()).as("bytes including copies").isEqualTo(3 * TYPE.bytes());
         read(another, second, there);
         assertThat(another.info().version()).isEqualTo(2);
       }
@@ -418,12 +418,12 @@ class TensorUploadTest {
   }
 
   @Test
-  void aReaderLearnsThatThereIsNoMemoryForItsVersion() throws IOException {
+  void readersFailIfTheirVersionCannotBePreserved() throws IOException {
     restart(2 * TYPE.bytes(), 1);
-    var handle = create(new Client(bytes(1)), TERMS).handle();
-    try (var reader = rig.transfers.open(handle, TERMS)) {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
+    try (var reader = rig.transfers.open(handle, CONTEXT)) {
       int at = readPiece(reader, new byte[(int) TYPE.bytes()], 0);
-      replace(handle, new Client(bytes(2)), _ -> true, TERMS);
+      replace(handle, new Client(bytes(2)), _ -> true, CONTEXT);
       var failure = catchThrowableOfType(Failure.class, () -> reader.readPiece(at, 1));
       assertThat(failure.code()).isEqualTo(Code.HANDLE_IN_USE);
       assertThat(failure)
@@ -435,7 +435,7 @@ class TensorUploadTest {
     assertThat(device.openBuffers()).isEqualTo(1);
   }
 
-  // -- who waits for a tensor
+  // -- waiting for locks
 
   private CompletableFuture<Void> replaceLater(String handle, RequestContext context) {
     return CompletableFuture.runAsync(
@@ -454,10 +454,10 @@ class TensorUploadTest {
     return ((Failure) Objects.requireNonNull(thrown.getCause())).code();
   }
 
-  /** Waiting for contents is waiting for the service: it ends and is bounded like the queue. */
+  /** Waits for a tensor lock can be canceled and are limited like the queue. */
   @Test
-  void waitsForATensorEndWithTheClientAndAreBounded() throws Exception {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void lockWaitsAreCancelableAndLimited() throws Exception {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var before = state();
     try (var pin = rig.store.of(Tenant.LOCAL).pin(handle, "handle")) {
       assertThat(pin.tryLock(Access.READ, 0)).isTrue();
@@ -465,11 +465,11 @@ class TensorUploadTest {
       var leaving = new RequestContext(Tenant.LOCAL, Ticket.MIDDLE, Deadline.none(), gone::get);
       var waits = replaceLater(handle, leaving);
       await().until(() -> rig.pool.locks().waiting() == 1);
-      assertThat(code(replaceLater(handle, TERMS))).isEqualTo(Code.QUEUE_FULL);
+      assertThat(code(replaceLater(handle, CONTEXT))).isEqualTo(Code.QUEUE_FULL);
       gone.set(true);
       assertThat(code(waits)).isEqualTo(Code.CANCELLED);
 
-      var atTheEnd = replaceLater(handle, TERMS);
+      var atTheEnd = replaceLater(handle, CONTEXT);
       await().until(() -> rig.pool.locks().waiting() == 1);
       rig.pool.drain();
       assertThat(code(atTheEnd)).isEqualTo(Code.DRAINING);
@@ -478,11 +478,11 @@ class TensorUploadTest {
   }
 
   @Test
-  void nobodyWaitsForATensorOfALostDevice() throws Exception {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void lostDeviceEndsLockWaits() throws Exception {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     try (var pin = rig.store.of(Tenant.LOCAL).pin(handle, "handle")) {
       assertThat(pin.tryLock(Access.READ, 0)).isTrue();
-      var waits = replaceLater(handle, TERMS);
+      var waits = replaceLater(handle, CONTEXT);
       await().until(() -> rig.pool.locks().waiting() == 1);
       rig.health.explain(0, new DeviceException.Lost("it fell off the bus"));
       assertThat(code(waits)).isEqualTo(Code.DEVICE_LOST);
@@ -490,16 +490,16 @@ class TensorUploadTest {
   }
 
   @Test
-  void aVersionThatDoesNotMatchIsFoundOutInTheEnd() throws IOException {
-    var handle = create(new Client(bytes(1)), TERMS).handle();
+  void detectsVersionMismatchesAtTheEnd() throws IOException {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
     var client =
         new Client(
             bytes(2),
             Staging.LARGE + 1,
-            () -> replace(handle, new Client(bytes(3)), _ -> true, TERMS));
+            () -> replace(handle, new Client(bytes(3)), _ -> true, CONTEXT));
     var failure =
         catchThrowableOfType(
-            Failure.class, () -> replace(handle, client, version -> version == 1, TERMS));
+            Failure.class, () -> replace(handle, client, version -> version == 1, CONTEXT));
     assertThat(failure.code()).isEqualTo(Code.VERSION_MISMATCH);
     assertThat(read(handle)).isEqualTo(bytes(3));
     assertThat(device.openBuffers()).isEqualTo(1);

@@ -19,15 +19,15 @@ class PacedOutputTest {
   private static final long RATE = PacedOutput.MIN_BYTES_PER_SECOND;
 
   private final AtomicLong clock = new AtomicLong();
-  private final ByteArrayOutputStream taken = new ByteArrayOutputStream();
+  private final ByteArrayOutputStream received = new ByteArrayOutputStream();
 
-  /** A client that takes each byte after a time. */
+  /** Returns an output to a client that takes a fixed time for each byte. */
   private PacedOutput client(long nanosPerByte) {
     var out =
         new ServletOutputStream() {
           @Override
           public void write(int each) {
-            taken.write(each);
+            received.write(each);
             clock.addAndGet(nanosPerByte);
           }
 
@@ -43,7 +43,7 @@ class PacedOutputTest {
   }
 
   @Test
-  void whatIsTakenFastEnoughIsWrittenWhole() throws IOException {
+  void writesEverythingToAFastClient() throws IOException {
     var bytes = new byte[3 << 16];
     new Random(1).nextBytes(bytes);
     try (var out = client(TimeUnit.SECONDS.toNanos(1) / RATE)) {
@@ -52,11 +52,11 @@ class PacedOutputTest {
       var buffer = ByteBuffer.wrap(bytes);
       out.write(buffer);
       assertThat(buffer.hasRemaining()).isFalse();
-      // no time counts in which nothing is written: the device had not come so far
+      // time without writes does not count, since the device may be slow
       clock.addAndGet(Duration.ofHours(1).toNanos());
       out.write(8);
     }
-    var all = ByteBuffer.wrap(taken.toByteArray());
+    var all = ByteBuffer.wrap(received.toByteArray());
     assertThat(all.get()).isEqualTo((byte) 7);
     assertThat(all.slice(1, 100)).isEqualTo(ByteBuffer.wrap(bytes, 1, 100));
     assertThat(all.slice(101, bytes.length)).isEqualTo(ByteBuffer.wrap(bytes));
@@ -64,7 +64,7 @@ class PacedOutputTest {
   }
 
   @Test
-  void aClientThatTakesTooLittleIsGivenUp() {
+  void abortsSlowClients() {
     var out = client(2 * TimeUnit.SECONDS.toNanos(1) / RATE);
     var bytes = ByteBuffer.allocate((int) (60 * RATE));
     assertThatThrownBy(() -> out.write(bytes))

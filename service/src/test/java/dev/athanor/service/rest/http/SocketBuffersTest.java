@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import org.apache.tomcat.util.net.SocketBufferHandler;
 import org.junit.jupiter.api.Test;
 
-/** Small and large buffers of a connection. */
+/** Tests the small and large buffers of a connection. */
 class SocketBuffersTest {
 
   private static final int SMALL = 8;
@@ -14,7 +14,7 @@ class SocketBuffersTest {
   private final SocketBuffers buffers =
       new SocketBuffers(new SocketBufferHandler(SMALL, SMALL, false), new SocketBuffers.Pool());
 
-  private void arrive(int... bytes) {
+  private void receive(int... bytes) {
     buffers.configureReadBufferForWrite();
     for (int each : bytes) {
       buffers.getReadBuffer().put((byte) each);
@@ -29,21 +29,21 @@ class SocketBuffersTest {
   }
 
   @Test
-  void bytesThatHaveArrivedMoveAlong() {
-    arrive(1, 2, 3);
+  void keepsReceivedBytesWhenResized() {
+    receive(1, 2, 3);
     buffers.enlarge();
     assertThat(buffers.getReadBuffer().capacity()).isEqualTo(1 << 16);
-    arrive(4);
+    receive(4);
     buffers.shrink();
     assertThat(buffers.getReadBuffer().capacity()).isEqualTo(SMALL);
-    arrive(5);
+    receive(5);
     assertThat(read()).containsExactly(1, 2, 3, 4, 5);
   }
 
   @Test
-  void whatTheSmallOnesCannotHoldStays() {
+  void doesNotShrinkWhileBytesDoNotFit() {
     buffers.enlarge();
-    arrive(new int[SMALL + 1]);
+    receive(new int[SMALL + 1]);
     buffers.shrink();
     assertThat(read()).hasSize(SMALL + 1);
     buffers.shrink();
@@ -51,7 +51,7 @@ class SocketBuffersTest {
   }
 
   @Test
-  void partOfAnAnswerStaysWhereItIs() {
+  void doesNotEnlargeDuringAResponse() {
     buffers.configureWriteBufferForWrite();
     buffers.getWriteBuffer().put(ByteBuffer.allocate(3));
     buffers.enlarge();
@@ -60,16 +60,16 @@ class SocketBuffersTest {
   }
 
   @Test
-  void aClosedConnectionLeavesSmallBuffersToTheNext() {
+  void resetRestoresSmallBuffers() {
     buffers.enlarge();
-    arrive(1);
+    receive(1);
     buffers.reset();
     assertThat(buffers.getReadBuffer().capacity()).isEqualTo(SMALL);
     assertThat(read()).isEmpty();
   }
 
   @Test
-  void connectionsFollowTheHeap() {
+  void connectionLimitDependsOnTheHeap() {
     assertThat(Connections.maxConnections(16L << 20)).isEqualTo(64);
     assertThat(Connections.maxConnections(512L << 20)).isEqualTo(512);
     assertThat(Connections.maxConnections(64L << 30)).isEqualTo(4096);

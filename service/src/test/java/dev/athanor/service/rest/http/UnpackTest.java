@@ -16,18 +16,18 @@ import java.util.zip.ZipException;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Packed bodies have an end. */
+/** Tests the end of compressed bodies. */
 class UnpackTest {
 
   private static byte[] gzip(byte[] bytes) throws IOException {
-    var packed = new ByteArrayOutputStream();
-    try (var out = new GZIPOutputStream(packed)) {
+    var compressed = new ByteArrayOutputStream();
+    try (var out = new GZIPOutputStream(compressed)) {
       out.write(bytes);
     }
-    return packed.toByteArray();
+    return compressed.toByteArray();
   }
 
-  private static byte[] joined(byte[]... parts) throws IOException {
+  private static byte[] concat(byte[]... parts) throws IOException {
     var all = new ByteArrayOutputStream();
     for (var part : parts) {
       all.write(part);
@@ -41,12 +41,12 @@ class UnpackTest {
     return bytes;
   }
 
-  /** A client that sends so many bytes at a time. */
-  private static InputStream arriving(byte[] bytes, int atOnce) {
+  /** Returns a stream that delivers a limited number of bytes at a time. */
+  private static InputStream chunked(byte[] bytes, int chunk) {
     return new FilterInputStream(new ByteArrayInputStream(bytes)) {
       @Override
       public int read(byte[] target, int offset, int length) throws IOException {
-        return super.read(target, offset, Math.min(length, atOnce));
+        return super.read(target, offset, Math.min(length, chunk));
       }
 
       @Override
@@ -58,27 +58,27 @@ class UnpackTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 7, 8192, 1 << 20})
-  void allMembersAreRead(int atOnce) throws IOException {
+  void readsAllMembers(int chunk) throws IOException {
     for (int count : new int[] {0, 1, 8000, 8170, 100_000}) {
       var bytes = bytes(count);
-      assertThat(new Gunzip(arriving(gzip(bytes), atOnce)).readAllBytes()).isEqualTo(bytes);
-      var two = joined(gzip(bytes), gzip(bytes(30)));
+      assertThat(new Gunzip(chunked(gzip(bytes), chunk)).readAllBytes()).isEqualTo(bytes);
+      var two = concat(gzip(bytes), gzip(bytes(30)));
       assertThat(new Gunzip(new ByteArrayInputStream(two)).readAllBytes())
-          .isEqualTo(joined(bytes, bytes(30)));
+          .isEqualTo(concat(bytes, bytes(30)));
     }
   }
 
   @ParameterizedTest
   @ValueSource(ints = {1, 7, 8192, 1 << 20})
-  void bytesAfterTheEndAreRefused(int atOnce) throws IOException {
+  void rejectsBytesAfterGzip(int chunk) throws IOException {
     for (int count : new int[] {0, 1, 8000, 8170, 100_000}) {
       for (int garbage : new int[] {1, 2, 9, 17, 18, 19, 40, 10_000}) {
         var tail = new byte[garbage];
         Arrays.fill(tail, (byte) 'x');
         for (var start : new byte[][] {{}, {0x1f}, {0x1f, (byte) 0x8b, 8}}) {
           System.arraycopy(start, 0, tail, 0, Math.min(start.length, garbage));
-          var body = joined(gzip(bytes(count)), tail);
-          assertThatThrownBy(() -> new Gunzip(arriving(body, atOnce)).readAllBytes())
+          var body = concat(gzip(bytes(count)), tail);
+          assertThatThrownBy(() -> new Gunzip(chunked(body, chunk)).readAllBytes())
               .as("%d bytes, %d of garbage, beginning with %d", count, garbage, start.length)
               .isInstanceOf(ZipException.class);
           assertThatThrownBy(() -> new Gunzip(new ByteArrayInputStream(body)).readAllBytes())
@@ -91,16 +91,16 @@ class UnpackTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 512, 1 << 20})
-  void bytesAfterDeflateAreRefused(int atOnce) throws IOException {
+  void rejectsBytesAfterDeflate(int chunk) throws IOException {
     for (int count : new int[] {0, 500, 100_000}) {
-      var packed = new ByteArrayOutputStream();
-      try (var out = new DeflaterOutputStream(packed)) {
+      var compressed = new ByteArrayOutputStream();
+      try (var out = new DeflaterOutputStream(compressed)) {
         out.write(bytes(count));
       }
-      assertThat(new Inflate(arriving(packed.toByteArray(), atOnce)).readAllBytes())
+      assertThat(new Inflate(chunked(compressed.toByteArray(), chunk)).readAllBytes())
           .isEqualTo(bytes(count));
-      packed.write(0);
-      assertThatThrownBy(() -> new Inflate(arriving(packed.toByteArray(), atOnce)).readAllBytes())
+      compressed.write(0);
+      assertThatThrownBy(() -> new Inflate(chunked(compressed.toByteArray(), chunk)).readAllBytes())
           .isInstanceOf(ZipException.class);
     }
   }

@@ -11,10 +11,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
-/** Clients that are killed (SIGKILL) when half of an upload has gone: processes of their own. */
-final class Vanishing {
+/** Client processes that are killed with SIGKILL in the middle of an upload. */
+final class KilledClients {
 
-  private static final int WHOLE = 1 << 20;
+  private static final int UPLOAD_BYTES = 1 << 20;
   private static final String SEND =
       "exec 3<>/dev/tcp/127.0.0.1/$0 && cat \"$1\" >&3 && echo sent && read -r _";
 
@@ -24,9 +24,9 @@ final class Vanishing {
   private final int grpcPort;
 
   /**
-   * @param folder for what they send
+   * @param folder the folder for the uploads
    */
-  Vanishing(Path folder, String key, int restPort, int grpcPort) throws IOException {
+  KilledClients(Path folder, String key, int restPort, int grpcPort) throws IOException {
     this.restPort = restPort;
     this.grpcPort = grpcPort;
     rest = Files.write(folder.resolve("half-of-rest"), half(key));
@@ -43,18 +43,18 @@ final class Vanishing {
         Content-Length: %d\r
         \r
         """
-            .formatted(WHOLE, key, WHOLE);
-    return Http2.join(head.getBytes(StandardCharsets.US_ASCII), new byte[WHOLE / 2]);
+            .formatted(UPLOAD_BYTES, key, UPLOAD_BYTES);
+    return Http2.join(head.getBytes(StandardCharsets.US_ASCII), new byte[UPLOAD_BYTES / 2]);
   }
 
-  /** As much as may be sent before the service says that it takes more. */
+  /** Returns as much of an upload as HTTP/2 flow control initially allows. */
   private static byte[] halfOfStream(String key) {
     var header =
         PutRequest.newBuilder()
             .setHeader(
                 PutHeader.newBuilder()
                     .setDtype("u8")
-                    .addShape(WHOLE)
+                    .addShape(UPLOAD_BYTES)
                     .setCreate(NewTensor.getDefaultInstance()))
             .build()
             .toByteArray();
@@ -73,7 +73,7 @@ final class Vanishing {
         message);
   }
 
-  /** Starts one of each protocol, and kills it. */
+  /** Starts and kills one client of each protocol. */
   void both() throws IOException, InterruptedException {
     one(restPort, rest);
     one(grpcPort, grpc);
@@ -84,8 +84,8 @@ final class Vanishing {
         new ProcessBuilder("bash", "-c", SEND, Integer.toString(port), file.toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
-    try (var said = client.inputReader()) {
-      if (!"sent".equals(said.readLine())) {
+    try (var output = client.inputReader()) {
+      if (!"sent".equals(output.readLine())) {
         throw new AssertionError("a client could not send " + file);
       }
     } finally {
