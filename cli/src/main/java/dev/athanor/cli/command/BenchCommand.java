@@ -2,6 +2,7 @@ package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.BenchReport;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.Machine;
@@ -62,6 +63,8 @@ public final class BenchCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Mixin private DeviceOption device;
+
+  @Mixin private PluginsOption plugins;
 
   @Parameters(
       arity = "0..*",
@@ -148,7 +151,7 @@ public final class BenchCommand implements Callable<Integer> {
                 .formatted(baseline));
       }
     }
-    var ops = ops();
+    var ops = ops(plugins.catalogue(catalogue));
     problems(ops, false); // before a device is opened
     effort(true);
     ResultFile.check(spec.commandLine(), "--json", json);
@@ -216,14 +219,14 @@ public final class BenchCommand implements Callable<Integer> {
     return CommandLine.ExitCode.OK;
   }
 
-  private List<Op> ops() {
+  private List<Op> ops(Catalogue known) {
     if (names.isEmpty()) {
-      return List.copyOf(catalogue.all());
+      return List.copyOf(known.all());
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
       ops.add(
-          catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name))));
+          known.find(name).orElseThrow(() -> usageError(OpArguments.unknown(known, name))));
     }
     return ops;
   }

@@ -2,6 +2,7 @@ package dev.athanor.cli.debug;
 
 import dev.athanor.cli.argument.EmulatorArguments;
 import dev.athanor.cli.argument.OpArguments;
+import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.engine.debug.Debuggee;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
@@ -9,7 +10,6 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
@@ -33,6 +33,8 @@ final class OpDebuggee implements Debuggee {
   @SuppressWarnings("NullAway.Init") // picocli sets the fields
   static final class Arguments {
     @Mixin private OpArguments op;
+
+    @Mixin private PluginsOption plugins;
 
     @Mixin private EmulatorArguments emulator;
 
@@ -63,7 +65,7 @@ final class OpDebuggee implements Debuggee {
       if (arguments.target != null) {
         options = options.withTarget(target(arguments.target));
       }
-      var problem = arguments.op.problem(Catalogue.load());
+      var problem = arguments.op.problem(arguments.plugins.catalogue());
       try (var device = new EmulatedDevice(options)) {
         var plans = arguments.op.plans(problem, device.capability());
         return new OpDebuggee(problem, choose(plans, arguments.variant), options);

@@ -84,6 +84,7 @@ class CommandLineTest {
           api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: cannot append to this file
           serve --plugins /no/such | athanor serve: --plugins: no such folder: /no/such
           ops --plugins /no/such | athanor ops: --plugins: no such folder: /no/such
+          bench --plugins /no/such | athanor bench: --plugins: no such folder: /no/such
           verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such
           ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias

@@ -85,6 +85,18 @@ class NewCommandTest {
     assertThat(verified.out()).contains("my-op");
     assertThat(athanor("ops", "my-op", "--plugins", folder.toString()).out())
         .startsWith("my-op: Doubles the numbers of a vector.");
+    var measured =
+        athanor(
+            "bench",
+            "my-op",
+            "--plugins",
+            folder.toString(),
+            "--device",
+            "emulator",
+            "--problem",
+            "x=f32[1000]");
+    assertThat(measured.status()).as(measured.err()).isZero();
+    assertThat(measured.out()).contains("my-op");
     serve();
   }
 

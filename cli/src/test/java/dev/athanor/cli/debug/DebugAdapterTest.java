@@ -379,6 +379,7 @@ class DebugAdapterTest {
           {} | `op`, `program` or `class` is missing; give the name of an op, the path of a PTX file or the name of a Java class
           {op=softmax, program=x.ptx} | `op` and `program` are given; a session debugs one of them
           {op=softmaxx} | unknown op "softmaxx"; did you mean softmax?
+          {op=softmax, plugins=/no/such} | `plugins`: no such folder: /no/such
           {op=softmax, grid=2} | `grid` is not an argument of an op; it is one of `program`
           {op=softmax, shape=64} | `shape` is 64; expected an object such as {"x": "4,64"}, or strings such as "x=4,64"
           {op=softmax, shape=x=a} | `shape` x=a: expected comma-separated integers, such as 4096,4096

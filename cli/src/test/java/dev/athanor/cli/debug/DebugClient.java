@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A client that behaves like an editor. */
 final class DebugClient implements IDebugProtocolClient {
-  private static final long SECONDS = 30;
+  private static final long SECONDS = 100;
 
   private final BlockingQueue<Object> events = new LinkedBlockingQueue<>();
   private final Queue<String> printed = new ConcurrentLinkedQueue<>();
