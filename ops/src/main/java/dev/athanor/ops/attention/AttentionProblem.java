@@ -163,7 +163,7 @@ public record AttentionProblem(
     if (extent > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
+          "input \"%s\" has shape %s; the maximum extent is 2^31 - 1025"
               .formatted(name, tensor.shape()));
     }
     return (int) extent;

@@ -74,7 +74,7 @@ public final class Checks {
     if (count > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
           input,
-          "input \"%s\" has shape %s; a size that kernels count in 32 bits is %d; the maximum is 2^31 - 1025"
+          "input \"%s\" has shape %s; the kernel counts %d in 32 bits, and the maximum is 2^31 - 1025"
               .formatted(input, shape, count));
     }
     return (int) count;
@@ -89,7 +89,7 @@ public final class Checks {
     if (extent > MOST) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
+          "input \"%s\" has shape %s; the maximum extent is 2^31 - 1025"
               .formatted(name, tensor.shape()));
     }
     return (int) extent;

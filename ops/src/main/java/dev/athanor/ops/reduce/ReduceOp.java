@@ -176,7 +176,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
   private static boolean canRun(long blocks, ReduceVariant variant, Candidates candidates) {
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
-          variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+          variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return false;
     }
     return candidates.runs(Target.SM_80, variant.name());

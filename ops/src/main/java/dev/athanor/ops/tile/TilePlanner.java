@@ -120,7 +120,7 @@ public record TilePlanner(
               .formatted(access(), registers, device.target(), Machine.MOST_REGISTERS));
     }
     if (blocks(tile) > Integer.MAX_VALUE) {
-      return Optional.of("it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks(tile)));
+      return Optional.of("it needs %d blocks; the limit is 2^31 - 1".formatted(blocks(tile)));
     }
     return Optional.empty();
   }

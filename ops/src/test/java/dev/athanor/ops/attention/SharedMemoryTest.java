@@ -55,7 +55,7 @@ class SharedMemoryTest {
   @ParameterizedTest
   @CsvSource({
     // (64 + 64 + 64) rows of 68 and 64 rows of 68 weights, 4 bytes each
-    "CORES, 64, 64, 8, F32, 64, 64, 69632",
+    "FMA, 64, 64, 8, F32, 64, 64, 69632",
     // 64 rows of 64, 2 · 64 rows of 64, 2 bytes each
     "TENSOR, 64, 64, 16, F16, 64, 64, 24576",
     "TENSOR, 64, 64, 16, BF16, 64, 64, 24576",
@@ -63,7 +63,7 @@ class SharedMemoryTest {
     "TENSOR, 128, 64, 32, F16, 64, 64, 32768",
     "TENSOR, 128, 32, 16, F16, 256, 256, 98304",
     // 8 rows of 260, 2 · 16 rows of 260, 8 rows of 16 weights: 4 bytes each
-    "CORES, 8, 16, 2, F32, 256, 256, 42112",
+    "FMA, 8, 16, 2, F32, 256, 256, 42112",
     // queries of 16 and values of 128: the output determines the size of the first array
     "TENSOR, 64, 64, 16, F16, 16, 128, 34816",
     // 224 KiB; a block on Hopper may have 227 KiB

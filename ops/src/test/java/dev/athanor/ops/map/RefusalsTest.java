@@ -139,15 +139,13 @@ class RefusalsTest {
         Map.of("x", f32(1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [2147483648]; kernels count at most 2^31 - 1025 elements along one"
-            + " direction, here 2147483648");
+        "input \"x\" has shape [2147483648]; the kernel counts 2147483648 in 32 bits, and the maximum is 2^31 - 1025");
     assertRejected(
         "transpose",
         Map.of("x", f32(3, 1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [3, 2147483648]; kernels count at most 2^31 - 1025 elements along"
-            + " one direction, here 2147483648");
+        "input \"x\" has shape [3, 2147483648]; the kernel counts 2147483648 in 32 bits, and the maximum is 2^31 - 1025");
   }
 
   @Test

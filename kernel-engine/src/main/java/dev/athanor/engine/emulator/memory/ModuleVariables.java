@@ -48,7 +48,7 @@ public final class ModuleVariables {
     }
     if (end > MAX_CONSTANT_BYTES) {
       throw new IllegalArgumentException(
-          "the module has %d bytes of constants, %d are the most; use .global"
+          "the module has %d bytes of constants; the maximum is %d; use .global"
               .formatted(end, MAX_CONSTANT_BYTES));
     }
     constants =

@@ -54,7 +54,7 @@ public final class Program {
     this.kernel = CanonicalNans.in(Normalizer.normal(given, additions), additions);
     if (kernel.localBytes() > MOST_LOCAL_BYTES) {
       throw new IllegalArgumentException(
-          "kernel %s takes %d bytes of local memory a thread, %d are the most; use fewer or smaller .local arrays"
+          "kernel %s takes %d bytes of local memory per thread; the maximum is %d; use fewer or smaller .local arrays"
               .formatted(kernel.name(), kernel.localBytes(), MOST_LOCAL_BYTES));
     }
     this.localOffsets = kernel.localOffsets();

@@ -177,7 +177,7 @@ final class BodyParser {
         if (count > MOST_VECTORS) {
           throw Tokens.error(
               name,
-              "%d vectors of registers are declared, %d are the most"
+              "%d vectors of registers are declared; the maximum is %d"
                   .formatted(count, MOST_VECTORS));
         }
         for (int i = 0; i < count; i++) {

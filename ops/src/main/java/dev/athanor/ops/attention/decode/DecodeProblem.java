@@ -106,7 +106,7 @@ record DecodeProblem(
     if (count > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
           name,
-          "with %s %s the product %s is %d; 2^31 - 1025 is the most"
+          "with %s %s the product %s is %d; the maximum is 2^31 - 1025"
               .formatted(name, tensor.shape(), what, count));
     }
     return (int) count;

@@ -269,7 +269,7 @@ class MatmulPlannerTest {
         Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"a\" has shape [2147483648, 1]; 2^31 - 1025 is the most for a dimension");
+        "input \"a\" has shape [2147483648, 1]; the maximum extent is 2^31 - 1025");
   }
 
   private static void assertRejected(
