@@ -270,7 +270,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
       assertThatThrownBy(() -> device.load(Parser.parse(text, "local.ptx"), "nothing"))
           .isInstanceOf(DeviceException.LoadFailed.class)
           .hasMessageContaining(
-              "kernel nothing takes %d bytes of local memory a thread, 524288 are the most; use",
+              "kernel nothing takes %d bytes of local memory per thread; the maximum is 524288; use",
               bytes);
       var most = text.replace(String.valueOf(bytes), "524288");
       assertThat(device.load(Parser.parse(most, "local.ptx"), "nothing")).isNotNull();

@@ -219,7 +219,7 @@ class MbarrierTest {
         "mbarrier.arrive.shared::cta.b64 _, [bar], 0;| an arrival counts at least once, got 0",
         "mbarrier.arrive_drop.shared::cta.b64 _, [bar], 9;| 9 arrivals are dropped from the mbarrier at ",
         "mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [bar], 3;| .noComplete arrivals complete the phase of the mbarrier",
-        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 1048576;| 1048576 bytes are still to come, and 1048575 are the most, at ",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 1048576;| 1048576 bytes are pending; the maximum is 1048575, at ",
         "mbarrier.arrive.b64 _, [%rd2];| an mbarrier is in shared memory, not there",
         "mbarrier.arrive.shared::cta.b64 _, [bar+4];| is no multiple of 8"
       })

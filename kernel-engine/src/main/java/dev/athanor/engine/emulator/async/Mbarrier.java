@@ -127,7 +127,7 @@ public final class Mbarrier implements ObservedMbarrier {
   private @Nullable String add(long count) {
     long sum = bytes + count;
     if (Math.abs(sum) > MbarrierState.MAX_TRANSACTION_BYTES) {
-      return "%d bytes are still to come, and %d are the most, at %s"
+      return "%d bytes are pending; the maximum is %d, at %s"
           .formatted(sum, MbarrierState.MAX_TRANSACTION_BYTES, this);
     }
     bytes = (int) sum;
