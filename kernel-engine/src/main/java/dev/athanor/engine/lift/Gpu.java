@@ -617,4 +617,24 @@ public final class Gpu {
   public static float fastDivide(float x, float y) {
     return x / y;
   }
+
+  /**
+   * Returns the number that 16 bits stand for in bfloat16, as {@link Float#float16ToFloat} does in
+   * binary16.
+   */
+  public static float bfloat16ToFloat(short bits) {
+    return Float.intBitsToFloat(bits << 16);
+  }
+
+  /**
+   * Returns the bits of the closest bfloat16, with ties to even, as {@link Float#floatToFloat16}
+   * does for binary16. NaN becomes 0x7FFF. PTX: {@code cvt.rn.bf16.f32}.
+   */
+  public static short floatToBfloat16(float x) {
+    if (Float.isNaN(x)) {
+      return 0x7FFF;
+    }
+    int bits = Float.floatToRawIntBits(x);
+    return (short) ((bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16);
+  }
 }

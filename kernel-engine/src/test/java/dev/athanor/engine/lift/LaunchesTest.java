@@ -67,6 +67,15 @@ class LaunchesTest {
     x[threadIdxX()] = shared[(threadIdxX() + 1) % shared.length];
   }
 
+  @GpuKernel(blockSize = 128)
+  static void roundToBfloat16(float[] x, short[] bits, float[] y, int n) {
+    int i = threadIdxX() + 128 * Gpu.blockIdxX();
+    if (i < n) {
+      bits[i] = Gpu.floatToBfloat16(x[i]);
+      y[i] = Gpu.bfloat16ToFloat(bits[i]);
+    }
+  }
+
   @GpuKernel
   static void dots(int[] a, int[] b, int[] sums) {
     sums[threadIdxX()] = dp4a(a[threadIdxX()], b[threadIdxX()], 1000);
@@ -162,6 +171,46 @@ class LaunchesTest {
     kernel.inJava().block(Dim3.of(2)).launch(1, a, b, inJava);
     assertThat(onDevice).isEqualTo(inJava);
     assertThat(kernel.module(false).toString()).contains("dp4a.s32.s32");
+  }
+
+  /** All patterns of the upper half, with lower halves around a tie. */
+  @Test
+  void bfloat16RoundsAsPlainJava() {
+    int[] low = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
+    var x = new float[low.length << 16];
+    for (int i = 0; i < x.length; i++) {
+      x[i] = Float.intBitsToFloat((i / low.length) << 16 | low[i % low.length]);
+    }
+    var kernel = Kernels.of(LaunchesTest::roundToBfloat16);
+    var bits = new short[x.length];
+    var y = new float[x.length];
+    kernel.on(DEVICE).launch(x.length / 128, x, bits, y, x.length);
+    for (int i = 0; i < x.length; i++) {
+      assertThat(bits[i]).as("%x", Float.floatToRawIntBits(x[i])).isEqualTo(exact(x[i]));
+      assertThat(Float.floatToRawIntBits(y[i])).isEqualTo(bits[i] << 16);
+      assertThat(Gpu.floatToBfloat16(x[i])).isEqualTo(bits[i]);
+      assertThat(Float.floatToRawIntBits(Gpu.bfloat16ToFloat(bits[i]))).isEqualTo(bits[i] << 16);
+    }
+  }
+
+  /** The closest bfloat16 by comparing distances in double precision. */
+  private static short exact(float x) {
+    if (Float.isNaN(x)) {
+      return 0x7FFF;
+    }
+    int below = Float.floatToRawIntBits(x) & 0xFFFF0000;
+    double lower = Float.intBitsToFloat(below);
+    boolean isInfinite = Double.isInfinite(lower);
+    int above = below + 0x10000;
+    // the successor of the largest number counts as 2^128, which is rounded to infinity
+    double upper =
+        Float.isInfinite(Float.intBitsToFloat(above))
+            ? Math.copySign(0x1p128, lower)
+            : Float.intBitsToFloat(above);
+    double toLower = Math.abs(x - lower);
+    double toUpper = Math.abs(upper - x);
+    boolean isUp = toUpper < toLower || (toUpper == toLower && ((below >>> 16) & 1) == 1);
+    return (short) ((isUp && !isInfinite ? above : below) >>> 16);
   }
 
   @Test

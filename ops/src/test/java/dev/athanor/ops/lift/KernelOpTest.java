@@ -81,6 +81,37 @@ class KernelOpTest {
         .op();
   }
 
+  /** Returns an op with a kernel for each dtype. */
+  private static KernelOp square() {
+    return KernelOp.named("square")
+        .summary("Squares numbers.")
+        .kernel(DType.F32, Kernels.of(TestKernels::squareFloats))
+        .kernel(DType.F16, Kernels.of(TestKernels::squareHalves))
+        .kernel(DType.BF16, Kernels.of(TestKernels::squareBfloats))
+        .input("x", "[N]", "numbers")
+        .output("y", "[N]", "their squares")
+        .reference((_, inputs) -> {
+          var y = new double[inputs.get("x").length];
+          for (int i = 0; i < y.length; i++) {
+            y[i] = inputs.get("x")[i] * inputs.get("x")[i];
+          }
+          return Map.of("y", y);
+        })
+        .op();
+  }
+
+  @Test
+  void kernelsOf16BitFloatsMatchTheReference() {
+    var checks = new ArrayList<Check>();
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
+      new Verification(device, List.of(square()), false, 1, OptionalInt.empty()).run(checks::add);
+    }
+    assertThat(checks)
+        .extracting(check -> check.inputs().get("x").dtype())
+        .contains(DType.F32, DType.F16, DType.BF16);
+    assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void kernelsMatchTheReference(boolean quick) {

@@ -5,6 +5,7 @@ import static dev.athanor.engine.lift.Gpu.blockIdxX;
 import static dev.athanor.engine.lift.Gpu.dynamicSharedFloats;
 import static dev.athanor.engine.lift.Gpu.threadIdxX;
 
+import dev.athanor.engine.lift.Gpu;
 import dev.athanor.engine.lift.GpuKernel;
 
 /** Kernels for tests of their descriptions. */
@@ -39,6 +40,32 @@ final class TestKernels {
   @GpuKernel(blockSize = 32)
   static void copyHalves(short[] x, short[] y) {
     y[threadIdxX()] = x[threadIdxX()];
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void squareFloats(float[] x, float[] y) {
+    int i = blockIdxX() * blockDimX() + threadIdxX();
+    if (i < x.length) {
+      y[i] = x[i] * x[i];
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void squareHalves(short[] x, short[] y) {
+    int i = blockIdxX() * blockDimX() + threadIdxX();
+    if (i < x.length) {
+      float value = Float.float16ToFloat(x[i]);
+      y[i] = Float.floatToFloat16(value * value);
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void squareBfloats(short[] x, short[] y) {
+    int i = blockIdxX() * blockDimX() + threadIdxX();
+    if (i < x.length) {
+      float value = Gpu.bfloat16ToFloat(x[i]);
+      y[i] = Gpu.floatToBfloat16(value * value);
+    }
   }
 
   @GpuKernel(blockSize = 32)

@@ -18,6 +18,7 @@ import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +43,9 @@ final class MethodTranslator {
 
   /** The position where all returns meet. */
   private static final int RETURN = -1;
+
+  /** Cases of a switch that are compared without a search. */
+  private static final int MOST_COMPARED = 3;
 
   private final Translation to;
   private final MethodCode code;
@@ -259,14 +263,39 @@ final class MethodTranslator {
   /** Translates a switch to a chain of comparisons. */
   private void choose(List<SwitchCase> cases, int otherwise, Frame frame) {
     var selector = Translation.number(frame.pop());
+    var ordered =
+        cases.stream()
+            .filter(each -> code.position(each.target()) != otherwise)
+            .sorted(Comparator.comparingInt(SwitchCase::caseValue))
+            .toList();
+    search(selector, ordered, otherwise, frame);
+  }
+
+  /** Finds the case by binary search, down to a few that are compared one by one. */
+  private void search(Value selector, List<SwitchCase> cases, int otherwise, Frame frame) {
+    if (cases.size() > MOST_COMPARED) {
+      int half = cases.size() / 2;
+      var middle = Value.constant(cases.get(half).caseValue());
+      var lower = new Block();
+      var upper = new Block();
+      to.block()
+          .setEnd(
+              new Terminator.Branch(
+                  to.compare(Relation.LT, selector, middle), new Edge(lower), new Edge(upper)));
+      to.setBlock(lower);
+      search(selector, cases.subList(0, half), otherwise, frame);
+      to.setBlock(upper);
+      search(selector, cases.subList(half, cases.size()), otherwise, frame);
+      return;
+    }
     for (var each : cases) {
-      int target = code.position(each.target());
-      if (target != otherwise) {
-        var equal = to.compare(Relation.EQ, selector, Value.constant(each.caseValue()));
-        var next = new Block();
-        to.block().setEnd(new Terminator.Branch(equal, edge(target, frame), new Edge(next)));
-        to.setBlock(next);
-      }
+      var equal = to.compare(Relation.EQ, selector, Value.constant(each.caseValue()));
+      var next = new Block();
+      to.block()
+          .setEnd(
+              new Terminator.Branch(
+                  equal, edge(code.position(each.target()), frame), new Edge(next)));
+      to.setBlock(next);
     }
     jump(otherwise, frame);
   }

@@ -294,15 +294,12 @@ final class ValueEmitter {
     var opcode =
         "ld%s%s%s.%s"
             .formatted(
-                space(access),
-                access.readOnly() ? ".nc" : "",
-                access.count() == 1 ? "" : ".v" + access.count(),
-                memory.word());
+                space(access), access.readOnly() ? ".nc" : "", vector(access), memory.word());
     var address = address(value.input(0), access);
     var results = results(value, access);
     boolean isNarrow = memory.bits() < 32;
     var loaded = isNarrow ? results.stream().map(_ -> out.register(memory)).toList() : results;
-    out.emit(opcode, loaded.size() == 1 ? loaded.getFirst() : Operand.Vector.of(loaded), address);
+    out.emit(opcode, operand(loaded), address);
     if (isNarrow) {
       var sign = memory.kind() == Type.Kind.SIGNED ? "s" : "u";
       var widen = "cvt.%s32.%s%d".formatted(sign, sign, memory.bits());
@@ -321,14 +318,27 @@ final class ValueEmitter {
   private void store(Value value) {
     var access = value.attribute(Access.class);
     var memory = access.element().memory();
-    var opcode = "st" + space(access) + "." + memory.word();
+    var opcode = "st%s%s.%s".formatted(space(access), vector(access), memory.word());
     var address = address(value.input(0), access);
-    var stored = value.input(1);
+    var values = value.inputs().subList(1, value.inputs().size());
     if (memory.bits() < 32) {
-      var narrow = out.result(memory, "cvt.u16.u32", operands.inRegister(stored));
-      out.emit(opcode, address, narrow);
+      out.emit(opcode, address, operand(values.stream().map(v -> narrowed(v, memory)).toList()));
+    } else if (values.size() == 1) {
+      out.emit(opcode, address, operands.of(values.getFirst()));
     } else {
-      out.emit(opcode, address, operands.of(stored));
+      out.emit(opcode, address, operand(values.stream().map(operands::inRegister).toList()));
     }
+  }
+
+  private Register narrowed(Value value, Type memory) {
+    return out.result(memory, "cvt.u16.u32", operands.inRegister(value));
+  }
+
+  private static String vector(Access access) {
+    return access.count() == 1 ? "" : ".v" + access.count();
+  }
+
+  private static Operand operand(List<Register> elements) {
+    return elements.size() == 1 ? elements.getFirst() : Operand.Vector.of(elements);
   }
 }

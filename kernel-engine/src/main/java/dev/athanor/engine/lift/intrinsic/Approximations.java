@@ -6,7 +6,7 @@ import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 
-/** Instructions of the fast functions of {@code Gpu}, and conversions of half precision. */
+/** Instructions of the fast functions of {@code Gpu}, and conversions of 16-bit floats. */
 final class Approximations {
   private static final Immediate LOG2_E = Immediate.of((float) (1 / Math.log(2)));
   private static final Immediate LN_2 = Immediate.of((float) Math.log(2));
@@ -27,5 +27,13 @@ final class Approximations {
 
   static void toHalf(Instructions out, Operand d, List<Operand> x) {
     out.emit("cvt.s32.s16", d, out.result(Type.B16, "cvt.rn.f16.f32", x.getFirst()));
+  }
+
+  static void fromBfloat16(Instructions out, Operand d, List<Operand> x) {
+    out.emit("mov.b32", d, out.result(Type.B32, "shl.b32", x.getFirst(), Immediate.of(16)));
+  }
+
+  static void toBfloat16(Instructions out, Operand d, List<Operand> x) {
+    out.emit("cvt.s32.s16", d, out.result(Type.B16, "cvt.rn.bf16.f32", x.getFirst()));
   }
 }

@@ -180,6 +180,8 @@ public final class Intrinsics {
     java("Double", "longBitsToDouble", new Meaning.OfBits());
     java("Float", "float16ToFloat", emits("float16ToFloat", NONE, Approximations::fromHalf));
     java("Float", "floatToFloat16", emits("floatToFloat16", NONE, Approximations::toHalf));
+    gpu("bfloat16ToFloat", emits("bfloat16ToFloat", NONE, Approximations::fromBfloat16));
+    gpu("floatToBfloat16", emits("floatToBfloat16", NONE, Approximations::toBfloat16));
     integers("Integer", "32");
     integers("Long", "64");
     for (var type : Arrays.asList("Integer", "Long")) {

@@ -5,7 +5,8 @@ package dev.athanor.engine.lift.ir;
  *
  * @param offset bytes added to the address
  * @param count number of neighboring elements: 1, 2 or 4. A load of more than one is a vector load
- *     of type {@link ValueType#VOID}, whose results are values of {@link Op#PART}.
+ *     of type {@link ValueType#VOID}, whose results are values of {@link Op#PART}; a store has as
+ *     many values.
  * @param readOnly whether nothing writes the memory while the kernel runs
  */
 public record Access(Space space, Element element, long offset, int count, boolean readOnly) {

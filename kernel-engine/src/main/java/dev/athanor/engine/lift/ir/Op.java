@@ -55,7 +55,7 @@ public enum Op {
   ADDRESS,
   /** Loads from an address; the attribute is an {@link Access}. */
   LOAD,
-  /** Stores to an address (inputs: address, value); the attribute is an {@link Access}. */
+  /** Stores to an address (inputs: address, values); the attribute is an {@link Access}. */
   STORE,
   /** Reports a fault unless input 0 is in [0, input 1); the attribute is a {@link Site}. */
   CHECK,

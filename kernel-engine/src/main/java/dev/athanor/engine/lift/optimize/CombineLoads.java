@@ -7,11 +7,12 @@ import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeSet;
+import java.util.function.Predicate;
 
 /**
  * Combines loads of two or four neighboring elements into a vector load (PTX ISA 9.7.9.8), which
@@ -19,87 +20,59 @@ import java.util.TreeSet;
  * memory or end the thread.
  */
 public final class CombineLoads implements Pass {
-  private static final int[] COUNTS = {4, 2};
-
-  /** What the loads of a vector agree in: the address, and their access at the offset 0. */
-  private record Key(Value address, Access access) {
-    static Key of(Value load) {
-      var access = load.attribute(Access.class);
-      return new Key(load.input(0), access.plus(-access.offset()));
-    }
-  }
 
   @Override
   public boolean run(Graph graph) {
     var alignment = new Alignment(graph);
     Map<Value, Value> replaced = new HashMap<>();
     for (var block : graph.blocks()) {
-      combine(block, alignment, replaced);
+      var vectors = new Vectors(alignment);
+      block.body().forEach(vectors::visit);
+      replace(block, vectors.finish(), replaced);
     }
     graph.replace(replaced);
     return !replaced.isEmpty();
   }
 
-  private static void combine(Block block, Alignment alignment, Map<Value, Value> replaced) {
-    Map<Value, List<Value>> vectors = new HashMap<>();
-    Map<Key, Map<Long, Value>> open = new LinkedHashMap<>();
-    for (var value : block.body()) {
+  /** Finds the vectors of a block. */
+  private static final class Vectors {
+    private final Alignment alignment;
+    private final Map<Neighbors.Key, Neighbors> open = new LinkedHashMap<>();
+
+    /** The loads of a vector, by each of them. */
+    private final Map<Value, List<Value>> found = new HashMap<>();
+
+    Vectors(Alignment alignment) {
+      this.alignment = alignment;
+    }
+
+    void visit(Value value) {
       switch (value.effect()) {
         case READ, READ_ONLY -> {
           if (value.is(Op.LOAD) && value.attribute(Access.class).count() == 1) {
-            open.computeIfAbsent(Key.of(value), _ -> new HashMap<>())
-                .putIfAbsent(value.attribute(Access.class).offset(), value);
+            var loads = open.computeIfAbsent(Neighbors.Key.of(value), Neighbors::new);
+            loads.byOffset().putIfAbsent(Neighbors.offset(value), value);
           }
         }
-        case CHECK -> {
-          open.forEach((key, loads) -> combine(key, loads, alignment, vectors));
-          open.clear();
-        }
-        case WRITE -> {
-          open.forEach((key, loads) -> {
-            if (!key.access.readOnly()) {
-              combine(key, loads, alignment, vectors);
-            }
-          });
-          open.keySet().removeIf(key -> !key.access.readOnly());
-        }
+        case CHECK -> close(_ -> true);
+        case WRITE -> close(loads -> !loads.key().access().readOnly());
         case NONE, CONVERGENT, DEBUG -> {}
       }
     }
-    open.forEach((key, loads) -> combine(key, loads, alignment, vectors));
-    if (!vectors.isEmpty()) {
-      replace(block, vectors, replaced);
-    }
-  }
 
-  /**
-   * Finds vectors among the loads from one address.
-   *
-   * @param loads by their offsets; those of vectors are removed
-   * @param vectors takes the loads of a vector, by each of them
-   */
-  private static void combine(
-      Key key, Map<Long, Value> loads, Alignment alignment, Map<Value, List<Value>> vectors) {
-    int bytes = key.access.element().bytes();
-    int aligned = loads.size() < 2 ? 0 : alignment.of(key.address);
-    for (int count : COUNTS) {
-      int size = count * bytes;
-      if (size > aligned) {
-        continue;
+    Map<Value, List<Value>> finish() {
+      close(_ -> true);
+      return found;
+    }
+
+    private void close(Predicate<Neighbors> which) {
+      Collection<Neighbors> closed = open.values().stream().filter(which).toList();
+      for (var loads : closed) {
+        loads
+            .takeVectors(alignment)
+            .forEach(vector -> vector.forEach(load -> found.put(load, vector)));
       }
-      for (long offset : new TreeSet<>(loads.keySet())) {
-        var neighbors = new ArrayList<Value>();
-        for (int i = 0; i < count; i++) {
-          var load = loads.get(offset + (long) i * bytes);
-          if (load != null) {
-            neighbors.add(load);
-          }
-        }
-        if (neighbors.size() == count && offset % size == 0) {
-          neighbors.forEach(load -> loads.remove(load.attribute(Access.class).offset()));
-          neighbors.forEach(load -> vectors.put(load, neighbors));
-        }
-      }
+      open.values().removeIf(which);
     }
   }
 

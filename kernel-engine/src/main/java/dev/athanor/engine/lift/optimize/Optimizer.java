@@ -39,6 +39,7 @@ public final class Optimizer {
             new ReadOnlyLoads(),
             new FoldOffsets(),
             new CombineLoads(),
+            new CombineStores(),
             new RotateLoops())) {
       pass.run(graph);
       cleanUp(graph);

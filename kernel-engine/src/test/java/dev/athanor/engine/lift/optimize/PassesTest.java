@@ -183,6 +183,58 @@ class PassesTest {
     assertThat(combined("aligned", true)).containsExactly(1, 1, 1, 1);
   }
 
+  static void fourStores(float[] y, int i, float a, float b) {
+    y[4 * i + 3] = a;
+    y[4 * i] = b;
+    y[4 * i + 2] = a + b;
+    y[4 * i + 1] = a - b;
+  }
+
+  static void overwritten(float[] y, int i, float a, float b) {
+    y[2 * i] = a;
+    y[2 * i] = b;
+    y[2 * i + 1] = a;
+  }
+
+  static void readBetween(float[] y, int i, float a) {
+    y[2 * i] = a;
+    y[2 * i + 1] = y[i];
+  }
+
+  static void otherStoreBetween(float[] y, int i, int j, float a) {
+    y[2 * i] = a;
+    y[j] = 1;
+    y[2 * i + 1] = a;
+  }
+
+  /** Returns the lengths of the stores after neighboring ones have been combined. */
+  private static List<Integer> stores(String name, boolean checked) {
+    var graph = lift(name, checked);
+    for (var pass :
+        List.of(
+            new NumberValues(),
+            new FoldOffsets(),
+            new NumberValues(),
+            new CombineStores(),
+            new RemoveDeadCode())) {
+      pass.run(graph);
+    }
+    return graph
+        .instructions()
+        .filter(v -> v.is(Op.STORE))
+        .map(v -> v.attribute(Access.class).count())
+        .toList();
+  }
+
+  @Test
+  void alignedNeighborsAreStoredTogether() {
+    assertThat(stores("fourStores", false)).containsExactly(4);
+    assertThat(stores("overwritten", false)).containsExactly(1, 2);
+    assertThat(stores("readBetween", false)).containsExactly(1, 1);
+    assertThat(stores("otherStoreBetween", false)).containsExactly(1, 1, 1);
+    assertThat(stores("fourStores", true)).containsExactly(1, 1, 1, 1);
+  }
+
   static void total(int[] a, int n) {
     for (int i = 0; i < n; i++) {
       a[0] += a[i];

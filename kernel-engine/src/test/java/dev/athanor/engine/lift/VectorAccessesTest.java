@@ -8,12 +8,13 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Array;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Loads of neighboring elements become vector loads where their addresses are aligned. */
-class VectorLoadsTest {
+/** Loads and stores of neighboring elements become vector accesses where they are aligned. */
+class VectorAccessesTest {
   private static final int THREADS = 32;
 
   @GpuKernel(blockSize = THREADS)
@@ -50,6 +51,26 @@ class VectorLoadsTest {
     out[i] = first + a[2 * i + 1];
   }
 
+  @GpuKernel(blockSize = THREADS)
+  static void stores(
+      byte[] bytes, short[] shorts, float[] floats, double[] doubles, boolean[] flags) {
+    int i = threadIdxX();
+    bytes[4 * i] = (byte) i;
+    bytes[4 * i + 1] = (byte) (3 * i);
+    bytes[4 * i + 2] = (byte) (5 * i);
+    bytes[4 * i + 3] = -1;
+    shorts[2 * i + 1] = (short) (i * 12_345);
+    shorts[2 * i] = 7;
+    floats[4 * i] = i;
+    floats[4 * i + 1] = 0;
+    floats[4 * i + 2] = 1f / (i + 1);
+    floats[4 * i + 3] = -i;
+    doubles[2 * i] = i / 3.0;
+    doubles[2 * i + 1] = i / 7.0;
+    flags[2 * i] = i % 3 == 0;
+    flags[2 * i + 1] = true;
+  }
+
   private static long count(JavaKernel kernel, String pattern) {
     return Pattern.compile(pattern).matcher(kernel.module(false).toString()).results().count();
   }
@@ -57,6 +78,8 @@ class VectorLoadsTest {
   private static void assertSame(JavaKernel kernel, int out, Object... arguments) {
     kernel.inJava().launch(1, arguments);
     var expected = copy(arguments[out]);
+    arguments[out] =
+        Array.newInstance(expected.getClass().getComponentType(), Array.getLength(expected));
     try (var device = new EmulatedDevice()) {
       kernel.on(device).checked(false).launch(Dim3.of(1), arguments);
     }
@@ -65,6 +88,9 @@ class VectorLoadsTest {
 
   private static Object copy(Object array) {
     return switch (array) {
+      case byte[] a -> a.clone();
+      case boolean[] a -> a.clone();
+      case short[] a -> a.clone();
       case int[] a -> a.clone();
       case float[] a -> a.clone();
       case double[] a -> a.clone();
@@ -84,7 +110,7 @@ class VectorLoadsTest {
       chars[i / 2] = (char) (i * 54_321);
       flags[i / 2] = i % 3 == 0;
     }
-    var kernel = Kernels.of(VectorLoadsTest::narrow);
+    var kernel = Kernels.of(VectorAccessesTest::narrow);
     assertThat(count(kernel, "ld\\.global\\.nc\\.v4\\.s8 ")).isOne();
     assertThat(count(kernel, "ld\\.global\\.nc\\.v4\\.s16 ")).isOne();
     assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.u16 ")).isOne();
@@ -96,7 +122,7 @@ class VectorLoadsTest {
   void loadsWideElements() {
     var longs = IntStream.range(0, 2 * THREADS).mapToLong(i -> i * 1_000_000_007L).toArray();
     var doubles = IntStream.range(0, 4 * THREADS).mapToDouble(i -> i / 7.0).toArray();
-    var kernel = Kernels.of(VectorLoadsTest::wide);
+    var kernel = Kernels.of(VectorAccessesTest::wide);
     assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.s64 ")).isOne();
     assertThat(count(kernel, "ld\\.global\\.nc\\.v2\\.f64 ")).isOne();
     assertSame(kernel, 2, longs, doubles, new double[THREADS]);
@@ -104,7 +130,7 @@ class VectorLoadsTest {
 
   @Test
   void loadsElementsOfSegments() {
-    var kernel = Kernels.of(VectorLoadsTest::segment);
+    var kernel = Kernels.of(VectorAccessesTest::segment);
     assertThat(count(kernel, "ld\\.global\\.nc\\.v4\\.f32 ")).isOne();
     try (var arena = Arena.ofShared()) {
       // a slice that is not aligned on the host: its copy on the device is
@@ -116,8 +142,28 @@ class VectorLoadsTest {
   }
 
   @Test
+  void storesElements() {
+    var kernel = Kernels.of(VectorAccessesTest::stores);
+    assertThat(count(kernel, "st\\.global\\.v4\\.s8 ")).isOne();
+    assertThat(count(kernel, "st\\.global\\.v2\\.s16 ")).isOne();
+    assertThat(count(kernel, "st\\.global\\.v4\\.f32 ")).isOne();
+    assertThat(count(kernel, "st\\.global\\.v2\\.f64 ")).isOne();
+    assertThat(count(kernel, "st\\.global\\.v2\\.s8 ")).isOne();
+    for (int out = 0; out < 5; out++) {
+      assertSame(
+          kernel,
+          out,
+          new byte[4 * THREADS],
+          new short[2 * THREADS],
+          new float[4 * THREADS],
+          new double[2 * THREADS],
+          new boolean[2 * THREADS]);
+    }
+  }
+
+  @Test
   void doesNotMoveALoadBeforeAStore() {
-    var kernel = Kernels.of(VectorLoadsTest::storesBetween);
+    var kernel = Kernels.of(VectorAccessesTest::storesBetween);
     assertThat(count(kernel, "\\.v[24]\\.")).isZero();
     var a = IntStream.range(1, 2 * THREADS + 1).toArray();
     var out = new int[THREADS];
