@@ -107,7 +107,8 @@ class KernelOpTest {
       new Verification(device, List.of(square()), false, 1, OptionalInt.empty()).run(checks::add);
     }
     assertThat(checks)
-        .extracting(check -> check.inputs().get("x").dtype())
+        .flatExtracting(check -> check.inputs().values())
+        .extracting(TensorType::dtype)
         .contains(DType.F32, DType.F16, DType.BF16);
     assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
   }
