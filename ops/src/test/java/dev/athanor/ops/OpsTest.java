@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Verifies every case of every op on the emulator against float64. A build runs every kernel at
- * least once, and again in one of four cases; {@code -Dathanor.sweep=true} runs every kernel in
+ * least once, and again in one of eight cases; {@code -Dathanor.sweep=true} runs every kernel in
  * every case that it can compute, for every target. {@code -Dathanor.op=NAME} selects one op, and
  * {@code -Dathanor.seed=N} changes the random numbers.
  */
@@ -110,7 +110,7 @@ class OpsTest {
   }
 
   /**
-   * An op restricted to some of its plans: all whose kernels have not run yet, and one in four of
+   * An op restricted to some of its plans: all whose kernels have not run yet, and one in eight of
    * the others.
    *
    * @param kernels the kernels that have run
@@ -128,7 +128,7 @@ class OpsTest {
       var all = op.plans(inputs, attributes, capability);
       var some =
           all.stream()
-              .filter(plan -> kernels.add(plan.kernel()) || plans.getAndIncrement() % 4 == 0)
+              .filter(plan -> kernels.add(plan.kernel()) || plans.getAndIncrement() % 8 == 0)
               .toList();
       return some.isEmpty() ? all.subList(0, 1) : some; // a case without plans counts as rejected
     }

@@ -28,6 +28,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,6 +40,9 @@ final class CallSymbols {
 
   /** A number of a variable. Variables that share a name, type and slot never live together. */
   private record VariablePart(int slot, String name, ClassDesc type, int part, ValueType number) {}
+
+  /** Names of variables that are names of registers too. */
+  private static final Pattern NAME = Pattern.compile("[A-Za-z][A-Za-z0-9_$]*");
 
   private final Translation to;
   private final MethodCode code;
@@ -103,11 +107,13 @@ final class CallSymbols {
   }
 
   private Register register(Local local, int part, Value number) {
-    var kind = number.type().ptx().registerClass();
-    var word = local.name().matches("[A-Za-z][A-Za-z0-9_$]*") ? local.name() : "v";
     return registers.computeIfAbsent(
         new VariablePart(local.slot(), local.name(), local.type(), part, number.type()),
-        _ -> new Register(kind, "%" + word + "$" + to.nextVariable()));
+        variable -> {
+          var word = NAME.matcher(variable.name).matches() ? variable.name : "v";
+          return new Register(
+              variable.number.ptx().registerClass(), "%" + word + "$" + to.nextVariable());
+        });
   }
 
   private Optional<SourceVariable> variable(Local local, JavaValue value) {
