@@ -253,7 +253,7 @@ public final class Torch implements Baseline.Timed {
       try {
         answer = line.get(timeout.toMillis(), TimeUnit.MILLISECONDS).orElse(null);
       } catch (TimeoutException e) {
-        throw new Failure("its process did not answer within %d ms".formatted(timeout.toMillis()));
+        throw new Failure("its process did not respond within %d ms".formatted(timeout.toMillis()));
       } catch (ExecutionException e) {
         throw processEnded();
       } catch (InterruptedException e) {
