@@ -225,8 +225,7 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
-      ops.add(
-          known.find(name).orElseThrow(() -> usageError(OpArguments.unknown(known, name))));
+      ops.add(known.find(name).orElseThrow(() -> usageError(OpArguments.unknown(known, name))));
     }
     return ops;
   }

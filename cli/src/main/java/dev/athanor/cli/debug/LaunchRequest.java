@@ -45,10 +45,7 @@ final class LaunchRequest {
   private static final List<DebuggeeOrigin> ORIGINS =
       List.of(
           new DebuggeeOrigin(
-              "op",
-              "an op",
-              Set.of("kernel", "shape", "dtype", "attr", "plugins"),
-              OpDebuggee::of),
+              "op", "an op", Set.of("kernel", "shape", "dtype", "attr", "plugins"), OpDebuggee::of),
           new DebuggeeOrigin(
               "program",
               "a PTX file",

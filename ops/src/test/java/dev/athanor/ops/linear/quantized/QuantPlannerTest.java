@@ -57,7 +57,8 @@ class QuantPlannerTest {
     var small = TestDevices.of(Target.SM_80, 108, 40_000);
     var plan = GGUF.plan(types, Attributes.of(GGUF.description(), Map.of()), small);
     assertThat(plan.kernel()).startsWith("gemv");
-    assertThat(plan.explain()).contains("bytes of shared memory, a block on test device has 40000");
+    assertThat(plan.explain())
+        .contains("bytes of shared memory; the limit per block on test device is 40000");
   }
 
   @Test
