@@ -412,12 +412,12 @@ class CommandLineTest {
 
   @Test
   void listsAndDescribesOps() {
-    assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Multiplies matrices");
+    assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Computes a matrix product");
     var one = athanor("ops", "matmul");
     assertThat(one.status()).isZero();
     assertThat(one.out())
         .contains("c = activation(alpha · a·b + bias)", "(optional)")
-        .containsPattern("(?m)^transposeB +boolean +false +b is stored as");
+        .containsPattern("(?m)^transposeB +boolean +false +whether b is stored as");
   }
 
   @Test
@@ -429,7 +429,7 @@ class CommandLineTest {
     assertThat(attributes.get(0).toString())
         .isEqualTo(
             "{\"name\":\"transposeA\",\"type\":\"boolean\",\"required\":false,\"default\":false,"
-                + "\"meaning\":\"a is stored as […, K, M]\"}");
+                + "\"meaning\":\"whether a is stored as […, K, M]\"}");
     assertThat(attributes.get(4).get("default").isNull()).isTrue();
     assertThat(attributes.get(4).get("choices")).hasSize(4);
     assertThat(JSON.readTree(athanor("ops", "--json").out()).get("ops").valueStream())
@@ -774,7 +774,7 @@ class CommandLineTest {
       assertThat(library.get("name").asString()).startsWith("PyTorch ");
       assertThat(theirs.get(0).get("micros").get("median").doubleValue()).isPositive();
     } else {
-      assertThat(library.get("missing").asString()).endsWith("what ATHANOR_PYTHON names");
+      assertThat(library.get("missing").asString()).endsWith("that ATHANOR_PYTHON names");
       assertThat(run.out()).contains("NOT MEASURED torch: " + library.get("missing").asString());
       assertThat(theirs).isEmpty();
     }

@@ -171,7 +171,7 @@ class TorchTest {
     assertThat(torch.missing())
         .contains(
             sentence
-                + "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
+                + "; PyTorch must be installed for python3 on the PATH or for the interpreter that ATHANOR_PYTHON names");
     assertThat(Files.readAllLines(starts)).hasSize(1);
     torch.close();
   }
@@ -183,7 +183,7 @@ class TorchTest {
     assertThat(torch.missing().orElseThrow())
         .startsWith(folder.resolve("snake") + " does not start: ")
         .endsWith(
-            "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
+            "; PyTorch must be installed for python3 on the PATH or for the interpreter that ATHANOR_PYTHON names");
     torch.close();
   }
 
