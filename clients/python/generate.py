@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates the op methods of the client from the op descriptions, which are the answer of GET /ops.
+"""Generates the op methods of the client from the op descriptions that GET /ops returns.
 
 python3 generate.py            # writes src/athanor/_ops.py and src/athanor/_async_ops.py
 python3 generate.py --check    # writes nothing; exits with 1 if the files differ
@@ -44,7 +44,7 @@ from ._tensor import {tensor}
 BASE = '''
 
 class {name}(ABC):
-    """The ops of the service. Inputs are arrays, which are sent with the call, or tensors on the device."""
+    """The ops of the service. Inputs are tensors on the device, or arrays, which are sent with the call."""
 
     @abstractmethod
     {define} _run_op(
@@ -56,7 +56,7 @@ class {name}(ABC):
         out: {tensor} | Sequence[{tensor} | None] | None,
         timeout: float | None,
     ) -> dict[str, {tensor}]:
-        """Runs an op and keeps its outputs on the device."""
+        """Runs an op and leaves its outputs on the device."""
 '''
 
 
@@ -82,7 +82,7 @@ def wrap(text: str, indent: int, hanging: int = 0) -> str:
 
 
 class Op:
-    """One description, and the Python made of it."""
+    """The description of an op, and the Python code generated from it."""
 
     def __init__(self, description: dict[str, Any], asynchronous: bool) -> None:
         self.name: str = description["name"]
@@ -98,7 +98,7 @@ class Op:
         self.camel = re.compile(r"\b(" + "|".join(camel) + r")\b") if camel else None
 
     def text(self, text: str) -> str:
-        """Returns a text of the description with the names that Python code uses."""
+        """Returns a text of the description with Python names."""
         if self.camel:
             text = self.camel.sub(lambda match: snake(match.group()), text)
         return text.replace("\\", "\\\\")
@@ -120,8 +120,8 @@ class Op:
 
     def output_text(self, output: dict[str, Any]) -> str:
         shape, dtype = self.text(output["shape"]), self.text(output["dtype"])
-        shape = re.sub("^that of", "the shape of", shape)
-        dtype = re.sub("^that of", "the dtype of", dtype)
+        shape = re.sub("^same as", "the shape of", shape)
+        dtype = re.sub("^same as", "the dtype of", dtype)
         if output["dtype"] in (one["name"] for one in self.attributes):
             dtype = f"dtype `{dtype}`"
         return f"{shape} of {dtype}: {self.text(output['meaning'])}"
@@ -163,18 +163,18 @@ class Op:
             lines.append(self.argument(parameter(one["name"]), f"{shape} of {dtypes}{optional}: {meaning}."))
         for one in self.attributes:
             lines.append(self.argument(snake(one["name"]), f"{self.text(one['meaning'])}{self.bounds(one)}."))
-        written = "existing tensors to write the outputs to, in their order" if self.several() else ""
+        written = "existing tensors to write the outputs to, in order" if self.several() else ""
         written = (
-            written or f"an existing tensor, of the dtype and shape of {self.outputs[0]['name']}, to write to"
+            written or f"an existing tensor to write to, with the dtype and shape of {self.outputs[0]['name']}"
         )
         lines.append(self.argument("out", f"{written}."))
-        lines.append(self.argument("timeout", "seconds after which the call fails; the client's if None."))
+        lines.append(self.argument("timeout", "timeout of the call in seconds; that of the client if None."))
         lines += ["", "Returns:"]
         lines += [wrap(f"{o['name']}: {self.output_text(o)}.", 12, 4) for o in self.outputs]
         lines += [
             "",
             "Raises:",
-            wrap("AthanorError: if the service refuses the call or cannot be reached.", 12),
+            wrap("AthanorError: if the service rejects the call or cannot be reached.", 12),
         ]
         indented = ["        " + line if line and not line.startswith(" ") else line for line in lines]
         return '        """' + "\n".join(indented).strip() + '\n        """'

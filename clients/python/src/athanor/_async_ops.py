@@ -18,63 +18,62 @@ class AttentionResult(NamedTuple):
     """The outputs of `attention`."""
 
     out: AsyncTensor
-    """[B, Hq, Sq, Dv] of the dtype of q: the weighted values; zeros for a query that sees no key"""
+    """[B, Hq, Sq, Dv] of the dtype of q: the attention output; zeros for a query that attends to no key"""
     lse: AsyncTensor | None = None
-    """[B, Hq, Sq] of f32: the logarithm of the sum of the scores' exponentials; -infinity for a query that
-    sees no key"""
+    """[B, Hq, Sq] of f32: log-sum-exp of the scores; -infinity for a query that attends to no key"""
 
 
 class AttentionBackwardResult(NamedTuple):
     """The outputs of `attention_backward`."""
 
     dq: AsyncTensor
-    """[B, Hq, Sq, D] of the dtype of q: the gradient by q"""
+    """[B, Hq, Sq, D] of the dtype of q: the gradient with respect to q"""
     dk: AsyncTensor
-    """[B, Hkv, Sk, D] of the dtype of q: the gradient by k"""
+    """[B, Hkv, Sk, D] of the dtype of q: the gradient with respect to k"""
     dv: AsyncTensor
-    """[B, Hkv, Sk, Dv] of the dtype of q: the gradient by v"""
+    """[B, Hkv, Sk, Dv] of the dtype of q: the gradient with respect to v"""
 
 
 class LayerNormBackwardResult(NamedTuple):
     """The outputs of `layer_norm_backward`."""
 
     dx: AsyncTensor
-    """[…, N] of the dtype of x: the gradient of x"""
+    """[…, N] of the dtype of x: the gradient with respect to x"""
     dgamma: AsyncTensor
-    """[N] of the dtype of gamma: the gradient of gamma"""
+    """[N] of the dtype of gamma: the gradient with respect to gamma"""
     dbeta: AsyncTensor
-    """[N] of the dtype of gamma: the gradient of beta"""
+    """[N] of the dtype of gamma: the gradient with respect to beta"""
 
 
 class MatmulBackwardResult(NamedTuple):
     """The outputs of `matmul_backward`."""
 
     da: AsyncTensor
-    """the shape of a of the dtype of a: the gradient of a"""
+    """the shape of a of the dtype of a: the gradient with respect to a"""
     db: AsyncTensor
-    """the shape of b of the dtype of a: the gradient of b"""
+    """the shape of b of the dtype of a: the gradient with respect to b"""
 
 
 class QkvProjectInt4Result(NamedTuple):
     """The outputs of `qkv_project_int4`."""
 
     q: AsyncTensor
-    """[M, Nq] of the dtype of x: x times the weights wq"""
+    """[M, Nq] of the dtype of x: the query projection of x"""
     k: AsyncTensor
-    """[M, Nkv] of the dtype of x: x times the weights wk"""
+    """[M, Nkv] of the dtype of x: the key projection of x"""
     v: AsyncTensor
-    """[M, Nkv] of the dtype of x: x times the weights wv"""
+    """[M, Nkv] of the dtype of x: the value projection of x"""
 
 
 class QkvProjectInt8Result(NamedTuple):
     """The outputs of `qkv_project_int8`."""
 
     q: AsyncTensor
-    """[M, Nq] of the dtype of x: x times the weights wq"""
+    """[M, Nq] of the dtype of x: the query projection of x"""
     k: AsyncTensor
-    """[M, Nkv] of the dtype of x: x times the weights wk"""
+    """[M, Nkv] of the dtype of x: the key projection of x"""
     v: AsyncTensor
-    """[M, Nkv] of the dtype of x: x times the weights wv"""
+    """[M, Nkv] of the dtype of x: the value projection of x"""
 
 
 class QuantizeInt8Result(NamedTuple):
@@ -83,7 +82,7 @@ class QuantizeInt8Result(NamedTuple):
     q: AsyncTensor
     """[…, N] of i8: x / scale, rounded; from -127 to 127"""
     scale: AsyncTensor
-    """[] or […] of f32: factor of q; for each row in the shape of x without its last dimension"""
+    """[] or […] of f32: scale factor of q; one per row has the shape of x without its last dimension"""
 
 
 class ResidualLayerNormResult(NamedTuple):
@@ -92,7 +91,7 @@ class ResidualLayerNormResult(NamedTuple):
     y: AsyncTensor
     """[…, N] of the dtype of x: the result"""
     sum: AsyncTensor | None = None
-    """[…, N] of the dtype of x: x + residual; where order is pre"""
+    """[…, N] of the dtype of x: x + residual, if order is pre"""
 
 
 class ResidualRmsNormResult(NamedTuple):
@@ -101,20 +100,20 @@ class ResidualRmsNormResult(NamedTuple):
     y: AsyncTensor
     """[…, N] of the dtype of x: the result"""
     sum: AsyncTensor | None = None
-    """[…, N] of the dtype of x: x + residual; where order is pre"""
+    """[…, N] of the dtype of x: x + residual, if order is pre"""
 
 
 class RmsNormBackwardResult(NamedTuple):
     """The outputs of `rms_norm_backward`."""
 
     dx: AsyncTensor
-    """[…, N] of the dtype of x: the gradient of x"""
+    """[…, N] of the dtype of x: the gradient with respect to x"""
     dgamma: AsyncTensor
-    """[N] of the dtype of gamma: the gradient of gamma"""
+    """[N] of the dtype of gamma: the gradient with respect to gamma"""
 
 
 class AsyncOps(ABC):
-    """The ops of the service. Inputs are arrays, which are sent with the call, or tensors on the device."""
+    """The ops of the service. Inputs are tensors on the device, or arrays, which are sent with the call."""
 
     @abstractmethod
     async def _run_op(
@@ -126,7 +125,7 @@ class AsyncOps(ABC):
         out: AsyncTensor | Sequence[AsyncTensor | None] | None,
         timeout: float | None,
     ) -> dict[str, AsyncTensor]:
-        """Runs an op and keeps its outputs on the device."""
+        """Runs an op and leaves its outputs on the device."""
 
     async def add(
         self,
@@ -136,21 +135,21 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Adds two tensors, which broadcast as in NumPy.
+        """Computes the sum of two tensors, element by element, with NumPy broadcasting.
 
         y = a + b, rounded once
 
         Args:
             a: […] of f64, f32, f16, bf16: the first operand.
-            b: […] of f64, f32, f16, bf16: the second operand, of the dtype of a: no dtype is promoted.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            b: […] of f64, f32, f16, bf16: the second operand; same dtype as a (no type promotion).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of a: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "add",
@@ -171,25 +170,25 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Finds the greatest number along a dimension.
+        """Returns the index of the maximum along a dimension.
 
-        y = the index of the greatest number along the axis, the first of equal ones; a NaN counts as
-        greater than all numbers, as in NumPy and PyTorch
+        y = the index of the maximum along the axis, the first if there are several; NaN counts as greater
+        than all numbers, as in NumPy and PyTorch
 
         Args:
-            x: […, N, …] of f64, f32, f16, bf16: the numbers.
-            axis: the dimension to reduce, which y lacks; negative ones count from the end. The default is
-                the last one, where NumPy and PyTorch reduce all dimensions; ONNX keeps the dimension
-                (default -1).
-            out_dtype: the dtype of y (default i64).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N, …] of f64, f32, f16, bf16: the input tensor.
+            axis: the dimension to reduce, which is removed; negative values count from the end. The default
+                is the last dimension; NumPy and PyTorch reduce all dimensions by default, and ONNX keeps
+                the reduced dimension (default -1).
+            out_dtype: dtype of y (default i64).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, …] of dtype `out_dtype`: indices, without the dimension.
+            y: […, …] of dtype `out_dtype`: the indices, without the reduced dimension.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "argmax",
@@ -216,36 +215,39 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> AttentionResult:
-        """Weighs values by the softmax of the products of queries and keys, in one pass over the keys.
+        """Computes scaled dot-product attention, in one pass over the keys.
 
-        out = softmax(score(scale · q·kᵀ) + mask)·v, with sums in f32; a masked key and its value have no
-        influence, whatever they hold
+        out = softmax(score(scale · q·kᵀ) + mask)·v, accumulated in f32; masked keys and their values never
+        affect the result, whatever they contain
 
         Args:
-            q: [B, Hq, Sq, D] of f32, f16, bf16: queries; [B, Sq, D] and [Sq, D] where there is one head,
-                and D is 256 at most.
-            k: [B, Hkv, Sk, D] of f32, f16, bf16: keys; head h of q has head h / (Hq / Hkv) of k and v.
-            v: [B, Hkv, Sk, Dv] of f32, f16, bf16: values; Dv is 256 at most.
-            causal: whether the query at position p sees keys j ≤ p only (default False).
-            alignment: the position p of query i among the keys, for causal and window. bottom-right: p = i
-                + Sk − Sq, so that the last query stands at the last key, as in FlashAttention from 2.1 on.
-                top-left: p = i, as is_causal of PyTorch has it (default bottom-right).
-            scale: what q·kᵀ is multiplied by; 1/√D when left out (1e-06 to 1000000.0).
-            window: the query at position p sees keys j > p − window only; 0 is no window (default 0; 0 to
-                2147483647).
-            softcap: scores s become softcap·tanh(s/softcap), softcap at least 1e-6; 0 leaves them (default
-                0.0; 0.0 to 1000000.0).
-            with_lse: gives lse too (default False).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            q: [B, Hq, Sq, D] of f32, f16, bf16: queries; [B, Sq, D] or [Sq, D] for a single head; D is at
+                most 256.
+            k: [B, Hkv, Sk, D] of f32, f16, bf16: keys; head h of q attends to head h / (Hq / Hkv) of k and
+                v.
+            v: [B, Hkv, Sk, Dv] of f32, f16, bf16: values; Dv is at most 256.
+            causal: whether the query at position p attends only to keys j ≤ p (default False).
+            alignment: alignment of queries with keys, for causal and window: the position p of query i.
+                bottom-right: p = i + Sk − Sq, so the last query is aligned with the last key, as in
+                FlashAttention 2.1 and later. top-left: p = i, as is_causal in PyTorch (default
+                bottom-right).
+            scale: scale factor applied to q·kᵀ; default 1/√D (1e-06 to 1000000.0).
+            window: sliding window size: the query at position p attends only to keys j > p − window; 0
+                disables it (default 0; 0 to 2147483647).
+            softcap: soft cap of the scores s, which become softcap·tanh(s/softcap); at least 1e-6, or 0 to
+                disable it (default 0.0; 0.0 to 1000000.0).
+            with_lse: whether to return lse (default False).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            out: [B, Hq, Sq, Dv] of the dtype of q: the weighted values; zeros for a query that sees no key.
-            lse: [B, Hq, Sq] of f32: the logarithm of the sum of the scores' exponentials; -infinity for a
-                query that sees no key.
+            out: [B, Hq, Sq, Dv] of the dtype of q: the attention output; zeros for a query that attends to
+                no key.
+            lse: [B, Hq, Sq] of f32: log-sum-exp of the scores; -infinity for a query that attends to no
+                key.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "attention",
@@ -275,37 +277,38 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> AttentionBackwardResult:
-        """Gives the gradients of attention by q, k and v; repeated runs are equal bit for bit.
+        """Computes the gradients of attention with respect to q, k and v; repeated runs are bitwise identical.
 
         with s = score(scale · q·kᵀ), p = exp(s − lse) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′: dq =
         scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad
 
         Args:
-            grad: [B, Hq, Sq, Dv] of f32, f16, bf16: the gradient by out.
-            q: [B, Hq, Sq, D] of f32, f16, bf16: queries, as given to attention.
-            k: [B, Hkv, Sk, D] of f32, f16, bf16: keys, as given to attention.
-            v: [B, Hkv, Sk, Dv] of f32, f16, bf16: values, as given to attention.
-            out_: [B, Hq, Sq, Dv] of f32, f16, bf16: what attention gave.
-            lse: [B, Hq, Sq] of f32: what attention gave.
-            causal: whether the query at position p sees keys j ≤ p only (default False).
-            alignment: the position p of query i among the keys, for causal and window. bottom-right: p = i
-                + Sk − Sq, so that the last query stands at the last key, as in FlashAttention from 2.1 on.
-                top-left: p = i, as is_causal of PyTorch has it (default bottom-right).
-            scale: what q·kᵀ is multiplied by; 1/√D when left out (1e-06 to 1000000.0).
-            window: the query at position p sees keys j > p − window only; 0 is no window (default 0; 0 to
-                2147483647).
-            softcap: scores s become softcap·tanh(s/softcap), softcap at least 1e-6; 0 leaves them (default
-                0.0; 0.0 to 1000000.0).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            grad: [B, Hq, Sq, Dv] of f32, f16, bf16: the gradient with respect to out.
+            q: [B, Hq, Sq, D] of f32, f16, bf16: the queries passed to attention.
+            k: [B, Hkv, Sk, D] of f32, f16, bf16: the keys passed to attention.
+            v: [B, Hkv, Sk, Dv] of f32, f16, bf16: the values passed to attention.
+            out_: [B, Hq, Sq, Dv] of f32, f16, bf16: the output of attention.
+            lse: [B, Hq, Sq] of f32: the log-sum-exp returned by attention.
+            causal: whether the query at position p attends only to keys j ≤ p (default False).
+            alignment: alignment of queries with keys, for causal and window: the position p of query i.
+                bottom-right: p = i + Sk − Sq, so the last query is aligned with the last key, as in
+                FlashAttention 2.1 and later. top-left: p = i, as is_causal in PyTorch (default
+                bottom-right).
+            scale: scale factor applied to q·kᵀ; default 1/√D (1e-06 to 1000000.0).
+            window: sliding window size: the query at position p attends only to keys j > p − window; 0
+                disables it (default 0; 0 to 2147483647).
+            softcap: soft cap of the scores s, which become softcap·tanh(s/softcap); at least 1e-6, or 0 to
+                disable it (default 0.0; 0.0 to 1000000.0).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            dq: [B, Hq, Sq, D] of the dtype of q: the gradient by q.
-            dk: [B, Hkv, Sk, D] of the dtype of q: the gradient by k.
-            dv: [B, Hkv, Sk, Dv] of the dtype of q: the gradient by v.
+            dq: [B, Hq, Sq, D] of the dtype of q: the gradient with respect to q.
+            dk: [B, Hkv, Sk, D] of the dtype of q: the gradient with respect to k.
+            dv: [B, Hkv, Sk, Dv] of the dtype of q: the gradient with respect to v.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "attention-backward",
@@ -331,33 +334,32 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Attends from one query a sequence to a cache of keys and values, contiguous or paged.
+        """Computes attention of one query per sequence over a contiguous or paged key/value cache.
 
-        out = softmax(scale · q·kᵀ)·v over the keys that are there, with sums in f32; what lies beyond a
-        sequence's length or before its window has no influence
+        out = softmax(scale · q·kᵀ)·v over the valid keys, accumulated in f32; cache entries beyond a
+        sequence's length or before its window never affect the result
 
         Args:
-            q: [B, Hq, 1, D] of f32, f16, bf16: the newest query of each sequence; D is 256 at most.
-            k_cache: [B, Hkv, Smax, D] of f32, f16, bf16: keys; with block_table they are blocks [N, Hkv,
+            q: [B, Hq, 1, D] of f32, f16, bf16: the newest query of each sequence; D is at most 256.
+            k_cache: [B, Hkv, Smax, D] of f32, f16, bf16: the key cache; with block_table, blocks [N, Hkv,
                 blockSize, D].
-            v_cache: [B, Hkv, Smax, Dv] of f32, f16, bf16: values; with block_table they are blocks [N, Hkv,
-                blockSize, Dv].
-            lengths: [B] of i32: the number of keys of each sequence, that of the query included; one below
-                0 is taken as 0, and one above Smax (maxBlocks · blockSize with block_table) as that.
-            block_table: [B, maxBlocks] of i32 (optional): the blocks of each sequence in order. Entries
-                beyond its length are not read; of the others one below 0 is taken as block 0, and one above
-                N − 1 as block N − 1.
-            scale: what q·kᵀ is multiplied by; 1/√D when left out (1e-06 to 1000000.0).
-            window: the query, which stands at the last key, sees the last so many keys only; 0 is no window
-                (default 0; 0 to 2147483647).
-            out: an existing tensor, of the dtype and shape of out, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            v_cache: [B, Hkv, Smax, Dv] of f32, f16, bf16: the value cache; with block_table, blocks [N,
+                Hkv, blockSize, Dv].
+            lengths: [B] of i32: number of keys of each sequence, including the key of the query; clamped to
+                0 … Smax (maxBlocks · blockSize with block_table).
+            block_table: [B, maxBlocks] of i32 (optional): block indices of each sequence, in order. Entries
+                beyond its length are not read; the others are clamped to 0 … N − 1.
+            scale: scale factor applied to q·kᵀ; default 1/√D (1e-06 to 1000000.0).
+            window: sliding window size: the query, at the position of the last key, attends only to the
+                last window keys; 0 disables it (default 0; 0 to 2147483647).
+            out: an existing tensor to write to, with the dtype and shape of out.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            out: [B, Hq, 1, Dv] of the dtype of q: the weighted values; zeros for a sequence of length 0.
+            out: [B, Hq, 1, Dv] of the dtype of q: the attention output; zeros for a sequence of length 0.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "attention-decode",
@@ -378,22 +380,22 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Adds a bias to every row and applies an activation, in one pass.
+        """Adds a bias to each row and applies an activation function, in one pass.
 
         y = activation(x + bias)
 
         Args:
-            x: […, N] of f32, f16, bf16: the rows.
-            bias: [N] of f32, f16, bf16: added to every row; the dtype of x.
-            activation: the function of the sum (default none).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] of f32, f16, bf16: the input rows.
+            bias: [N] of f32, f16, bf16: the bias, added to each row; same dtype as x.
+            activation: activation function, applied to the sum (default none).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "bias-activation",
@@ -417,28 +419,28 @@ class AsyncOps(ABC):
     ) -> AsyncTensor:
         """Converts each element to another dtype.
 
-        y = x, rounded once. To a float: to nearest, ties to even; overflow as saturate says. To an integer:
-        as round says, then clamped to the range of the dtype, never wrapped (NumPy and PyTorch wrap or
-        leave it undefined); a NaN becomes 0. To a bool: 0 for zeros, else 1
+        y = x, rounded once. To float: to nearest, ties to even; saturate controls overflow. To integer: by
+        the mode round, then clamped to the range of the dtype, never wrapped (NumPy and PyTorch wrap or
+        leave it undefined); NaN becomes 0. To bool: 0 for zeros, otherwise 1
 
         Args:
-            x: […] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the numbers.
-            to: the dtype of y.
-            round: how a float is rounded to an integer; other casts ignore it. truncate drops the fraction,
-                as NumPy, PyTorch and ONNX do (default truncate).
-            saturate: whether a number beyond the greatest finite number of a float dtype, an infinity
-                included, becomes that greatest number. false gives an infinity, and a NaN in e4m3, which
-                has no infinity. The default is true for e4m3 and false for the other floats; ONNX also
-                saturates to e5m2 by default. Integers always saturate: true is their default, and false is
-                refused; to bool it has no effect.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input tensor.
+            to: dtype of y.
+            round: rounding mode of casts from float to integer; other casts ignore it. truncate discards
+                the fraction, as NumPy, PyTorch and ONNX do (default truncate).
+            saturate: whether values that overflow a float dtype, including infinities, become its largest
+                finite value of the same sign. If false, they become infinity, or NaN in e4m3, which has no
+                infinity. Default: true for e4m3, false for other float dtypes; ONNX also saturates e5m2 by
+                default. Casts to integers always saturate: the default is true, and false is rejected.
+                Casts to bool ignore it.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […] of dtype `to`: the numbers of x in another dtype.
+            y: […] of dtype `to`: the converted tensor.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "cast",
@@ -463,42 +465,43 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Turns quantised numbers into floating-point numbers.
+        """Converts quantized values to floating point.
 
-        i8: y = scale · x. u32: y = scale · (q − zero), and scale · q in the layout k-packed. Blocks: as
-        GGML and bitsandbytes define them. Computed in f32, then rounded to out_dtype
+        i8: y = scale · x. u32: y = scale · (q − zero), or scale · q with layout k-packed. Blocks: as
+        defined by GGML and bitsandbytes. Computed in f32, then rounded to out_dtype
 
         Args:
-            x: […, N] or packed words of i8, u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4: the dtype
-                names the format. i8: signed bytes. u32: words of eight four-bit weights as matmul-int4
-                packs them. q4_0 to q6_k: GGML's blocks. nf4: blocks of 64 values in 36 bytes, the f32
-                absmax, then the indices as bitsandbytes packs them, the first of two neighbors in the high
-                nibble.
-            scale: [] or […] for i8, [K/group_size, N] for u32 of f32, f16 (optional): required for x of i8:
-                one factor, or one for each row, in the shape of x without its last dimension; f32 or f16.
-                Required for x of u32: one for each group and column, f16. Refused for blocks, which hold
-                their own scales.
-            zeros: [K/group_size, N/8] of u32 (optional): packed zero points, for x of u32 in the layouts
-                gptq and awq only; without them every zero point is 8.
-            group_size: how many weights of a column share a scale: a power of two from 32 on, or -1 for
-                all; the last group may be shorter (default 128; -1 to 1073741824).
-            layout: how nibbles are packed. k-packed: [N, K/8], nibble k % 8 of word (n, k/8), signed,
-                without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros [K/group_size,
-                N/8], nibble n % 8. awq: [K, N/8], nibbles 0 to 7 of a word are columns 0 2 4 6 1 3 5 7,
-                unsigned; zeros [K/group_size, N/8] alike (default k-packed).
-            zero_format: how zeros are stored. plain: nibbles are the zero points, 0 to 15. less-one:
-                nibbles are the zero points less one, as in the first format of GPTQ, so that a nibble of 15
-                stands for 16. That format cannot store a zero point of 0: packers that wrap it to 15 need
-                their zeros converted to plain. The default is less-one for gptq and plain for awq.
-            out_dtype: the dtype of y (default f32).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] or packed words of i8, u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4: the
+                quantized values, in the format of the dtype. i8: 8-bit integers. u32: words of eight 4-bit
+                weights, packed as for matmul-int4. q4_0 to q6_k: GGML blocks. nf4: blocks of 64 values in
+                36 bytes: the f32 absmax, then the indices as packed by bitsandbytes, the first of two
+                neighbors in the high nibble.
+            scale: [] or […] for i8, [K/group_size, N] for u32 of f32, f16 (optional): scale factors. i8:
+                required; f32 or f16; one scale, or one per row in the shape of x without its last
+                dimension. u32: required; f16; one scale per group and column. Rejected for block formats,
+                which contain their scales.
+            zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for u32 with layouts gptq
+                and awq; if omitted, every zero point is 8.
+            group_size: number of weights of a column that share a scale: a power of two of at least 32, or
+                -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
+            layout: packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word (n, k/8),
+                signed, without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros
+                [K/group_size, N/8], nibble n % 8. awq: [K, N/8], nibbles 0 to 7 of a word are columns 0 2 4
+                6 1 3 5 7, unsigned; zeros [K/group_size, N/8] in the same order (default k-packed).
+            zero_format: encoding of zeros. plain: nibbles are the zero points, 0 to 15. less-one: nibbles
+                are the zero points minus one, as in the original GPTQ format, so a nibble of 15 represents
+                16. This format cannot represent a zero point of 0; if a packer wraps it to 15, convert the
+                zeros to plain. Default: less-one for gptq, plain for awq.
+            out_dtype: dtype of y (default f32).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: the shape of x; [K, N] of gptq and awq, [N, K] of k-packed of dtype `out_dtype`: the numbers.
+            y: the shape of x; [K, N] for gptq and awq, [N, K] for k-packed of dtype `out_dtype`: the
+                dequantized values.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "dequantize",
@@ -518,22 +521,22 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Picks rows of a table, such as the embeddings of tokens.
+        """Gathers rows of a table, such as token embeddings.
 
-        y[…, d] = table[index[…], d], and 0 where index[…] is not in 0 … V − 1
+        y[…, d] = table[index[…], d], or 0 if index[…] is not in 0 … V − 1
 
         Args:
-            table: [V, D] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the rows.
-            index: […] of i64, i32: the row, from 0 to V − 1; any other index gives zeros. NumPy and ONNX
-                count negative ones from the end, and PyTorch refuses them.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            table: [V, D] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the table.
+            index: […] of i64, i32: row indices from 0 to V − 1; any other index yields zeros. NumPy and
+                ONNX count negative indices from the end; PyTorch rejects them.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, D] of the dtype of table: the rows, bit for bit.
+            y: […, D] of the dtype of table: the gathered rows, copied bit for bit.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "gather",
@@ -554,23 +557,23 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies an activation to a gate and multiplies by it, in one pass.
+        """Computes the GELU-gated linear unit (GEGLU), in one pass.
 
         y = gelu(gate)·up
 
         Args:
-            gate: […] of f32, f16, bf16: what the activation is of.
-            up: […] of f32, f16, bf16: what is multiplied; the shape and dtype of gate.
-            form: erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))); sigmoid:
-                x·sigmoid(1.702·x) (default erf).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            gate: […] of f32, f16, bf16: argument of the activation function.
+            up: […] of f32, f16, bf16: factor of the activated gate; same shape and dtype as gate.
+            form: formula of GELU. erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)));
+                sigmoid: x·sigmoid(1.702·x) (default erf).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of gate: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "geglu",
@@ -590,22 +593,22 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies the Gaussian error linear unit to each element.
+        """Applies the Gaussian error linear unit (GELU) to each element.
 
-        y = x·Φ(x), or the approximation that form names; 0 at -infinity, where PyTorch gives NaN
+        y = x·Φ(x), or the approximation selected by form; 0 at -infinity, where PyTorch returns NaN
 
         Args:
-            x: […] of f32, f16, bf16: the numbers.
-            form: erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))); sigmoid:
-                x·sigmoid(1.702·x) (default erf).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f32, f16, bf16: the input tensor.
+            form: formula of GELU. erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)));
+                sigmoid: x·sigmoid(1.702·x) (default erf).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "gelu",
@@ -627,23 +630,23 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies a matrix and a vector.
+        """Computes the product of a matrix and a vector.
 
-        y = a·x, with sums in f32, those of f64 in f64
+        y = a·x, accumulated in f32, or in f64 for f64 inputs
 
         Args:
             a: [M, K] of f64, f32, f16, bf16: the matrix.
             x: [K] of f64, f32, f16, bf16: the vector.
-            transpose_a: a is stored as [K, M] (default False).
-            out_dtype: the dtype of y; left out that of a; f64 and f32 give only themselves.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            transpose_a: whether a is stored as [K, M] (default False).
+            out_dtype: dtype of y; default that of a. Products of f64 and f32 support only their own dtype.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: [M] of dtype `out_dtype`: the product.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "gemv",
@@ -665,24 +668,24 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Normalizes each row.
+        """Applies layer normalization to each row.
 
         y = gamma · (x - mean(x)) / √(mean((x - mean(x))²) + epsilon) + beta
 
         Args:
-            x: […, N] of f32, f16, bf16: the rows.
-            gamma: [N] of f32, f16, bf16: what is multiplied: of the dtype of x or f32.
-            beta: [N] of f32, f16, bf16: what is added: as gamma.
-            epsilon: added to the variance; the default is that of PyTorch and ONNX (default 1e-05; 0.0 to
+            x: […, N] of f32, f16, bf16: the input rows.
+            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
+            epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "layer-norm",
@@ -704,27 +707,27 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> LayerNormBackwardResult:
-        """The gradients of layer-norm, always summed in the same order.
+        """Computes the gradients of layer-norm, summed in a deterministic order.
 
         h = (x - mean(x)) · s, s = 1 / √(variance(x) + epsilon), g = grad · gamma; dx = s · (g - mean(g) - h
         · mean(g · h)), dgamma = Σ grad · h, dbeta = Σ grad over all rows
 
         Args:
-            grad: […, N] of f32, f16, bf16: the gradient of y.
-            x: […, N] of f32, f16, bf16: what was normalized.
-            gamma: [N] of f32, f16, bf16: what is multiplied: of the dtype of x or f32.
-            epsilon: added to the variance; the default is that of PyTorch and ONNX (default 1e-05; 0.0 to
+            grad: […, N] of f32, f16, bf16: the gradient with respect to y.
+            x: […, N] of f32, f16, bf16: the input of layer-norm.
+            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            dx: […, N] of the dtype of x: the gradient of x.
-            dgamma: [N] of the dtype of gamma: the gradient of gamma.
-            dbeta: [N] of the dtype of gamma: the gradient of beta.
+            dx: […, N] of the dtype of x: the gradient with respect to x.
+            dgamma: [N] of the dtype of gamma: the gradient with respect to gamma.
+            dbeta: [N] of the dtype of gamma: the gradient with respect to beta.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "layer-norm-backward",
@@ -748,26 +751,26 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Normalises rows and multiplies them with the weights of a linear layer, in one launch.
+        """Applies layer normalization to each row, then a linear layer, in one launch.
 
-        y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, mean and variance of each row,
-        sums in f32; all inputs have the dtype of x
+        y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, with mean and variance of each
+        row, accumulated in f32; all inputs have the same dtype
 
         Args:
-            x: […, K] of f32, f16, bf16: the rows.
-            gamma: [K] of f32, f16, bf16: what normalised rows are multiplied by.
-            beta: [K] of f32, f16, bf16: what is added to them then.
-            w: [N, K] of f32, f16, bf16: the weights, a row for each column of y.
-            bias: [N] of f32, f16, bf16 (optional): added to every row of y.
+            x: […, K] of f32, f16, bf16: the input rows.
+            gamma: [K] of f32, f16, bf16: scale factor of each column after normalization.
+            beta: [K] of f32, f16, bf16: offset of each column after scaling.
+            w: [N, K] of f32, f16, bf16: the weights of the linear layer, one row per column of y.
+            bias: [N] of f32, f16, bf16 (optional): the bias of the linear layer, added to each row of y.
             epsilon: added to the variance (default 1e-05; 0.0 to 1e+30).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, N] of the dtype of x: the rows after the linear layer.
+            y: […, N] of the dtype of x: the output of the linear layer.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "layer-norm-linear",
@@ -794,33 +797,32 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies matrices, adds a bias and applies an activation, in one kernel.
+        """Computes a matrix product, adds a bias and applies an activation function, in one kernel.
 
-        c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64; b is e4m3 or e5m2 where a
-        is one of them
+        c = activation(alpha · a·b + bias), accumulated in f32, or in f64 for f64 inputs; a and b have the
+        same dtype, but e4m3 and e5m2 may be mixed
 
         Args:
-            a: […, M, K] of f64, f32, f16, bf16, e4m3, e5m2: the left matrices.
-            b: […, K, N] of f64, f32, f16, bf16, e4m3, e5m2: the right matrices; leading dimensions
-                broadcast.
-            bias: [N] of f64, f32, f16, bf16 (optional): added to every row; of the dtype of a, or of c
-                where a has numbers of eight bits.
-            transpose_a: a is stored as […, K, M] (default False).
-            transpose_b: b is stored as […, N, K] (default False).
-            alpha: factor of the product, rounded to f32 unless a is f64 (default 1.0).
-            activation: the function of the sum (default none).
-            out_dtype: the dtype of c; left out that of a, or f32 for numbers of eight bits; f64 and f32
-                give only themselves.
-            precision: ieee multiplies factors of f32 as they are. tf32 rounds them to 11 bits, for tensor
-                cores (default ieee).
-            out: an existing tensor, of the dtype and shape of c, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            a: […, M, K] of f64, f32, f16, bf16, e4m3, e5m2: the left factor.
+            b: […, K, N] of f64, f32, f16, bf16, e4m3, e5m2: the right factor; leading dimensions broadcast.
+            bias: [N] of f64, f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or as
+                c for 8-bit a.
+            transpose_a: whether a is stored as […, K, M] (default False).
+            transpose_b: whether b is stored as […, N, K] (default False).
+            alpha: scale factor applied to the product, rounded to f32 unless a is f64 (default 1.0).
+            activation: activation function, applied after the bias (default none).
+            out_dtype: dtype of c; default that of a, or f32 for 8-bit a. Products of f64 and f32 support
+                only their own dtype.
+            precision: precision of f32 factors. ieee: full f32. tf32: rounded to 11 significant bits, for
+                tensor cores (default ieee).
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            c: […, M, N] of dtype `out_dtype`: the product.
+            c: […, M, N] of dtype `out_dtype`: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "matmul",
@@ -844,26 +846,26 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> MatmulBackwardResult:
-        """Computes the gradients of a matrix product's factors from that of the product.
+        """Computes the gradients of a matrix product with respect to its factors.
 
-        da = grad·bᵀ, db = aᵀ·grad, summed over the matrices that share b; sums in f32, those of f64 in f64
+        da = grad·bᵀ, db = aᵀ·grad, summed over the matrices that share b; accumulated in f32, or in f64 for
+        f64 inputs
 
         Args:
-            grad: […, M, N] of f64, f32, f16, bf16: the gradient of the product.
-            a: […, M, K] of f64, f32, f16, bf16: the left matrices.
-            b: […, K, N] of f64, f32, f16, bf16: the right matrices: as many as the left ones, or one for
-                all.
-            transpose_a: a and da are stored as […, K, M] (default False).
-            transpose_b: b and db are stored as […, N, K] (default False).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            grad: […, M, N] of f64, f32, f16, bf16: the gradient with respect to the product.
+            a: […, M, K] of f64, f32, f16, bf16: the left factor.
+            b: […, K, N] of f64, f32, f16, bf16: the right factor; as many matrices as a, or one for all.
+            transpose_a: whether a and da are stored as […, K, M] (default False).
+            transpose_b: whether b and db are stored as […, N, K] (default False).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            da: the shape of a of the dtype of a: the gradient of a.
-            db: the shape of b of the dtype of a: the gradient of b.
+            da: the shape of a of the dtype of a: the gradient with respect to a.
+            db: the shape of b of the dtype of a: the gradient with respect to b.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "matmul-backward",
@@ -883,24 +885,24 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies a matrix with weights as GGUF files have them.
+        """Computes the product of a matrix and weights in a GGUF block format.
 
-        c = a·wᵀ, with w as GGML defines its numbers, sums in f32. Factors of f32 keep at least 20 bits in
-        every kernel. With a of f16, kernels for tensor cores round weights to f16, where one beyond 65504
-        becomes infinite
+        c = a·wᵀ, with w dequantized as defined by GGML, accumulated in f32. With f32 a, every kernel keeps
+        at least 20 significant bits of the factors. With f16 a, tensor-core kernels round weights to f16;
+        weights beyond 65504 become infinite
 
         Args:
-            a: [M, K] of f32, f16: the left matrix.
-            w: [N, K] of q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k: the weights, a row of blocks for each
-                column of c; the dtype says the format.
-            out: an existing tensor, of the dtype and shape of c, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            a: [M, K] of f32, f16: the left factor.
+            w: [N, K] of q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k: the weights, one row of blocks per column
+                of c; the dtype selects the format.
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             c: [M, N] of f32: the product.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "matmul-gguf",
@@ -926,36 +928,36 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies a matrix with four-bit weights, which are dequantised on the way.
+        """Computes the product of a matrix and 4-bit weights, which are dequantized on the fly.
 
-        c = a·w, w = scales · (q − zero) (scales · q in the layout k-packed), sums in f32
+        c = a·w with w = scales · (q − zero), or scales · q with layout k-packed, accumulated in f32
 
         Args:
-            a: [M, K] of f16, bf16: the left matrix.
-            packed: [N, K/8], [K/8, N] or [K, N/8] of u32: words of eight weights, as the layout says; K is
-                a multiple of 8.
-            scales: [K/group_size, N] of f16: of each group of weights.
-            zeros: [K/group_size, N/8] of u32 (optional): packed zero points, for the layouts gptq and awq
-                only; without them every zero point is 8.
-            group_size: how many weights of a column share a scale: a power of two from 32 on, or -1 for
-                all; the last group may be shorter (default 128; -1 to 1073741824).
-            layout: how nibbles are packed. k-packed: [N, K/8], nibble k % 8 of word (n, k/8), signed,
-                without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros [K/group_size,
-                N/8], nibble n % 8. awq: [K, N/8], nibbles 0 to 7 of a word are columns 0 2 4 6 1 3 5 7,
-                unsigned; zeros [K/group_size, N/8] alike (default k-packed).
-            zero_format: how zeros are stored. plain: nibbles are the zero points, 0 to 15. less-one:
-                nibbles are the zero points less one, as in the first format of GPTQ, so that a nibble of 15
-                stands for 16. That format cannot store a zero point of 0: packers that wrap it to 15 need
-                their zeros converted to plain. The default is less-one for gptq and plain for awq.
-            out_dtype: the dtype of c: f32, or that of a, which is the default.
-            out: an existing tensor, of the dtype and shape of c, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            a: [M, K] of f16, bf16: the left factor.
+            packed: [N, K/8], [K/8, N] or [K, N/8] of u32: words of eight 4-bit weights, packed as layout
+                specifies; K is a multiple of 8.
+            scales: [K/group_size, N] of f16: scale of each group of weights.
+            zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for layouts gptq and awq;
+                if omitted, every zero point is 8.
+            group_size: number of weights of a column that share a scale: a power of two of at least 32, or
+                -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
+            layout: packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word (n, k/8),
+                signed, without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros
+                [K/group_size, N/8], nibble n % 8. awq: [K, N/8], nibbles 0 to 7 of a word are columns 0 2 4
+                6 1 3 5 7, unsigned; zeros [K/group_size, N/8] in the same order (default k-packed).
+            zero_format: encoding of zeros. plain: nibbles are the zero points, 0 to 15. less-one: nibbles
+                are the zero points minus one, as in the original GPTQ format, so a nibble of 15 represents
+                16. This format cannot represent a zero point of 0; if a packer wraps it to 15, convert the
+                zeros to plain. Default: less-one for gptq, plain for awq.
+            out_dtype: dtype of c: f32 or that of a; default that of a.
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             c: [M, N] of dtype `out_dtype`: the product.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "matmul-int4",
@@ -979,26 +981,26 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies matrices of bytes with exact sums and scales those.
+        """Computes the product of 8-bit integer matrices with exact accumulation, and scales it.
 
-        c = scale · a·b, or a_scale·b_scale · a·b for each row and column, with exact sums in i32
+        c = scale · a·b, or a_scale·b_scale · a·b per row and column, accumulated exactly in i32
 
         Args:
-            a: [M, K] of i8: the left matrix; K is at most 131071.
-            b: [K, N] of i8: the right matrix.
-            scale: [] of f32 (optional): what sums are multiplied by.
-            a_scale: [M] of f32 (optional): what rows are multiplied by, with b_scale.
-            b_scale: [N] of f32 (optional): what columns are multiplied by, with a_scale.
-            out_dtype: the dtype of c; i32 gives the sums themselves, without a scale, as MatMulInteger of
-                ONNX does (default f32).
-            out: an existing tensor, of the dtype and shape of c, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            a: [M, K] of i8: the left factor; K is at most 131071.
+            b: [K, N] of i8: the right factor.
+            scale: [] of f32 (optional): scale factor of the product.
+            a_scale: [M] of f32 (optional): scale factor of each row; requires b_scale.
+            b_scale: [N] of f32 (optional): scale factor of each column; requires a_scale.
+            out_dtype: dtype of c; i32 returns the unscaled sums and accepts no scale, like MatMulInteger in
+                ONNX (default f32).
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             c: [M, N] of dtype `out_dtype`: the product.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "matmul-int8",
@@ -1018,21 +1020,21 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies two tensors, which broadcast as in NumPy.
+        """Computes the product of two tensors, element by element, with NumPy broadcasting.
 
         y = a·b, rounded once
 
         Args:
             a: […] of f64, f32, f16, bf16: the first operand.
-            b: […] of f64, f32, f16, bf16: the second operand, of the dtype of a: no dtype is promoted.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            b: […] of f64, f32, f16, bf16: the second operand; same dtype as a (no type promotion).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of a: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "mul",
@@ -1058,31 +1060,34 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> QkvProjectInt4Result:
-        """Projects x to queries, keys and values with quantised weights, in one launch.
+        """Computes the query, key and value projections with 4-bit weights, in one launch.
 
-        q = scale_q · x·wq, k = scale_k · x·wk, v = scale_v · x·wv, sums in f32, rounded to the dtype of x;
-        the widths of k and v are equal, that of q may differ
+        q = scale_q · x·wq, k = scale_k · x·wk, v = scale_v · x·wv, accumulated in f32, then rounded to the
+        dtype of x; k and v have the same width, which may differ from that of q
 
         Args:
-            x: [M, K] of f16, bf16: a row for each token.
-            wq: [Nq, K/8] of u32: four-bit weights, k-packed as those of matmul-int4.
-            wk: [Nkv, K/8] of u32: four-bit weights, k-packed as those of matmul-int4.
-            wv: [Nkv, K/8] of u32: four-bit weights, k-packed as those of matmul-int4.
-            scale_q: [K/group_size, Nq] of f16: of each group of wq.
-            scale_k: [K/group_size, Nkv] of f16: of each group of wk.
-            scale_v: [K/group_size, Nkv] of f16: of each group of wv.
-            group_size: how many weights of a column share a scale: a power of two from 32 on, or -1 for
-                all; the last group may be shorter (default 128; -1 to 1073741824).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            x: [M, K] of f16, bf16: the input, one row per token.
+            wq: [Nq, K/8] of u32: 4-bit weights of the query projection, packed as for matmul-int4 with
+                layout k-packed.
+            wk: [Nkv, K/8] of u32: 4-bit weights of the key projection, packed as for matmul-int4 with
+                layout k-packed.
+            wv: [Nkv, K/8] of u32: 4-bit weights of the value projection, packed as for matmul-int4 with
+                layout k-packed.
+            scale_q: [K/group_size, Nq] of f16: scale of each group of wq.
+            scale_k: [K/group_size, Nkv] of f16: scale of each group of wk.
+            scale_v: [K/group_size, Nkv] of f16: scale of each group of wv.
+            group_size: number of weights of a column that share a scale: a power of two of at least 32, or
+                -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            q: [M, Nq] of the dtype of x: x times the weights wq.
-            k: [M, Nkv] of the dtype of x: x times the weights wk.
-            v: [M, Nkv] of the dtype of x: x times the weights wv.
+            q: [M, Nq] of the dtype of x: the query projection of x.
+            k: [M, Nkv] of the dtype of x: the key projection of x.
+            v: [M, Nkv] of the dtype of x: the value projection of x.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "qkv-project-int4",
@@ -1107,29 +1112,29 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> QkvProjectInt8Result:
-        """Projects x to queries, keys and values with quantised weights, in one launch.
+        """Computes the query, key and value projections with 8-bit weights, in one launch.
 
-        q = scale_q · x·wq, k = scale_k · x·wk, v = scale_v · x·wv, sums in f32, rounded to the dtype of x;
-        the widths of k and v are equal, that of q may differ
+        q = scale_q · x·wq, k = scale_k · x·wk, v = scale_v · x·wv, accumulated in f32, then rounded to the
+        dtype of x; k and v have the same width, which may differ from that of q
 
         Args:
-            x: [M, K] of f16, bf16: a row for each token.
-            wq: [K, Nq] of i8: the weights.
-            wk: [K, Nkv] of i8: the weights.
-            wv: [K, Nkv] of i8: the weights.
-            scale_q: [] of f32: of all of wq.
-            scale_k: [] of f32: of all of wk.
-            scale_v: [] of f32: of all of wv.
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            x: [M, K] of f16, bf16: the input, one row per token.
+            wq: [K, Nq] of i8: 8-bit weights of the query projection.
+            wk: [K, Nkv] of i8: 8-bit weights of the key projection.
+            wv: [K, Nkv] of i8: 8-bit weights of the value projection.
+            scale_q: [] of f32: scale of wq.
+            scale_k: [] of f32: scale of wk.
+            scale_v: [] of f32: scale of wv.
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            q: [M, Nq] of the dtype of x: x times the weights wq.
-            k: [M, Nkv] of the dtype of x: x times the weights wk.
-            v: [M, Nkv] of the dtype of x: x times the weights wv.
+            q: [M, Nq] of the dtype of x: the query projection of x.
+            k: [M, Nkv] of the dtype of x: the key projection of x.
+            v: [M, Nkv] of the dtype of x: the value projection of x.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "qkv-project-int8",
@@ -1149,24 +1154,25 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> QuantizeInt8Result:
-        """Quantises numbers to signed bytes, so that the greatest magnitude becomes 127.
+        """Quantizes a tensor to 8-bit integers, symmetrically: the largest magnitude becomes 127.
 
-        scale = max(max |x| / 127, 2^-126) over the finite x, and 0 where these are all 0; q = x / scale in
-        f32, rounded to nearest, ties to even, and clamped to -127 … 127
+        scale = max(max |x| / 127, 2^-126) over all finite x, or 0 if they are all 0; q = x / scale in f32,
+        rounded to nearest, ties to even, and clamped to -127 … 127
 
         Args:
-            x: […, N] of f32, f16, bf16: the numbers; a NaN becomes 0 and an infinity ±127, and neither
-                counts for the scale.
-            per: what shares a scale: all numbers, or those of each row (default tensor).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] of f32, f16, bf16: the input tensor; NaN becomes 0 and infinity ±127, and neither
+                affects the scale.
+            per: granularity of the scale: one for the tensor, or one per row (default tensor).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             q: […, N] of i8: x / scale, rounded; from -127 to 127.
-            scale: [] or […] of f32: factor of q; for each row in the shape of x without its last dimension.
+            scale: [] or […] of f32: scale factor of q; one per row has the shape of x without its last
+                dimension.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "quantize-int8",
@@ -1187,26 +1193,26 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Reduces a tensor along one dimension.
+        """Computes the sum, mean, maximum or minimum along a dimension.
 
-        y = the sum, mean, maximum or minimum of x along the axis. A sum is computed in f32 (f64 for f64)
-        with compensation for rounding errors, in a fixed order, and rounded to the dtype of x at the end; a
-        mean is that sum before its last rounding, divided by N. max and min are NaN where an element is NaN
+        y = the sum, mean, maximum or minimum of x along the axis. Sums use compensated summation in f32
+        (f64 for f64), in a fixed order, and are rounded to the dtype of x at the end; a mean is the sum
+        before this rounding, divided by N. max and min return NaN if any element is NaN
 
         Args:
-            x: […, N, …] of f64, f32, f16, bf16: the numbers.
-            kind: the reduction (default sum).
-            axis: the dimension to reduce, which y lacks; negative ones count from the end. The default is
-                the last one, where NumPy and PyTorch reduce all dimensions; ONNX keeps the dimension
-                (default -1).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N, …] of f64, f32, f16, bf16: the input tensor.
+            kind: the reduction to compute (default sum).
+            axis: the dimension to reduce, which is removed; negative values count from the end. The default
+                is the last dimension; NumPy and PyTorch reduce all dimensions by default, and ONNX keeps
+                the reduced dimension (default -1).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, …] of the dtype of x: the result, without the dimension.
+            y: […, …] of the dtype of x: the result, without the reduced dimension.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "reduce",
@@ -1225,20 +1231,20 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies relu to each element.
+        """Applies the rectified linear unit (ReLU) to each element.
 
-        y = max(x, 0); NaN where x is NaN
+        y = max(x, 0); NaN if x is NaN
 
         Args:
-            x: […] of f32, f16, bf16: the numbers.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f32, f16, bf16: the input tensor.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "relu",
@@ -1262,28 +1268,28 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> ResidualLayerNormResult:
-        """Adds a residual and normalizes each row, in one kernel.
+        """Adds a residual and applies layer normalization to each row, in one kernel.
 
-        sum = x + residual, y = norm(sum); or, post, y = residual + norm(x); norm(v) = gamma · (v - mean(v))
-        / √(mean((v - mean(v))²) + epsilon) + beta
+        order pre: sum = x + residual, y = norm(sum); order post: y = residual + norm(x); norm(v) = gamma ·
+        (v - mean(v)) / √(mean((v - mean(v))²) + epsilon) + beta
 
         Args:
-            x: […, N] of f32, f16, bf16: the rows.
-            residual: […, N] of f32, f16, bf16: what is added.
-            gamma: [N] of f32, f16, bf16: what is multiplied: of the dtype of x or f32.
-            beta: [N] of f32, f16, bf16: what is added: as gamma.
-            epsilon: added to the variance; the default is that of PyTorch and ONNX (default 1e-05; 0.0 to
+            x: […, N] of f32, f16, bf16: the input rows.
+            residual: […, N] of f32, f16, bf16: the residual, same dtype and shape as x.
+            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
+            epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
-            order: whether the residual is added before the norm or to it (default pre).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            order: whether the residual is added before (pre) or after (post) normalization (default pre).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the result.
-            sum: […, N] of the dtype of x: x + residual; where order is pre.
+            sum: […, N] of the dtype of x: x + residual, if order is pre.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "residual-layer-norm",
@@ -1306,27 +1312,27 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> ResidualRmsNormResult:
-        """Adds a residual and normalizes each row, in one kernel.
+        """Adds a residual and applies RMS normalization to each row, in one kernel.
 
-        sum = x + residual, y = norm(sum); or, post, y = residual + norm(x); norm(v) = gamma · v /
-        √(mean(v²) + epsilon)
+        order pre: sum = x + residual, y = norm(sum); order post: y = residual + norm(x); norm(v) = gamma ·
+        v / √(mean(v²) + epsilon)
 
         Args:
-            x: […, N] of f32, f16, bf16: the rows.
-            residual: […, N] of f32, f16, bf16: what is added.
-            gamma: [N] of f32, f16, bf16: what is multiplied: of the dtype of x or f32.
-            epsilon: added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,
-                ONNX's is 1e-5 (default 1e-06; 0.0 to 1e+30).
-            order: whether the residual is added before the norm or to it (default pre).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] of f32, f16, bf16: the input rows.
+            residual: […, N] of f32, f16, bf16: the residual, same dtype and shape as x.
+            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
+                x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
+            order: whether the residual is added before (pre) or after (post) normalization (default pre).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the result.
-            sum: […, N] of the dtype of x: x + residual; where order is pre.
+            sum: […, N] of the dtype of x: x + residual, if order is pre.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "residual-rms-norm",
@@ -1347,23 +1353,23 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Normalizes each row.
+        """Applies RMS normalization to each row.
 
         y = gamma · x / √(mean(x²) + epsilon)
 
         Args:
-            x: […, N] of f32, f16, bf16: the rows.
-            gamma: [N] of f32, f16, bf16: what is multiplied: of the dtype of x or f32.
-            epsilon: added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,
-                ONNX's is 1e-5 (default 1e-06; 0.0 to 1e+30).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] of f32, f16, bf16: the input rows.
+            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
+                x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "rms-norm",
@@ -1385,26 +1391,26 @@ class AsyncOps(ABC):
         out: Sequence[AsyncTensor | None] | None = None,
         timeout: float | None = None,
     ) -> RmsNormBackwardResult:
-        """The gradients of rms-norm, always summed in the same order.
+        """Computes the gradients of rms-norm, summed in a deterministic order.
 
         h = x · s, s = 1 / √(mean(x²) + epsilon), g = grad · gamma; dx = s · (g - h · mean(g · h)), dgamma =
         Σ grad · h over all rows
 
         Args:
-            grad: […, N] of f32, f16, bf16: the gradient of y.
-            x: […, N] of f32, f16, bf16: what was normalized.
-            gamma: [N] of f32, f16, bf16: what is multiplied: of the dtype of x or f32.
-            epsilon: added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,
-                ONNX's is 1e-5 (default 1e-06; 0.0 to 1e+30).
-            out: existing tensors to write the outputs to, in their order.
-            timeout: seconds after which the call fails; the client's if None.
+            grad: […, N] of f32, f16, bf16: the gradient with respect to y.
+            x: […, N] of f32, f16, bf16: the input of rms-norm.
+            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
+                x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            dx: […, N] of the dtype of x: the gradient of x.
-            dgamma: [N] of the dtype of gamma: the gradient of gamma.
+            dx: […, N] of the dtype of x: the gradient with respect to x.
+            dgamma: [N] of the dtype of gamma: the gradient with respect to gamma.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "rms-norm-backward",
@@ -1430,31 +1436,32 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Normalizes all heads of a position together, then turns pairs of each head.
+        """Applies RMS normalization over all heads of a position, then rotary position embedding to each head.
 
         h = weight · x / √(mean(x²) + epsilon); pairs (a, b) of h become (a · cos - b · sin, b · cos + a ·
         sin)
 
         Args:
-            x: […, S, heads · head_dim] of f32, f16, bf16: S positions.
-            weight: [heads · head_dim] of f32, f16, bf16: what is multiplied after the norm: of the dtype of
-                x or f32.
-            cos: [P, head_dim / 2] of f32, f16, bf16: cosines by position, S of them or more: of the dtype
-                of x or f32.
-            sin: [P, head_dim / 2] of f32, f16, bf16: sines, as cos.
-            heads: how many heads there are (1 to 2147483647).
-            head_dim: elements of a head; what heads leave when left out (2 to 2147483647).
-            epsilon: added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,
-                ONNX's is 1e-5 (default 1e-06; 0.0 to 1e+30).
-            style: pairs are elements i and i + rotaryDim / 2, or 2i and 2i + 1 (default half).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, S, heads · head_dim] of f32, f16, bf16: the input, one row per position.
+            weight: [heads · head_dim] of f32, f16, bf16: scale factor of each column; same dtype as x, or
+                f32.
+            cos: [P, head_dim / 2] of f32, f16, bf16: cosine table, one row per position (P ≥ S); same dtype
+                as x, or f32.
+            sin: [P, head_dim / 2] of f32, f16, bf16: sine table; same shape and dtype as cos.
+            heads: number of heads; may be omitted if head_dim is given (1 to 2147483647).
+            head_dim: number of elements per head; default row length / heads (2 to 2147483647).
+            epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
+                x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
+            style: pairing of elements. half: i and i + rotaryDim / 2. interleaved: 2i and 2i + 1 (default
+                half).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, S, heads · head_dim] of the dtype of x: the turned pairs.
+            y: […, S, heads · head_dim] of the dtype of x: the normalized and rotated rows.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "rms-norm-rope",
@@ -1479,30 +1486,31 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Turns pairs of elements of each head by angles that grow with the position.
+        """Applies rotary position embedding (RoPE) to each head.
 
         (a, b) becomes (a · cos - b · sin, b · cos + a · sin)
 
         Args:
-            x: […, S, H, D] of f32, f16, bf16: S positions of H heads.
-            cos: [P, rotary_dim / 2] of f32, f16, bf16 (optional): cosines by position: of the dtype of x or
-                f32; left out where theta is given.
-            sin: [P, rotary_dim / 2] of f32, f16, bf16 (optional): sines, as cos.
-            positions: [S] or […, S] of i32 (optional): which row of cos and sin each position takes, 0 to S
-                - 1 when left out; one that they do not have gives NaN.
-            theta: angle i of position p is p · theta^(-2i / rotary_dim), if no cos and sin are given (1.0
-                to 1e+30).
-            style: pairs are elements i and i + rotary_dim / 2, or 2i and 2i + 1 (default half).
-            rotary_dim: how many elements of a head are turned, D when left out; the others are copied (2 to
+            x: […, S, H, D] of f32, f16, bf16: the input: S positions of H heads.
+            cos: [P, rotary_dim / 2] of f32, f16, bf16 (optional): cosine table, one row per position; same
+                dtype as x, or f32. Omit it if theta is given.
+            sin: [P, rotary_dim / 2] of f32, f16, bf16 (optional): sine table; same shape and dtype as cos.
+            positions: [S] or […, S] of i32 (optional): position ids, the row indices into cos and sin;
+                default 0 to S - 1. Out-of-range ids yield NaN.
+            theta: base of the angles, instead of cos and sin: angle i of position p is p · theta^(-2i /
+                rotary_dim) (1.0 to 1e+30).
+            style: pairing of elements. half: i and i + rotary_dim / 2. interleaved: 2i and 2i + 1 (default
+                half).
+            rotary_dim: number of elements of each head to rotate; default D. The others are copied (2 to
                 2147483647).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, S, H, D] of the dtype of x: the turned pairs.
+            y: […, S, H, D] of the dtype of x: the rotated tensor.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "rope",
@@ -1522,21 +1530,21 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Multiplies each element by a number.
+        """Multiplies each element by a scalar.
 
         y = factor·x
 
         Args:
-            x: […] of f64, f32, f16, bf16: the numbers.
-            factor: what each is multiplied by, rounded to f32 unless x is f64 (default 1.0).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f64, f32, f16, bf16: the input tensor.
+            factor: the scalar, rounded to f32 unless x is f64 (default 1.0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "scale",
@@ -1555,20 +1563,20 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies sigmoid to each element.
+        """Applies the sigmoid function to each element.
 
         y = 1 / (1 + e^-x)
 
         Args:
-            x: […] of f32, f16, bf16: the numbers.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f32, f16, bf16: the input tensor.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "sigmoid",
@@ -1587,20 +1595,20 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies silu to each element.
+        """Applies the sigmoid linear unit (SiLU) to each element.
 
-        y = x / (1 + e^-x); 0 at -infinity, where PyTorch gives NaN
+        y = x / (1 + e^-x); 0 at -infinity, where PyTorch returns NaN
 
         Args:
-            x: […] of f32, f16, bf16: the numbers.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f32, f16, bf16: the input tensor.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "silu",
@@ -1621,24 +1629,24 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Softmax of each row; a row that is masked as a whole becomes zeros, where PyTorch and ONNX give NaN.
+        """Computes the softmax of each row; a fully masked row becomes zeros, where PyTorch and ONNX return NaN.
 
         y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x
 
         Args:
-            x: […, N] of f32, f16, bf16: the logits. -infinity is masked; a NaN or +infinity makes its row
-                NaN.
-            scale: what x is multiplied by (default 1.0; 1e-30 to 1e+30).
-            causal: row i of x[…, S, N] sees the elements up to i + N - S, so that the last row sees all;
-                the others are masked, whatever they hold (default False).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] of f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes the
+                row NaN.
+            scale: scale factor applied to x (default 1.0; 1e-30 to 1e+30).
+            causal: whether row i of x[…, S, N] includes only elements up to i + N - S, so the last row
+                includes all; the others are masked, whatever their values (default False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the probabilities.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "softmax",
@@ -1661,28 +1669,28 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Softmax of each row, then dropout by a given mask; a row of x that is all -infinity becomes zeros.
+        """Computes the softmax of each row, then applies dropout with a given mask; a row of x that is all -infinity becomes zeros.
 
-        y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x; times mask / (1
-        - probability)
+        y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x; then y is
+        multiplied by mask / (1 - probability)
 
         Args:
-            x: […, N] of f32, f16, bf16: the logits. -infinity is masked; a NaN or +infinity makes its row
-                NaN.
-            mask: […, N] of u8, bool: 0 where an element is dropped.
-            scale: what x is multiplied by (default 1.0; 1e-30 to 1e+30).
-            causal: row i of x[…, S, N] sees the elements up to i + N - S, so that the last row sees all;
-                the others are masked, whatever they hold (default False).
-            probability: the probability with which mask drops an element; the others are divided by 1 -
-                probability. With 1 all of y is 0, whatever the mask (default 0.5; 0.0 to 1.0).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […, N] of f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes the
+                row NaN.
+            mask: […, N] of u8, bool: 0 for elements to drop.
+            scale: scale factor applied to x (default 1.0; 1e-30 to 1e+30).
+            causal: whether row i of x[…, S, N] includes only elements up to i + N - S, so the last row
+                includes all; the others are masked, whatever their values (default False).
+            probability: probability with which mask drops an element; the other elements are divided by 1 -
+                probability. With 1, y is all zeros, whatever the mask (default 0.5; 0.0 to 1.0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […, N] of the dtype of x: the probabilities.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "softmax-dropout",
@@ -1702,21 +1710,21 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies an activation to a gate and multiplies by it, in one pass.
+        """Computes the SiLU-gated linear unit (SwiGLU), in one pass.
 
         y = silu(gate)·up
 
         Args:
-            gate: […] of f32, f16, bf16: what the activation is of.
-            up: […] of f32, f16, bf16: what is multiplied; the shape and dtype of gate.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            gate: […] of f32, f16, bf16: argument of the activation function.
+            up: […] of f32, f16, bf16: factor of the activated gate; same shape and dtype as gate.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of gate: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "swiglu",
@@ -1735,20 +1743,20 @@ class AsyncOps(ABC):
         out: AsyncTensor | None = None,
         timeout: float | None = None,
     ) -> AsyncTensor:
-        """Applies tanh to each element.
+        """Applies the hyperbolic tangent to each element.
 
         y = tanh(x)
 
         Args:
-            x: […] of f32, f16, bf16: the numbers.
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+            x: […] of f32, f16, bf16: the input tensor.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
             y: […] of the dtype of x: the result.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "tanh",
@@ -1775,18 +1783,18 @@ class AsyncOps(ABC):
 
         Args:
             x: […, P, …, Q, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
-                elements.
-            axis_a: the first dimension; negative ones count from the end. The defaults swap the last two
-                dimensions, where NumPy and ONNX reverse all (default -2).
-            axis_b: the second dimension (default -1).
-            out: an existing tensor, of the dtype and shape of y, to write to.
-            timeout: seconds after which the call fails; the client's if None.
+                input tensor.
+            axis_a: first dimension to swap; negative values count from the end. The defaults swap the last
+                two dimensions; NumPy and ONNX reverse all dimensions by default (default -2).
+            axis_b: second dimension to swap (default -1).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, Q, …, P, …] of the dtype of x: the same elements.
+            y: […, Q, …, P, …] of the dtype of x: the transposed tensor.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = await self._run_op(
             "transpose",

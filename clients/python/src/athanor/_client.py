@@ -60,7 +60,7 @@ class Athanor(Ops):
             timeout: seconds after which the call fails; the client's if None.
 
         Raises:
-            AthanorError: if the service refuses the call or cannot be reached.
+            AthanorError: if the service rejects the call or cannot be reached.
             TypeError: if it is no array, or the service has no such dtype.
         """
         lease = self._core.settings.lease if ttl is None else ttl

@@ -38,12 +38,12 @@ public final class Clamp implements Op {
   public OpDescription description() {
     return new OpDescription(
         "clamp",
-        "Brings numbers into a range.",
-        List.of(new Input("x", "[…]", Set.of(DType.F32), false, "any numbers")),
+        "Clamps each element to a range.",
+        List.of(new Input("x", "[…]", Set.of(DType.F32), false, "the input tensor")),
         List.of(
-            Attribute.number("low", 0, "the least number of y"),
-            Attribute.number("high", 1, "the greatest number of y")),
-        List.of(Output.of("y", "[…]", "f32", "x, or the end of the range that is nearest")),
+            Attribute.number("low", 0, "the minimum of y"),
+            Attribute.number("high", 1, "the maximum of y")),
+        List.of(Output.of("y", "[…]", "f32", "the clamped tensor")),
         "y = min(max(x, low), high)",
         "2·N");
   }
@@ -65,7 +65,7 @@ public final class Clamp implements Op {
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
           n,
-          "a thread an element",
+          "one thread per element",
           new Step(
               variant,
               Dim3.of(Math.toIntExact(Math.ceilDiv(n, THREADS))),

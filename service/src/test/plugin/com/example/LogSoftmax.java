@@ -37,9 +37,9 @@ public final class LogSoftmax implements Op {
         "Computes the logarithm of the softmax of each row.",
         List.of(new Input("x", "[…, N]", RowShape.DTYPES, false, "the logits")),
         List.of(),
-        List.of(Output.of("y", "[…, N]", "that of x", "the logarithms of the probabilities")),
+        List.of(Output.of("y", "[…, N]", "same as x", "the log-probabilities")),
         "y = x - m - log(Σ exp(x - m)), where m is the maximum of the row",
-        "5·N a row");
+        "5·N per row");
   }
 
   @Override

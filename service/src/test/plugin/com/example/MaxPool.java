@@ -52,12 +52,12 @@ public final class MaxPool {
 
   static Op op() {
     return KernelOp.named("max-pool")
-        .summary("The largest of each window of a row.")
+        .summary("Computes the maximum of each window of a row.")
         .formula("y[r, p] = max x[r, window · p + i] for i < window")
         .kernel(DType.I32, Kernels.of(MaxPool::maxPool))
-        .input("x", "[R, C]", "the rows")
-        .output("y", "[R, P]", "P = C / window, rounded down")
-        .attribute(Attribute.integer("window", 2, "numbers of a window").from(1, 64))
+        .input("x", "[R, C]", "the input rows")
+        .output("y", "[R, P]", "the maxima; P = C / window, rounded down")
+        .attribute(Attribute.integer("window", 2, "the window size").from(1, 64))
         .argument("R")
         .argument("C")
         .argument("P")

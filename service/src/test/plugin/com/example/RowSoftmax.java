@@ -62,13 +62,13 @@ public final class RowSoftmax {
 
   static Op op() {
     return KernelOp.named("row-softmax")
-        .summary("Softmax of rows.")
+        .summary("Computes the softmax of each row.")
         .formula("y[…, c] = exp(scale · x[…, c]) / Σ exp(scale · x[…, ·])")
         .kernel(DType.F32, Kernels.of(RowSoftmax::rowSoftmax))
         .kernel(DType.F16, Kernels.of(RowSoftmax::rowSoftmaxHalf))
-        .input("x", "[…, C]", "the rows")
-        .output("y", "[…, C]", "rows of positive numbers whose sum is 1")
-        .attribute(Attribute.number("scale", 1, "factor of x").from(0, 1e6))
+        .input("x", "[…, C]", "the input rows")
+        .output("y", "[…, C]", "the probabilities")
+        .attribute(Attribute.number("scale", 1, "scale factor applied to x").from(0, 1e6))
         .argument("C")
         .grid("…")
         .reference(RowSoftmax::reference)

@@ -71,11 +71,11 @@ public final class SquaredDistances implements Op {
         "squared-distances",
         "Computes the squared Euclidean distance of each row of a to each row of b.",
         List.of(
-            new Input("a", "[M, K]", DTYPES, false, "points"),
-            new Input("b", "[N, K]", DTYPES, false, "points of the dtype of a")),
+            new Input("a", "[M, K]", DTYPES, false, "the first points, one per row"),
+            new Input("b", "[N, K]", DTYPES, false, "the second points; same dtype as a")),
         List.of(),
         List.of(Output.of("c", "[M, N]", "f32", "the squared distances")),
-        "c = max(0, |a|² + |b|² - 2·a·bᵀ), with sums in f32",
+        "c = max(0, |a|² + |b|² - 2·a·bᵀ), accumulated in f32",
         "2·M·N·K");
   }
 

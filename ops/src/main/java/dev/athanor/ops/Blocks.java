@@ -38,7 +38,7 @@ public final class Blocks {
       case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
       case Q4_1, Q4_K, Q5_K -> new int[] {0, 2};
       case Q6_K -> new int[] {208};
-      default -> throw new IllegalArgumentException(format.text() + " is no block format");
+      default -> throw new IllegalArgumentException(format.text() + " is not a block format");
     };
   }
 
@@ -71,7 +71,7 @@ public final class Blocks {
       case NF4 ->
           (double) block.get(FLOAT, 0)
               * NF4_TABLE[(unsigned(block, 4 + i / 2) >> (i % 2 == 0 ? 4 : 0)) & 15];
-      default -> throw new IllegalArgumentException(format.text() + " is no block format");
+      default -> throw new IllegalArgumentException(format.text() + " is not a block format");
     };
   }
 

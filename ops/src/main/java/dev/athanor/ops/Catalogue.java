@@ -21,7 +21,7 @@ public final class Catalogue {
       var other = this.ops.putIfAbsent(op.description().name(), op);
       if (other != null) {
         throw new IllegalStateException(
-            "two ops are called %s: %s and %s"
+            "duplicate op name \"%s\": %s and %s"
                 .formatted(
                     op.description().name(), other.getClass().getName(), op.getClass().getName()));
       }
@@ -64,13 +64,13 @@ public final class Catalogue {
       if (given == null && !input.optional()) {
         throw new OpException.MissingInput(
             input.name(),
-            "input \"%s\" %s is missing; %s takes %s"
+            "input \"%s\" %s is missing; the inputs of %s are %s"
                 .formatted(input.name(), input.shape(), op.name(), names));
       }
       if (given != null && !input.dtypes().contains(given.dtype())) {
         throw new OpException.UnsupportedDType(
             input.name(),
-            "input \"%s\" is %s; %s takes %s"
+            "input \"%s\" is %s; %s supports %s"
                 .formatted(
                     input.name(),
                     given.dtype().text(),

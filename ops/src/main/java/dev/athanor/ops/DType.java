@@ -164,7 +164,7 @@ public enum DType {
    */
   public long readLong(MemorySegment data, long index) {
     if (isFloat() || isBlock()) {
-      throw new IllegalStateException(text() + " is no integer type");
+      throw new IllegalStateException(text() + " is not an integer type");
     }
     return this == I64 ? data.get(LONG, index * bytes) : (long) read(data, index);
   }
@@ -234,7 +234,7 @@ public enum DType {
   private void requireElements() {
     if (isBlock()) {
       throw new IllegalArgumentException(
-          "elements of %s share their block's scales, so none is written alone; give the bytes of whole blocks"
+          "elements of %s share the scales of their block and cannot be written individually; write whole blocks"
               .formatted(text()));
     }
   }

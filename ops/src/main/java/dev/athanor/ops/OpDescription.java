@@ -38,7 +38,7 @@ public record OpDescription(
     var names = inputs.stream().flatMap(Input::names).toList();
     if (Set.copyOf(names).size() < names.size()) {
       throw new IllegalArgumentException(
-          "two inputs of %s have one name: %s".formatted(name, names));
+          "op \"%s\" has two inputs with the same name: %s".formatted(name, names));
     }
   }
 
@@ -80,7 +80,7 @@ public record OpDescription(
   /**
    * An output tensor.
    *
-   * @param dtype the dtype in words: {@code that of x}
+   * @param dtype a dtype, {@code same as x}, or the name of an attribute
    * @param when the condition under which the op returns it; empty for always
    */
   public record Output(
@@ -240,7 +240,7 @@ public record OpDescription(
         var other = alias.filter(given::containsKey).findFirst().orElse(name);
         throw new OpException.UnknownField(
             "inputs." + other,
-            "%s is another name of the input \"%s\", which is given as well; give one of them"
+            "\"%s\" is an alias of the input \"%s\", which is also given; give only one of them"
                 .formatted(other, own));
       }
     });

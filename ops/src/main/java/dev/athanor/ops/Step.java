@@ -80,17 +80,17 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List
   public Optional<String> refusal(Capability device) {
     if (sharedBytes > device.sharedBytesPerBlockOptIn()) {
       return Optional.of(
-          "it needs %d bytes of shared memory, a block on %s has %d"
+          "requires %d bytes of shared memory; the limit per block on %s is %d"
               .formatted(sharedBytes, device.name(), device.sharedBytesPerBlockOptIn()));
     }
     if (block.count() > device.maxThreadsPerBlock()) {
       return Optional.of(
-          "it needs blocks of %d threads, %s has at most %d"
+          "requires blocks of %d threads; the limit on %s is %d"
               .formatted(block.count(), device.name(), device.maxThreadsPerBlock()));
     }
     if (grid.y() > MAX_GRID_YZ || grid.z() > MAX_GRID_YZ) {
       return Optional.of(
-          "it needs a grid of %s blocks, %s has at most %d along y and z"
+          "requires a grid of %s blocks; the limit on %s is %d along y and z"
               .formatted(grid, device.name(), MAX_GRID_YZ));
     }
     return Optional.empty();

@@ -21,7 +21,7 @@ public record TensorType(DType dtype, Shape shape) {
     int block = dtype.blockElements();
     if (dtype.isBlock() && (shape.rank() == 0 || shape.extent(-1) % block != 0)) {
       throw new IllegalArgumentException(
-          "%s is stored in blocks of %d elements along the last dimension, which must be a multiple of it, got shape %s"
+          "%s is stored in blocks of %d elements, and the last dimension must be a multiple of the block size, got shape %s"
               .formatted(dtype.text(), block, shape));
     }
   }
@@ -35,13 +35,13 @@ public record TensorType(DType dtype, Shape shape) {
     var parts = TEXT.matcher(text);
     if (!parts.matches()) {
       throw new IllegalArgumentException(
-          "\"%s\" is no tensor type; one is written f16[4096,4096]".formatted(text));
+          "\"%s\" is not a tensor type; expected a form such as f16[4096,4096]".formatted(text));
     }
     var dtype =
         DType.of(parts.group(1))
             .orElseThrow(() ->
                 new IllegalArgumentException(
-                    "\"%s\" has no known dtype; dtypes are %s".formatted(text, DType.names())));
+                    "\"%s\" has an unknown dtype; dtypes are %s".formatted(text, DType.names())));
     var extents = parts.group(2);
     return new TensorType(
         dtype,

@@ -189,7 +189,7 @@ class BlocksTest {
   void rejectsUnknownFormats() {
     assertThatThrownBy(() -> TensorType.parse("q2_k[1,256]"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("\"q2_k[1,256]\" has no known dtype; dtypes are " + DType.names());
+        .hasMessage("\"q2_k[1,256]\" has an unknown dtype; dtypes are " + DType.names());
   }
 
   @Test

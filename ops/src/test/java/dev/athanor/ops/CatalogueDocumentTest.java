@@ -19,12 +19,12 @@ class CatalogueDocumentTest {
   @Test
   void matchesTheDescriptions() throws IOException {
     var lines = new ArrayList<String>();
-    lines.add("# The operations");
+    lines.add("# Operations");
     lines.add("");
     lines.add(
-        "Generated from the descriptions of the ops, which `GET /ops`, `/openapi.yaml` and `athanor ops` also return. Tensors are dense and");
+        "Generated from the op descriptions that `GET /ops`, `/openapi.yaml` and `athanor ops` return. Tensors are dense and");
     lines.add(
-        "row-major. `…` stands for any number of leading dimensions. REST requests use these names of inputs and outputs.");
+        "row-major. `…` stands for any number of leading dimensions. Names of inputs and outputs are those of REST requests.");
     for (var op : Catalogue.load().all()) {
       describe(op.description(), lines);
     }
@@ -78,7 +78,7 @@ class CatalogueDocumentTest {
           output.meaning());
     }
     lines.add("");
-    lines.add(op.flops() + " floating-point operations.");
+    lines.add("Floating-point operations: " + op.flops() + ".");
   }
 
   private static String values(Attribute attribute) {

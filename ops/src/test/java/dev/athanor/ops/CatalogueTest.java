@@ -22,7 +22,8 @@ class CatalogueTest {
   void rejectsDuplicateNames() {
     assertThatThrownBy(() -> new Catalogue(List.of(new Matmul(), new Matmul())))
         .hasMessage(
-            "two ops are called matmul: dev.athanor.ops.linear.dense.Matmul and dev.athanor.ops.linear.dense.Matmul");
+            "duplicate op name \"matmul\": dev.athanor.ops.linear.dense.Matmul and"
+                + " dev.athanor.ops.linear.dense.Matmul");
   }
 
   @Test
@@ -30,7 +31,7 @@ class CatalogueTest {
     assertRejected(
         Map.of("a", MATRIX),
         OpException.MissingInput.class,
-        "input \"b\" […, K, N] is missing; matmul takes a, b, bias");
+        "input \"b\" […, K, N] is missing; the inputs of matmul are a, b, bias");
     assertRejected(
         Map.of("a", MATRIX, "b", MATRIX, "d", MATRIX),
         OpException.UnknownField.class,
@@ -38,7 +39,7 @@ class CatalogueTest {
     assertRejected(
         Map.of("a", TensorType.of(DType.I8, 2, 2), "b", MATRIX),
         OpException.UnsupportedDType.class,
-        "input \"a\" is i8; matmul takes f64, f32, f16, bf16, e4m3, e5m2");
+        "input \"a\" is i8; matmul supports f64, f32, f16, bf16, e4m3, e5m2");
     assertRejected(
         Map.of("a", TensorType.of(DType.F32, 0, 2), "b", MATRIX),
         OpException.ShapeMismatch.class,
@@ -65,12 +66,13 @@ class CatalogueTest {
     assertThatThrownBy(() -> Problem.parse(norm, "x=f32[2,4] gamma=f32[4] weight=f32[4]"))
         .isInstanceOf(OpException.UnknownField.class)
         .hasMessage(
-            "weight is another name of the input \"gamma\", which is given as well; give one of them");
+            "\"weight\" is an alias of the input \"gamma\", which is also given; give only"
+                + " one of them");
     var input = norm.description().inputs().getFirst();
     assertThatThrownBy(() ->
             new OpDescription(
                 "twice", "", List.of(input, input.or("y")), List.of(), List.of(), "", ""))
-        .hasMessage("two inputs of twice have one name: [x, x, y]");
+        .hasMessage("op \"twice\" has two inputs with the same name: [x, x, y]");
   }
 
   private static void assertRejected(

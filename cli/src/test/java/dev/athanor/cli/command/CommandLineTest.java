@@ -87,7 +87,7 @@ class CommandLineTest {
           bench --plugins /no/such | athanor bench: --plugins: no such folder: /no/such
           verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such
           ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
-          ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
+          ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; the inputs of matmul are a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: expected comma-separated integers, such as 4096,4096
           ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: expected one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: --shape a=… is missing
@@ -112,11 +112,11 @@ class CommandLineTest {
           run frob | athanor run: unknown op "frob"; athanor ops lists the ops
           run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: cannot read file /no/such.npy
           run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
-          run matmul | athanor run: input "a" […, M, K] is missing; matmul takes a, b, bias
-          tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; matmul takes a, b, bias
-          tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          run matmul | athanor run: input "a" […, M, K] is missing; the inputs of matmul are a, b, bias
+          tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; the inputs of matmul are a, b, bias
+          tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat must be at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: unknown op "frob"; athanor ops lists the ops
-          bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat must be at least 1 and the time at least 0, got 1, 0 and 0.0
           serv | athanor: unknown command "serv"; did you mean serve?
           frob | athanor: unknown command "frob"; athanor --help lists the commands
           api-key | athanor api-key: a command is missing; commands are create
@@ -143,7 +143,7 @@ class CommandLineTest {
           load pipeline | athanor load: "pipeline": cannot read file ""
           load | athanor load: SCENARIO is missing; see athanor load --help
           bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: expected cublas, torch, or both, separated by a comma
-          bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
+          bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS requires a CUDA device, got emulator:0
           """)
   void reportsUsageErrorsInOneSentence(String line, String sentence) {
     var run = athanor(line.split(" "));
@@ -353,7 +353,7 @@ class CommandLineTest {
           """
           put 2GiB          |                              | "put 2GiB": expected a size such as 65536, 64KiB or 16MiB, at most 1024MiB
           op frob x=f32[4]  |                              | "op frob x=f32[4]": unknown op "frob"; athanor ops lists the ops
-          op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; add takes a, b
+          op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; the inputs of add are a, b
           put 1KiB          | --url localhost              | --url localhost: expected a URL such as http://127.0.0.1:8080
           put 1KiB          | --concurrency 0              | --concurrency 0: expected clients such as 4, 1:8 or 1:8:2, from 1 to 9999
           put 1KiB          | --concurrency 8:1            | --concurrency 8:1: the last, 1, is below the first, 8
@@ -412,12 +412,12 @@ class CommandLineTest {
 
   @Test
   void listsAndDescribesOps() {
-    assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Multiplies matrices");
+    assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Computes a matrix product");
     var one = athanor("ops", "matmul");
     assertThat(one.status()).isZero();
     assertThat(one.out())
         .contains("c = activation(alpha · a·b + bias)", "(optional)")
-        .containsPattern("(?m)^transposeB +boolean +false +b is stored as");
+        .containsPattern("(?m)^transposeB +boolean +false +whether b is stored as");
   }
 
   @Test
@@ -429,7 +429,7 @@ class CommandLineTest {
     assertThat(attributes.get(0).toString())
         .isEqualTo(
             "{\"name\":\"transposeA\",\"type\":\"boolean\",\"required\":false,\"default\":false,"
-                + "\"meaning\":\"a is stored as […, K, M]\"}");
+                + "\"meaning\":\"whether a is stored as […, K, M]\"}");
     assertThat(attributes.get(4).get("default").isNull()).isTrue();
     assertThat(attributes.get(4).get("choices")).hasSize(4);
     assertThat(JSON.readTree(athanor("ops", "--json").out()).get("ops").valueStream())
@@ -491,10 +491,10 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
-          a=f32[4,4] | input "b" […, K, N] is missing; matmul takes a, b, bias
+          a=f32[4,4] | input "b" […, K, N] is missing; the inputs of matmul are a, b, bias
           a=f32[4,4] b=f32[4,4] beta=2 | matmul has no attribute "beta"; its attributes are transposeA,
-          a=f32[4,x] b=f32[4,4] | "f32[4,x]" is no tensor type; one is written f16[4096,4096]
-          a=f12[4,4] b=f32[4,4] | "f12[4,4]" has no known dtype; dtypes are f64,
+          a=f32[4,x] b=f32[4,4] | "f32[4,x]" is not a tensor type; expected a form such as f16[4096,4096]
+          a=f12[4,4] b=f32[4,4] | "f12[4,4]" has an unknown dtype; dtypes are f64,
           a | "a" is neither an input such as a=f16[64,32] nor an attribute such as alpha=2
           """)
   void rejectsInvalidProblems(String problem, String sentence) {
@@ -774,7 +774,7 @@ class CommandLineTest {
       assertThat(library.get("name").asString()).startsWith("PyTorch ");
       assertThat(theirs.get(0).get("micros").get("median").doubleValue()).isPositive();
     } else {
-      assertThat(library.get("missing").asString()).endsWith("what ATHANOR_PYTHON names");
+      assertThat(library.get("missing").asString()).endsWith("that ATHANOR_PYTHON names");
       assertThat(run.out()).contains("NOT MEASURED torch: " + library.get("missing").asString());
       assertThat(theirs).isEmpty();
     }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * @param name the name in kebab case
  * @param summary a summary in one sentence
  * @param formula the formula of the outputs
- * @param flops the floating-point operations of a call, in context of the shapes' letters
+ * @param flops the number of floating-point operations of a call, in terms of the symbolic extents
  */
 public record OpDescription(
     String name,
@@ -52,7 +52,7 @@ public record OpDescription(
   /**
    * An output.
    *
-   * @param dtype the description of the dtype, such as {@code that of x}
+   * @param dtype a dtype, the name of an attribute, or for example {@code same as x}
    * @param optional whether attributes decide if the operation computes it
    */
   public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}

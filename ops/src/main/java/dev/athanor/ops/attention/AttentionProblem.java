@@ -54,31 +54,36 @@ public record AttentionProblem(
   /** Returns the attributes of {@link #of}. */
   public static List<Attribute> attributes() {
     return List.of(
-        Attribute.flag("causal", "whether the query at position p sees keys j ≤ p only"),
+        Attribute.flag("causal", "whether the query at position p attends only to keys j ≤ p"),
         Attribute.choice(
             ALIGNMENT,
             BOTTOM_RIGHT,
             List.of(BOTTOM_RIGHT, TOP_LEFT),
-            "the position p of query i among the keys, for causal and window. bottom-right: p = i +"
-                + " Sk − Sq, so that the last query stands at the last key, as in FlashAttention"
-                + " from 2.1 on. top-left: p = i, as is_causal of PyTorch has it"),
+            "alignment of queries with keys, for causal and window: the position p of"
+                + " query i. bottom-right: p = i + Sk − Sq, so the last query is aligned with the"
+                + " last key, as in FlashAttention 2.1 and later. top-left: p = i, as is_causal"
+                + " in PyTorch"),
         scaleAttribute(),
         windowAttribute(),
         Attribute.number(
                 "softcap",
                 0,
-                "scores s become softcap·tanh(s/softcap), softcap at least 1e-6; 0 leaves them")
+                "soft cap of the scores s, which become softcap·tanh(s/softcap); at least"
+                    + " 1e-6, or 0 to disable it")
             .from(0, MAX_SCALE));
   }
 
   public static Attribute scaleAttribute() {
-    return Attribute.number("scale", "what q·kᵀ is multiplied by; 1/√D when left out")
+    return Attribute.number("scale", "scale factor applied to q·kᵀ; default 1/√D")
         .from(MIN_SCALE, MAX_SCALE);
   }
 
   static Attribute windowAttribute() {
     return Attribute.integer(
-            "window", 0, "the query at position p sees keys j > p − window only; 0 is no window")
+            "window",
+            0,
+            "sliding window size: the query at position p attends only to keys j > p −"
+                + " window; 0 disables it")
         .from(0, Integer.MAX_VALUE);
   }
 
@@ -90,7 +95,7 @@ public record AttentionProblem(
     if (rank < 2 || rank > 4) {
       throw new OpException.ShapeMismatch(
           "q",
-          "input \"q\" has shape %s; it must be [B, Hq, Sq, D], or [B, Sq, D] or [Sq, D] of one head"
+          "input \"q\" has shape %s; it must be [B, Hq, Sq, D], or [B, Sq, D] or [Sq, D] for a single head"
               .formatted(q.shape()));
     }
     sameAsQ("k", k, q);
@@ -175,7 +180,7 @@ public record AttentionProblem(
     if (extent > FlashVariant.MAX_COLUMNS) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s with heads of %d elements; the limit is %d"
+          "input \"%s\" has shape %s with a head size of %d; the maximum is %d"
               .formatted(name, tensor.shape(), extent, FlashVariant.MAX_COLUMNS));
     }
     return (int) extent;
@@ -203,7 +208,7 @@ public record AttentionProblem(
     if (heads % sharedHeads != 0) {
       throw new OpException.ShapeMismatch(
           name,
-          "q %s has %d heads and %s %s has %d; the first must be a multiple of the second"
+          "q %s has %d heads and %s %s has %d; the number of query heads must be a multiple of the number of key/value heads"
               .formatted(q.shape(), heads, name, tensor.shape(), sharedHeads));
     }
   }

@@ -151,7 +151,7 @@ public final class FlashPlanner {
         if (unit != wanted) {
           candidates.refuse(
               tile.toString(),
-              "%s is multiplied by %s"
+              "%s uses %s"
                   .formatted(
                       task.dtype.text(), wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores"));
           continue;
@@ -210,14 +210,14 @@ public final class FlashPlanner {
     }
     long blocks = blocks(task, tile) * splits;
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(name, "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
+      candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
     var machine = Machine.of(capability);
     candidates.offer(
         name,
         microseconds(task, variant, splits, machine),
-        "%d blocks, %d on a multiprocessor%s"
+        "%d blocks, %d per multiprocessor%s"
             .formatted(
                 blocks,
                 machine.resident(work(task, variant, splits, machine)),

@@ -71,7 +71,7 @@ public sealed interface Baseline extends AutoCloseable {
   static Enqueued cuBlas(Device device) {
     if (!(device instanceof CudaDevice gpu)) {
       throw new DeviceException.Unavailable(
-          "cuBLAS runs on a CUDA device, and this is %s".formatted(device.capability().id()));
+          "cuBLAS requires a CUDA device, got %s".formatted(device.capability().id()));
     }
     var library = CuBlas.open(gpu);
     return new Enqueued() {

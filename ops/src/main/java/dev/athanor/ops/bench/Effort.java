@@ -17,7 +17,7 @@ public record Effort(int warmup, int repeat, double minMillis) {
   public Effort {
     if (warmup < 1 || repeat < 1 || !(minMillis >= 0)) {
       throw new IllegalArgumentException(
-          "warmup and repeat are at least 1 and the time at least 0, got %d, %d and %s"
+          "warmup and repeat must be at least 1 and the time at least 0, got %d, %d and %s"
               .formatted(warmup, repeat, minMillis));
     }
   }

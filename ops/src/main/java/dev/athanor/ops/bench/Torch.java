@@ -91,7 +91,7 @@ public final class Torch implements Baseline.Timed {
       } catch (Failure e) {
         missing =
             Optional.of(
-                "%s; PyTorch runs in python3 of the PATH or in the Python that %s names"
+                "%s; PyTorch must be installed for python3 on the PATH or for the interpreter that %s names"
                     .formatted(e.getMessage(), PYTHON));
         return Optional.empty();
       }
@@ -253,7 +253,7 @@ public final class Torch implements Baseline.Timed {
       try {
         answer = line.get(timeout.toMillis(), TimeUnit.MILLISECONDS).orElse(null);
       } catch (TimeoutException e) {
-        throw new Failure("its process did not answer within %d ms".formatted(timeout.toMillis()));
+        throw new Failure("its process did not respond within %d ms".formatted(timeout.toMillis()));
       } catch (ExecutionException e) {
         throw processEnded();
       } catch (InterruptedException e) {

@@ -103,7 +103,7 @@ public final class Verification {
                                 check.op(), check.number(), check.inputs(), failure.sentence()))));
     if (done == 0) {
       throw new AssertionError(
-          "no case can be checked: "
+          "no case can run: "
               + verification.skipped.stream().map(Skipped::reason).distinct().toList());
     }
     if (!failures.isEmpty()) {
@@ -225,7 +225,7 @@ public final class Verification {
       if (expected == null || expected.length != elements) {
         return failed(
             Check.Kind.REFUSED,
-            "the plan gives %s as %s, the reference %s"
+            "the plan returns %s as %s, the reference %s"
                 .formatted(
                     output.getKey(),
                     output.getValue(),
@@ -261,7 +261,8 @@ public final class Verification {
       if (at >= 0) {
         return failed(
             Check.Kind.NOT_REPEATED,
-            "a second run gave another %s, from byte %d on".formatted(output.getKey(), at));
+            "a second run returned a different %s, starting at byte %d"
+                .formatted(output.getKey(), at));
       }
     }
     return Outcome.PASSED;
@@ -273,7 +274,7 @@ public final class Verification {
       if (byteAt.isPresent()) {
         return failed(
             Check.Kind.INPUT_CHANGED,
-            "input %s was changed, from byte %d on".formatted(name, byteAt.getAsLong()));
+            "input %s was modified, starting at byte %d".formatted(name, byteAt.getAsLong()));
       }
     }
     return Outcome.PASSED;

@@ -75,7 +75,7 @@ public final class Candidates {
     if (device.target().canRun(target)) {
       return true;
     }
-    refuse(name, "it needs %s, the device is %s".formatted(target, device.target()));
+    refuse(name, "requires %s; the device is %s".formatted(target, device.target()));
     return false;
   }
 

@@ -127,7 +127,7 @@ sealed interface KernelArgument {
       }
       if (type == float.class && Float.isInfinite((float) value)) {
         throw new OpException.InvalidAttribute(
-            name, "attribute \"%s\" must be a number of f32, got %s".formatted(name, value));
+            name, "attribute \"%s\" must be in the range of f32, got %s".formatted(name, value));
       }
       return new Slot.Scalar(argument(type, value));
     }

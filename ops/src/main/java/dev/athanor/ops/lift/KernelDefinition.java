@@ -125,7 +125,7 @@ record KernelDefinition(
             inputs().stream()
                 .filter(input -> input.own().isEmpty())
                 .findFirst()
-                .map(input -> "that of " + input.name())
+                .map(input -> "same as " + input.name())
                 .orElseGet(() -> firstDType().text()));
   }
 }

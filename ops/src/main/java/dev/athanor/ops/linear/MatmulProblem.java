@@ -77,15 +77,13 @@ public record MatmulProblem(
     boolean tf32 = attributes.choice("precision").equals("tf32");
     if (tf32 && a.dtype() != DType.F32) {
       throw new OpException.UnsupportedDType(
-          "precision",
-          "precision tf32 is for a and b of f32, they are %s".formatted(a.dtype().text()));
+          "precision", "precision tf32 requires f32 inputs, got %s".formatted(a.dtype().text()));
     }
     var activation = Activation.of(attributes.choice("activation"));
     if (a.dtype() == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
       throw new OpException.UnsupportedDType(
           "activation",
-          "activation %s is a function of f32; a product of f64 takes none or relu"
-              .formatted(activation.text()));
+          "activation %s is not supported for f64; use none or relu".formatted(activation.text()));
     }
     double alpha = attributes.number("alpha");
     return new MatmulProblem(
@@ -118,7 +116,7 @@ public record MatmulProblem(
     if (out != dtype && (dtype.bytes() > 2 || out == DType.F64)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "a product of %s is %s, got outDtype %s"
+          "outDtype of a product of %s must be %s, got %s"
               .formatted(
                   dtype.text(), dtype.bytes() > 2 ? dtype.text() : "f16, bf16 or f32", asked));
     }
@@ -129,7 +127,7 @@ public record MatmulProblem(
     if (tensor.shape().rank() < 2) {
       throw new OpException.ShapeMismatch(
           name,
-          "input \"%s\" has shape %s; a matrix has at least two dimensions"
+          "input \"%s\" has shape %s; it must have at least two dimensions"
               .formatted(name, tensor.shape()));
     }
   }

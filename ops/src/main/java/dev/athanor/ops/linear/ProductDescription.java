@@ -14,17 +14,17 @@ public final class ProductDescription {
   public static final Set<DType> NUMBERS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
   /** The types of the accumulators, in words. */
-  public static final String SUMS = "sums in f32, those of f64 in f64";
+  public static final String SUMS = "accumulated in f32, or in f64 for f64 inputs";
 
   private ProductDescription() {}
 
   public static Input left(Set<DType> dtypes) {
-    return new Input("a", "[…, M, K]", dtypes, false, "the left matrices");
+    return new Input("a", "[…, M, K]", dtypes, false, "the left factor");
   }
 
   /** Returns the input of the right matrices; {@code number} is appended to its meaning. */
   public static Input right(Set<DType> dtypes, String number) {
-    return new Input("b", "[…, K, N]", dtypes, false, "the right matrices" + number);
+    return new Input("b", "[…, K, N]", dtypes, false, "the right factor" + number);
   }
 
   /**
@@ -32,11 +32,11 @@ public final class ProductDescription {
    * is".
    */
   public static Attribute transposeA(String what, String shape) {
-    return Attribute.flag("transposeA", what + " stored as " + shape);
+    return Attribute.flag("transposeA", "whether " + what + " stored as " + shape);
   }
 
   public static Attribute transposeB(String what) {
-    return Attribute.flag("transposeB", what + " stored as […, N, K]");
+    return Attribute.flag("transposeB", "whether " + what + " stored as […, N, K]");
   }
 
   /**
@@ -48,7 +48,7 @@ public final class ProductDescription {
         "outDtype",
         "",
         List.of("f64", "f32", "f16", "bf16"),
-        "the dtype of %s; left out that of a%s; f64 and f32 give only themselves"
+        "dtype of %s; default that of a%s. Products of f64 and f32 support only their own dtype"
             .formatted(product, otherwise));
   }
 

@@ -62,16 +62,15 @@ public record Conversion(Fraction fraction, boolean saturate) {
             ROUND,
             Fraction.TRUNCATE.text,
             Arrays.stream(Fraction.values()).map(fraction -> fraction.text).toList(),
-            "how a float is rounded to an integer; other casts ignore it. truncate drops the"
-                + " fraction, as NumPy, PyTorch and ONNX do"),
+            "rounding mode of casts from float to integer; other casts ignore it. truncate"
+                + " discards the fraction, as NumPy, PyTorch and ONNX do"),
         Attribute.flag(
                 SATURATE,
-                "whether a number beyond the greatest finite number of a float dtype, an infinity"
-                    + " included, becomes that greatest number. false gives an infinity, and a NaN"
-                    + " in e4m3, which has no infinity. The default is true for e4m3 and false for"
-                    + " the other floats; ONNX also saturates to e5m2 by default. Integers always"
-                    + " saturate: true is their default, and false is refused; to bool it has no"
-                    + " effect")
+                "whether values that overflow a float dtype, including infinities, become its"
+                    + " largest finite value of the same sign. If false, they become infinity, or NaN"
+                    + " in e4m3, which has no infinity. Default: true for e4m3, false for other float"
+                    + " dtypes; ONNX also saturates e5m2 by default. Casts to integers always"
+                    + " saturate: the default is true, and false is rejected. Casts to bool ignore it")
             .withoutDefault());
   }
 
@@ -87,7 +86,7 @@ public record Conversion(Fraction fraction, boolean saturate) {
     if (!to.isFloat() && to != DType.BOOL && !saturate) {
       throw new OpException.InvalidAttribute(
           SATURATE,
-          "attribute \"saturate\" is false, but a cast to %s always saturates; leave it out"
+          "attribute \"saturate\" is false, but a cast to %s always saturates; omit it"
               .formatted(to.text()));
     }
     boolean rounds = from.isFloat() && !to.isFloat() && to != DType.BOOL;

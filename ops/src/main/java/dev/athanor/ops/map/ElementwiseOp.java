@@ -88,7 +88,7 @@ record ElementwiseOp(
     return DType.of(attributes.choice(TO))
         .orElseThrow(() ->
             new OpException.InvalidAttribute(
-                TO, "attribute \"%s\" is missing; it is the dtype to cast to".formatted(TO)));
+                TO, "attribute \"%s\" is missing; give the dtype to cast to".formatted(TO)));
   }
 
   /** Returns whether the last operand is an attribute. */
@@ -141,7 +141,7 @@ record ElementwiseOp(
       if (one != other && one != 1 && other != 1) {
         throw new OpException.ShapeMismatch(
             b,
-            "%s %s and %s %s do not broadcast: counted from the last, each pair of extents must be equal or one of it 1"
+            "%s %s and %s %s cannot be broadcast: counted from the last, each pair of extents must be equal or contain a 1"
                 .formatted(a, x, b, y));
       }
       extents[rank - i] = Math.max(one, other);

@@ -38,35 +38,57 @@ public final class ElementwiseOps {
           "form",
           "erf",
           List.of("erf", "tanh", "sigmoid"),
-          "erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))); sigmoid:"
-              + " x·sigmoid(1.702·x)");
+          "formula of GELU. erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x +"
+              + " 0.044715·x³))); sigmoid: x·sigmoid(1.702·x)");
 
   private ElementwiseOps() {}
 
   /** Returns all of them. */
   public static List<Op> all() {
     return List.of(
-        activation("relu", "max(x, 0); NaN where x is NaN", Activation.RELU, 1),
+        activation(
+            "relu",
+            "the rectified linear unit (ReLU)",
+            "max(x, 0); NaN if x is NaN",
+            Activation.RELU,
+            1),
         new ElementwiseOp(
             description(
                 "gelu",
-                "Applies the Gaussian error linear unit to each element.",
-                List.of(one("x", "[…]", SINGLE, "the numbers")),
+                "Applies the Gaussian error linear unit (GELU) to each element.",
+                List.of(one("x", "[…]", SINGLE, "the input tensor")),
                 List.of(FORM),
-                "y = x·Φ(x), or the approximation that form names; 0 at -infinity, where PyTorch gives NaN",
+                "y = x·Φ(x), or the approximation selected by form; 0 at -infinity, where"
+                    + " PyTorch returns NaN",
                 8),
             attributes -> new Formula(Combination.ONE, gelu(attributes)),
             Shapes.EQUAL,
             8),
         activation(
-            "silu", "x / (1 + e^-x); 0 at -infinity, where PyTorch gives NaN", Activation.SILU, 4),
-        activation("tanh", "tanh(x)", Activation.TANH, 5),
-        activation("sigmoid", "1 / (1 + e^-x)", Activation.SIGMOID, 3),
-        gate("swiglu", "silu(gate)·up", List.of(), _ -> Activation.SILU, 5),
-        gate("geglu", "gelu(gate)·up", List.of(FORM), ElementwiseOps::gelu, 9),
+            "silu",
+            "the sigmoid linear unit (SiLU)",
+            "x / (1 + e^-x); 0 at -infinity, where PyTorch returns NaN",
+            Activation.SILU,
+            4),
+        activation("tanh", "the hyperbolic tangent", "tanh(x)", Activation.TANH, 5),
+        activation("sigmoid", "the sigmoid function", "1 / (1 + e^-x)", Activation.SIGMOID, 3),
+        gate(
+            "swiglu",
+            "SiLU-gated linear unit (SwiGLU)",
+            "silu(gate)·up",
+            List.of(),
+            _ -> Activation.SILU,
+            5),
+        gate(
+            "geglu",
+            "GELU-gated linear unit (GEGLU)",
+            "gelu(gate)·up",
+            List.of(FORM),
+            ElementwiseOps::gelu,
+            9),
         biasActivation(),
-        pair("add", "Adds", "a + b", Combination.SUM),
-        pair("mul", "Multiplies", "a·b", Combination.PRODUCT),
+        pair("add", "Computes the sum of", "a + b", Combination.SUM),
+        pair("mul", "Computes the product of", "a·b", Combination.PRODUCT),
         scale(),
         cast());
   }
@@ -80,12 +102,12 @@ public final class ElementwiseOps {
   }
 
   private static ElementwiseOp activation(
-      String name, String formula, Activation activation, int flops) {
+      String name, String title, String formula, Activation activation, int flops) {
     return new ElementwiseOp(
         description(
             name,
-            "Applies %s to each element.".formatted(name),
-            List.of(one("x", "[…]", SINGLE, "the numbers")),
+            "Applies %s to each element.".formatted(title),
+            List.of(one("x", "[…]", SINGLE, "the input tensor")),
             List.of(),
             "y = " + formula,
             flops),
@@ -96,6 +118,7 @@ public final class ElementwiseOps {
 
   private static ElementwiseOp gate(
       String name,
+      String title,
       String formula,
       List<Attribute> attributes,
       Function<Attributes, Activation> activation,
@@ -103,10 +126,14 @@ public final class ElementwiseOps {
     return new ElementwiseOp(
         description(
             name,
-            "Applies an activation to a gate and multiplies by it, in one pass.",
+            "Computes the %s, in one pass.".formatted(title),
             List.of(
-                one("gate", "[…]", SINGLE, "what the activation is of"),
-                one("up", "[…]", SINGLE, "what is multiplied; the shape and dtype of gate")),
+                one("gate", "[…]", SINGLE, "argument of the activation function"),
+                one(
+                    "up",
+                    "[…]",
+                    SINGLE,
+                    "factor of the activated gate; same shape and dtype as gate")),
             attributes,
             "y = " + formula,
             flops),
@@ -119,16 +146,16 @@ public final class ElementwiseOps {
     return new ElementwiseOp(
         description(
             "bias-activation",
-            "Adds a bias to every row and applies an activation, in one pass.",
+            "Adds a bias to each row and applies an activation function, in one pass.",
             List.of(
-                one("x", "[…, N]", SINGLE, "the rows"),
-                one("bias", "[N]", SINGLE, "added to every row; the dtype of x")),
+                one("x", "[…, N]", SINGLE, "the input rows"),
+                one("bias", "[N]", SINGLE, "the bias, added to each row; same dtype as x")),
             List.of(
                 Attribute.choice(
                     "activation",
                     "none",
                     Activation.names(List.of(Activation.values())),
-                    "the function of the sum")),
+                    "activation function, applied to the sum")),
             "y = activation(x + bias)",
             9),
         given -> new Formula(Combination.SUM, Activation.of(given.choice("activation"))),
@@ -141,14 +168,10 @@ public final class ElementwiseOps {
     return new ElementwiseOp(
         description(
             name,
-            verb + " two tensors, which broadcast as in NumPy.",
+            verb + " two tensors, element by element, with NumPy broadcasting.",
             List.of(
                 one("a", "[…]", FLOATS, "the first operand"),
-                one(
-                    "b",
-                    "[…]",
-                    FLOATS,
-                    "the second operand, of the dtype of a: no dtype is promoted")),
+                one("b", "[…]", FLOATS, "the second operand; same dtype as a (no type promotion)")),
             List.of(),
             "y = " + formula + ", rounded once",
             1),
@@ -161,13 +184,11 @@ public final class ElementwiseOps {
     return new ElementwiseOp(
         description(
             "scale",
-            "Multiplies each element by a number.",
-            List.of(one("x", "[…]", FLOATS, "the numbers")),
+            "Multiplies each element by a scalar.",
+            List.of(one("x", "[…]", FLOATS, "the input tensor")),
             List.of(
                 Attribute.number(
-                    ElementwiseOp.FACTOR,
-                    1,
-                    "what each is multiplied by, rounded to f32 unless x is f64")),
+                    ElementwiseOp.FACTOR, 1, "the scalar, rounded to f32 unless x is f64")),
             "y = factor·x",
             1),
         _ -> new Formula(Combination.PRODUCT, Activation.NONE),
@@ -180,22 +201,22 @@ public final class ElementwiseOps {
         new OpDescription(
             "cast",
             "Converts each element to another dtype.",
-            List.of(one("x", "[…]", ELEMENTS, "the numbers")),
+            List.of(one("x", "[…]", ELEMENTS, "the input tensor")),
             Stream.concat(
                     Stream.of(
                         Attribute.choice(
                                 ElementwiseOp.TO,
                                 "",
                                 ELEMENTS.stream().sorted().map(DType::text).toList(),
-                                "the dtype of y")
+                                "dtype of y")
                             .asRequired()),
                     Conversion.attributes().stream())
                 .toList(),
-            List.of(Output.of("y", "[…]", "to", "the numbers of x in another dtype")),
-            "y = x, rounded once. To a float: to nearest, ties to even; overflow as saturate says."
-                + " To an integer: as round says, then clamped to the range of the dtype, never"
-                + " wrapped (NumPy and PyTorch wrap or leave it undefined); a NaN becomes 0. To a"
-                + " bool: 0 for zeros, else 1",
+            List.of(Output.of("y", "[…]", "to", "the converted tensor")),
+            "y = x, rounded once. To float: to nearest, ties to even; saturate controls"
+                + " overflow. To integer: by the mode round, then clamped to the range of the"
+                + " dtype, never wrapped (NumPy and PyTorch wrap or leave it undefined); NaN"
+                + " becomes 0. To bool: 0 for zeros, otherwise 1",
             "0"),
         _ -> Formula.IDENTITY,
         Shapes.EQUAL,
@@ -219,8 +240,8 @@ public final class ElementwiseOps {
         summary,
         inputs,
         attributes,
-        List.of(Output.of("y", first.shape(), "that of " + first.name(), "the result")),
+        List.of(Output.of("y", first.shape(), "same as " + first.name(), "the result")),
         formula,
-        flops + " an element");
+        flops + " per element");
   }
 }

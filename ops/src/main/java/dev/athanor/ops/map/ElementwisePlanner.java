@@ -65,7 +65,7 @@ public record ElementwisePlanner(
       candidates.offer(
           first.name(),
           Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d elements, %d at once".formatted(output.shape().elements(), first.vector()),
+          "%d elements, %d per access".formatted(output.shape().elements(), first.vector()),
           steps,
           0);
     }

@@ -37,19 +37,20 @@ public final class GatherOp implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "gather",
-          "Picks rows of a table, such as the embeddings of tokens.",
+          "Gathers rows of a table, such as token embeddings.",
           List.of(
-              new Input("table", "[V, D]", ElementwiseOps.ELEMENTS, false, "the rows"),
+              new Input("table", "[V, D]", ElementwiseOps.ELEMENTS, false, "the table"),
               new Input(
                   "index",
                   "[…]",
                   Set.of(DType.I32, DType.I64),
                   false,
-                  "the row, from 0 to V − 1; any other index gives zeros. NumPy and ONNX count negative ones"
-                      + " from the end, and PyTorch refuses them")),
+                  "row indices from 0 to V − 1; any other index yields zeros. NumPy and ONNX"
+                      + " count negative indices from the end; PyTorch rejects them")),
           List.of(),
-          List.of(Output.of("y", "[…, D]", "that of table", "the rows, bit for bit")),
-          "y[…, d] = table[index[…], d], and 0 where index[…] is not in 0 … V − 1",
+          List.of(
+              Output.of("y", "[…, D]", "same as table", "the gathered rows, copied bit for bit")),
+          "y[…, d] = table[index[…], d], or 0 if index[…] is not in 0 … V − 1",
           "0");
 
   @Override
@@ -103,7 +104,7 @@ public final class GatherOp implements Op {
       candidates.offer(
           variant.name(),
           Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d rows of %d accesses".formatted(rows, perRow),
+          "%d rows of %d accesses each".formatted(rows, perRow),
           steps,
           0);
     }

@@ -46,15 +46,16 @@ public final class TransposeOp implements Op {
           "transpose",
           "Swaps two dimensions of a tensor.",
           List.of(
-              new Input("x", "[…, P, …, Q, …]", ElementwiseOps.ELEMENTS, false, "the elements")),
+              new Input(
+                  "x", "[…, P, …, Q, …]", ElementwiseOps.ELEMENTS, false, "the input tensor")),
           List.of(
               Attribute.integer(
                   "axisA",
                   -2,
-                  "the first dimension; negative ones count from the end. The defaults swap the last two"
-                      + " dimensions, where NumPy and ONNX reverse all"),
-              Attribute.integer("axisB", -1, "the second dimension")),
-          List.of(Output.of("y", "[…, Q, …, P, …]", "that of x", "the same elements")),
+                  "first dimension to swap; negative values count from the end. The defaults"
+                      + " swap the last two dimensions; NumPy and ONNX reverse all dimensions by default"),
+              Attribute.integer("axisB", -1, "second dimension to swap")),
+          List.of(Output.of("y", "[…, Q, …, P, …]", "same as x", "the transposed tensor")),
           "y[…, q, …, p, …] = x[…, p, …, q, …], bit for bit",
           "0");
 

@@ -74,7 +74,7 @@ public final class Checks {
     if (count > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
           input,
-          "input \"%s\" has shape %s; the kernel counts %d in 32 bits, and the maximum is 2^31 - 1025"
+          "input \"%s\" has shape %s; the kernel uses 32-bit indices, and %d exceeds the maximum of 2^31 - 1025"
               .formatted(input, shape, count));
     }
     return (int) count;
@@ -104,7 +104,7 @@ public final class Checks {
     if (threads > MOST) {
       throw new OpException.TooLarge(
           name,
-          "input \"%s\" has shape %s, which takes %d threads; the maximum is 2^31 - 1025"
+          "input \"%s\" has shape %s, which requires %d threads; the maximum is 2^31 - 1025"
               .formatted(name, tensor.shape(), threads));
     }
     return (int) threads;

@@ -37,48 +37,49 @@ public final class Dequantize implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "dequantize",
-          "Turns quantised numbers into floating-point numbers.",
+          "Converts quantized values to floating point.",
           List.of(
               new Input(
                   "x",
                   "[…, N] or packed words",
                   inputs(),
                   false,
-                  "the dtype names the format. i8: signed bytes. u32: words of eight four-bit weights"
-                      + " as matmul-int4 packs them. q4_0 to q6_k: GGML's blocks. nf4: blocks of 64"
-                      + " values in 36 bytes, the f32 absmax, then the indices as bitsandbytes packs"
-                      + " them, the first of two neighbors in the high nibble"),
+                  "the quantized values, in the format of the dtype. i8: 8-bit integers. u32:"
+                      + " words of eight 4-bit weights, packed as for matmul-int4. q4_0 to q6_k: GGML"
+                      + " blocks. nf4: blocks of 64 values in 36 bytes: the f32 absmax, then the"
+                      + " indices as packed by bitsandbytes, the first of two neighbors in the high"
+                      + " nibble"),
               new Input(
                   "scale",
                   "[] or […] for i8, [K/groupSize, N] for u32",
                   Set.of(DType.F32, DType.F16),
                   true,
-                  "required for x of i8: one factor, or one for each row, in the shape of x without"
-                      + " its last dimension; f32 or f16. Required for x of u32: one for each group"
-                      + " and column, f16. Refused for blocks, which hold their own scales"),
+                  "scale factors. i8: required; f32 or f16; one scale, or one per row in the"
+                      + " shape of x without its last dimension. u32: required; f16; one scale per"
+                      + " group and column. Rejected for block formats, which contain their scales"),
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
                   Set.of(DType.U32),
                   true,
-                  "packed zero points, for x of u32 in the layouts gptq and awq only; without them"
-                      + " every zero point is 8")),
+                  "packed zero points, only for u32 with layouts gptq and awq; if omitted, every"
+                      + " zero point is 8")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
                       Attribute.choice(
-                          "outDtype", "f32", List.of("f32", "f16", "bf16"), "the dtype of y")))
+                          "outDtype", "f32", List.of("f32", "f16", "bf16"), "dtype of y")))
               .toList(),
           List.of(
               Output.of(
                   "y",
-                  "that of x; [K, N] of gptq and awq, [N, K] of k-packed",
+                  "same as x; [K, N] for gptq and awq, [N, K] for k-packed",
                   "outDtype",
-                  "the numbers")),
-          "i8: y = scale · x. u32: y = scale · (q − zero), and scale · q in the layout k-packed."
-              + " Blocks: as GGML and bitsandbytes define them. Computed in f32, then rounded to"
-              + " outDtype",
-          "one or two a number");
+                  "the dequantized values")),
+          "i8: y = scale · x. u32: y = scale · (q − zero), or scale · q with layout"
+              + " k-packed. Blocks: as defined by GGML and bitsandbytes. Computed in f32, then"
+              + " rounded to outDtype",
+          "1 or 2 per element");
 
   private static Set<DType> inputs() {
     var all = EnumSet.of(DType.I8, DType.U32, DType.NF4);
@@ -100,8 +101,7 @@ public final class Dequantize implements Op {
     var zeros = inputs.get("zeros");
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
     if (x.dtype() != DType.U32 && zeros != null) {
-      throw new OpException.UnknownField(
-          "zeros", "zeros require x of u32, got x of " + x.dtype().text());
+      throw new OpException.UnknownField("zeros", "zeros require u32 x, got " + x.dtype().text());
     }
     return switch (x.dtype()) {
       case I8 -> int8(x, scale, out);
@@ -113,7 +113,7 @@ public final class Dequantize implements Op {
   private static Problem blocks(TensorType x, @Nullable TensorType scale, DType out) {
     if (scale != null) {
       throw new OpException.UnknownField(
-          "scale", "blocks of %s have their own scales".formatted(x.dtype().text()));
+          "scale", "%s blocks contain their scales; omit \"scale\"".formatted(x.dtype().text()));
     }
     var variant = new DequantizeVariant.Blocks(x.dtype(), out);
     long blocks = x.shape().elements() / x.dtype().blockElements();
@@ -126,14 +126,14 @@ public final class Dequantize implements Op {
   private static Problem int8(TensorType x, @Nullable TensorType scale, DType out) {
     if (scale == null) {
       throw new OpException.MissingInput(
-          "scale", "input \"scale\" is missing; x of i8 requires it");
+          "scale", "input \"scale\" is missing; it is required for i8 x");
     }
     boolean perRow = scale.shape().rank() > 0;
     var rows = x.shape().rank() == 0 ? Shape.of() : x.shape().leading(1);
     if (perRow && !scale.shape().equals(rows)) {
       throw new OpException.ShapeMismatch(
           "scale",
-          "input \"scale\" has shape %s; x of shape %s takes [] or, for each row, %s"
+          "input \"scale\" has shape %s; for x of shape %s it must be [] or, with one scale per row, %s"
               .formatted(scale.shape(), x.shape(), rows));
     }
     long elements = x.shape().elements();

@@ -33,26 +33,27 @@ public record Int4Weights(
               "layout",
               "k-packed",
               Int4Layout.names(),
-              "how nibbles are packed. k-packed: [N, K/8], nibble k % 8 of word (n, k/8), signed,"
-                  + " without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros"
-                  + " [K/groupSize, N/8], nibble n % 8. awq: [K, N/8], nibbles 0 to 7 of a word are"
-                  + " columns 0 2 4 6 1 3 5 7, unsigned; zeros [K/groupSize, N/8] alike"),
+              "packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word"
+                  + " (n, k/8), signed, without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8,"
+                  + " n), unsigned; zeros [K/groupSize, N/8], nibble n % 8. awq: [K, N/8], nibbles"
+                  + " 0 to 7 of a word are columns 0 2 4 6 1 3 5 7, unsigned; zeros [K/groupSize,"
+                  + " N/8] in the same order"),
           Attribute.choice(
               "zeroFormat",
               "",
               List.of("plain", "less-one"),
-              "how zeros are stored. plain: nibbles are the zero points, 0 to 15. less-one: nibbles"
-                  + " are the zero points less one, as in the first format of GPTQ, so that a nibble"
-                  + " of 15 stands for 16. That format cannot store a zero point of 0: packers that"
-                  + " wrap it to 15 need their zeros converted to plain. The default is less-one"
-                  + " for gptq and plain for awq"));
+              "encoding of zeros. plain: nibbles are the zero points, 0 to 15. less-one:"
+                  + " nibbles are the zero points minus one, as in the original GPTQ format, so a"
+                  + " nibble of 15 represents 16. This format cannot represent a zero point of 0;"
+                  + " if a packer wraps it to 15, convert the zeros to plain. Default: less-one for"
+                  + " gptq, plain for awq"));
 
   public static Attribute groupSize() {
     return Attribute.integer(
             GROUP_SIZE,
             128,
-            "how many weights of a column share a scale: a power of two from 32 on, or -1 for all;"
-                + " the last group may be shorter")
+            "number of weights of a column that share a scale: a power of two of at least"
+                + " 32, or -1 for all; the last group may be shorter")
         .from(-1, 1 << 30);
   }
 
@@ -62,7 +63,7 @@ public record Int4Weights(
     if (asked != -1 && (asked < LEAST_GROUP || Long.bitCount(asked) != 1)) {
       throw new OpException.InvalidAttribute(
           GROUP_SIZE,
-          "attribute \"groupSize\" must be a power of two from 32 on, or -1 for one group of all K, got %d"
+          "attribute \"groupSize\" must be a power of two of at least 32, or -1 for a single group along K, got %d"
               .formatted(asked));
     }
     return asked == -1 || asked > k ? k : (int) asked;
@@ -105,7 +106,7 @@ public record Int4Weights(
     if (k % Int4Layout.WORD != 0) {
       throw new OpException.ShapeMismatch(
           name,
-          "input \"%s\" has shape %s, so K = %d; K of four-bit weights must be a multiple of 8"
+          "input \"%s\" has shape %s, so K = %d; for 4-bit weights, K must be a multiple of 8"
               .formatted(name, packed.shape(), k));
     }
     var weights =
@@ -122,7 +123,7 @@ public record Int4Weights(
     if (packed.shape().rank() != 2) {
       throw new OpException.ShapeMismatch(
           name,
-          "input \"%s\" has shape %s; packed weights are a matrix of words"
+          "input \"%s\" has shape %s; packed weights must be a matrix of words"
               .formatted(name, packed.shape()));
     }
   }
@@ -135,13 +136,13 @@ public record Int4Weights(
     if (!scales.shape().equals(Shape.of(groups(), n))) {
       throw new OpException.ShapeMismatch(
           name,
-          "input \"%s\" has shape %s; %d weights along K in groups of %d take [K/groupSize, N] = [%d, %d]"
+          "input \"%s\" has shape %s; with K = %d and groups of %d it must be [K/groupSize, N] = [%d, %d]"
               .formatted(name, scales.shape(), k, group, groups(), n));
     }
     if (scales.dtype() != DType.F16) {
       throw new OpException.UnsupportedDType(
           name,
-          "input \"%s\" is %s; scales of four-bit weights are f16"
+          "input \"%s\" is %s; scales of 4-bit weights must be f16"
               .formatted(name, scales.dtype().text()));
     }
   }
@@ -150,12 +151,13 @@ public record Int4Weights(
     if (layout == Int4Layout.K_PACKED) {
       throw new OpException.UnknownField(
           "zeros",
-          "the layout k-packed has signed weights and no zeros; layout gptq or awq has them");
+          "layout k-packed has signed weights without zero points; omit \"zeros\", or"
+              + " use layout gptq or awq");
     }
     if (n % Int4Layout.WORD != 0) {
       throw new OpException.ShapeMismatch(
           "zeros",
-          "zero points are packed by eights along N, which must be a multiple of 8, got %d"
+          "each word packs eight zero points along N, so N must be a multiple of 8, got %d"
               .formatted(n));
     }
     if (!given.shape().equals(Shape.of(groups(), n / Int4Layout.WORD))) {

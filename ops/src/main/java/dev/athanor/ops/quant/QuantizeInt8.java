@@ -55,31 +55,33 @@ public final class QuantizeInt8 implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "quantize-int8",
-          "Quantises numbers to signed bytes, so that the greatest magnitude becomes 127.",
+          "Quantizes a tensor to 8-bit integers, symmetrically: the largest magnitude"
+              + " becomes 127.",
           List.of(
               new Input(
                   "x",
                   "[…, N]",
                   Set.of(DType.F32, DType.F16, DType.BF16),
                   false,
-                  "the numbers; a NaN becomes 0 and an infinity ±127, and neither counts for the"
+                  "the input tensor; NaN becomes 0 and infinity ±127, and neither affects the"
                       + " scale")),
           List.of(
               Attribute.choice(
                   "per",
                   "tensor",
                   List.of("tensor", "row"),
-                  "what shares a scale: all numbers, or those of each row")),
+                  "granularity of the scale: one for the tensor, or one per row")),
           List.of(
               Output.of("q", "[…, N]", "i8", "x / scale, rounded; from -127 to 127"),
               Output.of(
                   "scale",
                   "[] or […]",
                   "f32",
-                  "factor of q; for each row in the shape of x without its last dimension")),
-          "scale = max(max |x| / 127, 2^-126) over the finite x, and 0 where these are all 0;"
-              + " q = x / scale in f32, rounded to nearest, ties to even, and clamped to -127 … 127",
-          "three a number");
+                  "scale factor of q; one per row has the shape of x without its last dimension")),
+          "scale = max(max |x| / 127, 2^-126) over all finite x, or 0 if they are all 0;"
+              + " q = x / scale in f32, rounded to nearest, ties to even, and clamped to -127 …"
+              + " 127",
+          "3 per element");
 
   @Override
   public OpDescription description() {
@@ -93,7 +95,7 @@ public final class QuantizeInt8 implements Op {
     boolean perRow = attributes.choice("per").equals("row");
     if (perRow && x.shape().rank() == 0) {
       throw new OpException.ShapeMismatch(
-          "x", "input \"x\" has shape []; a scale for each row takes at least one dimension");
+          "x", "input \"x\" has shape []; one scale per row requires at least one dimension");
     }
     var scales = perRow ? x.shape().leading(1) : Shape.of();
     var outputs =

@@ -140,7 +140,8 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     if (pieces < 2) {
       candidates.refuse(
           first.name(),
-          "the device is full without segments, or the dimension is too short for two");
+          "the device is fully occupied without splitting, or the dimension is too short"
+              + " to split");
       return;
     }
     int vector = layout == Layout.COLUMNS ? 1 : first.vector();
@@ -176,7 +177,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
   private static boolean canRun(long blocks, ReduceVariant variant, Candidates candidates) {
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
-          variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
+          variant.name(), "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return false;
     }
     return candidates.runs(Target.SM_80, variant.name());

@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 public final class ReduceOps {
 
   private static final Input X =
-      new Input("x", "[…, N, …]", ElementwiseOps.FLOATS, false, "the numbers");
+      new Input("x", "[…, N, …]", ElementwiseOps.FLOATS, false, "the input tensor");
 
   private ReduceOps() {}
 
@@ -26,7 +26,7 @@ public final class ReduceOps {
     return new ReduceOp(
         new OpDescription(
             "reduce",
-            "Reduces a tensor along one dimension.",
+            "Computes the sum, mean, maximum or minimum along a dimension.",
             List.of(X),
             List.of(
                 Attribute.choice(
@@ -35,14 +35,15 @@ public final class ReduceOps {
                     Stream.of(Reduction.SUM, Reduction.MEAN, Reduction.MAX, Reduction.MIN)
                         .map(Reduction::text)
                         .toList(),
-                    "the reduction"),
+                    "the reduction to compute"),
                 axis()),
-            List.of(Output.of("y", "[…, …]", "that of x", "the result, without the dimension")),
-            "y = the sum, mean, maximum or minimum of x along the axis. A sum is computed in f32 (f64"
-                + " for f64) with compensation for rounding errors, in a fixed order, and rounded to"
-                + " the dtype of x at the end; a mean is that sum before its last rounding, divided"
-                + " by N. max and min are NaN where an element is NaN",
-            "1 an element of x"),
+            List.of(
+                Output.of("y", "[…, …]", "same as x", "the result, without the reduced dimension")),
+            "y = the sum, mean, maximum or minimum of x along the axis. Sums use"
+                + " compensated summation in f32 (f64 for f64), in a fixed order, and are rounded"
+                + " to the dtype of x at the end; a mean is the sum before this rounding, divided"
+                + " by N. max and min return NaN if any element is NaN",
+            "1 per element of x"),
         given -> Reduction.of(given.choice("kind")));
   }
 
@@ -50,15 +51,15 @@ public final class ReduceOps {
     return new ReduceOp(
         new OpDescription(
             "argmax",
-            "Finds the greatest number along a dimension.",
+            "Returns the index of the maximum along a dimension.",
             List.of(X),
             List.of(
-                axis(),
-                Attribute.choice(ReduceOp.OUT, "i64", List.of("i64", "i32"), "the dtype of y")),
-            List.of(Output.of("y", "[…, …]", "outDtype", "indices, without the dimension")),
-            "y = the index of the greatest number along the axis, the first of equal ones; a NaN"
-                + " counts as greater than all numbers, as in NumPy and PyTorch",
-            "1 an element of x"),
+                axis(), Attribute.choice(ReduceOp.OUT, "i64", List.of("i64", "i32"), "dtype of y")),
+            List.of(
+                Output.of("y", "[…, …]", "outDtype", "the indices, without the reduced dimension")),
+            "y = the index of the maximum along the axis, the first if there are several;"
+                + " NaN counts as greater than all numbers, as in NumPy and PyTorch",
+            "1 per element of x"),
         _ -> Reduction.ARGMAX);
   }
 
@@ -66,7 +67,8 @@ public final class ReduceOps {
     return Attribute.integer(
         ReduceOp.AXIS,
         -1,
-        "the dimension to reduce, which y lacks; negative ones count from the end. The default is the"
-            + " last one, where NumPy and PyTorch reduce all dimensions; ONNX keeps the dimension");
+        "the dimension to reduce, which is removed; negative values count from the"
+            + " end. The default is the last dimension; NumPy and PyTorch reduce all"
+            + " dimensions by default, and ONNX keeps the reduced dimension");
   }
 }

@@ -132,7 +132,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
             candidates.offer(
                 name,
                 microseconds(chosen, machine, cost),
-                "%d parts of a row, two launches".formatted(chosen.parts),
+                "rows split into %d parts, two launches".formatted(chosen.parts),
                 made.steps,
                 made.workspaceBytes);
           }
@@ -159,7 +159,7 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         candidates.offer(
             name,
             microseconds(tile, cost.bytes() / rows, machine),
-            "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
+            "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
             made.steps,
             made.workspaceBytes);
       }

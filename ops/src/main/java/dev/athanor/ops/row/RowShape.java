@@ -160,7 +160,7 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
     if (!type.shape().equals(Shape.of(n))) {
       throw new OpException.ShapeMismatch(
           other,
-          "%s has shape %s; it must be [N] = [%d], as rows of %s are"
+          "%s has shape %s; it must be [N] = [%d], the row length of %s"
               .formatted(other, type.shape(), n, name));
     }
     return shared(inputs, other);

@@ -104,23 +104,22 @@ public record TilePlanner(
     var tile = product.tile();
     long area = (long) tile.m() * tile.n();
     if (area > SMALL && area > WASTE * upTo16(m) * upTo16(n)) {
-      return Optional.of("smaller tiles leave less of a block idle");
+      return Optional.of("smaller tiles waste less of each block");
     }
     var mma = product.mma();
     if (mma.hasReducedAccumulatorPrecision()
         && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
       return Optional.of(
-          "its registers would not suffice for fp8 sums that are promoted every %d along K"
-              .formatted(mma.k()));
+          "too few registers to promote fp8 sums every %d elements along K".formatted(mma.k()));
     }
     int registers = registers(product);
     if (registers > Machine.MOST_REGISTERS) {
       return Optional.of(
-          "with rows aligned to %d bytes it needs about %d registers per thread on %s; the maximum is %d"
+          "with rows aligned to %d bytes, requires about %d registers per thread on %s; the maximum is %d"
               .formatted(access(), registers, device.target(), Machine.MOST_REGISTERS));
     }
     if (blocks(tile) > Integer.MAX_VALUE) {
-      return Optional.of("it needs %d blocks; the limit is 2^31 - 1".formatted(blocks(tile)));
+      return Optional.of("requires %d blocks; the limit is 2^31 - 1".formatted(blocks(tile)));
     }
     return Optional.empty();
   }

@@ -111,7 +111,7 @@ public final class TuningCache {
         write(file, winner);
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("the winner could not be kept in " + file, e);
+      throw new UncheckedIOException("could not store the winner in " + file, e);
     }
   }
 
@@ -144,7 +144,7 @@ public final class TuningCache {
     try {
       var contents = JSON.readValue(Files.readString(file), Contents.class);
       if (contents.version != VERSION) {
-        setAside(file, "it has version %d, this is %d".formatted(contents.version, VERSION));
+        setAside(file, "it has version %d, expected %d".formatted(contents.version, VERSION));
         return List.of();
       }
       return checked(contents.winners);

@@ -1,13 +1,14 @@
-"""Times ops as PyTorch computes them.
+"""Measures the PyTorch equivalents of ops.
 
-Started as `python3 -c THIS DEVICE`, where DEVICE is cuda:N or cpu. It says who it is in one line of JSON,
-and then answers every line of standard input with one: a problem with what it took in microseconds, with
-"unsupported" and why, or with "failed" and why. Standard output carries nothing else.
+Usage: `python3 -c SCRIPT DEVICE`, where DEVICE is cuda:N or cpu. The script first prints one line of JSON with
+the name of the baseline. It then reads one problem per line from standard input and prints one line of JSON
+for each: the times in microseconds, or "unsupported" or "failed" with the reason. Nothing else is written to
+standard output.
 """
 
 import sys
 
-sys.path[:] = [folder for folder in sys.path if folder]  # nothing from the folder that this runs in
+sys.path[:] = [folder for folder in sys.path if folder]  # do not import from the working directory
 
 import json
 import math
@@ -15,7 +16,7 @@ import os
 import time
 
 answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)  # what libraries print
+os.dup2(2, 1)  # redirect the output of libraries to standard error
 
 SAMPLE_MICROS = 200
 GREATEST_BATCH = 64
@@ -60,7 +61,7 @@ def dtype_of(name):
 
 
 def draw(name, tensor, inputs, device, generator):
-    """Numbers like ours: normally distributed, integers of the whole range of eight bits."""
+    """Returns random inputs as in OpBench: normally distributed floats, and integers in the full 8-bit range."""
     dtype, shape = dtype_of(tensor["dtype"]), tensor["shape"]
     if name == "index":
         rows = inputs["table"]["shape"][0]
@@ -87,7 +88,7 @@ GELU_FORMS = {"erf": "gelu", "tanh": "gelu-tanh", "sigmoid": "gelu-sigmoid"}
 
 
 class Problem:
-    """What is asked for: types of the inputs and outputs by their names, and attributes."""
+    """A requested problem: the op, its attributes, and the types of its inputs and outputs by name."""
 
     def __init__(self, asked):
         self.op = asked["op"]
@@ -112,11 +113,11 @@ class Problem:
 
 
 def stored_by_columns(b):
-    """The same numbers, column after column: what cuBLASLt wants of a right matrix of eight bits."""
+    """Returns the matrix in column-major order, which cuBLASLt requires for an 8-bit right operand."""
     return b.t().contiguous().t()
 
 
-# Each makes a prepared call: what to do to the tensors once before the clock runs, what to time, and how that is called.
+# Each of these functions returns the untimed preparation of the tensors (or None), the call to time, and its name.
 
 
 def matmul(p):
@@ -130,10 +131,10 @@ def matmul(p):
         t["b"] = t["b"].mT if flip_b else t["b"]
 
     if p.dtype("a") in ("e4m3", "e5m2"):
-        need(ranks == (2, 2), "torch._scaled_mm takes matrices, no batches")
-        need(alpha == 1, "torch._scaled_mm is timed with alpha=1 only")
-        need("e4m3" in (p.dtype("a"), p.dtype("b")), "torch._scaled_mm does not take e5m2 on both sides")
-        need(all(n % 16 == 0 for t in ("a", "b") for n in p.shape(t)), "torch._scaled_mm needs sizes in sixteens")
+        need(ranks == (2, 2), "torch._scaled_mm does not support batches")
+        need(alpha == 1, "torch._scaled_mm is measured with alpha=1 only")
+        need("e4m3" in (p.dtype("a"), p.dtype("b")), "torch._scaled_mm does not support e5m2 for both operands")
+        need(all(n % 16 == 0 for t in ("a", "b") for n in p.shape(t)), "torch._scaled_mm requires extents that are multiples of 16")
 
         def prepare(t):
             views(t)
@@ -144,7 +145,7 @@ def matmul(p):
             return act(torch._scaled_mm(
                 t["a"], t["b"], t["one"], t["one"], bias=t.get("bias"), out_dtype=out))
 
-        return prepare, call, "torch._scaled_mm (cuBLASLt), b stored by columns" + after(p)
+        return prepare, call, "torch._scaled_mm (cuBLASLt), column-major b" + after(p)
     plain = ranks == (2, 2) and out == dtype_of(p.dtype("a"))
     if plain and (bias or alpha != 1):
 
@@ -174,8 +175,8 @@ def after(p):
 
 def matmul_int8(p):
     (m, k), (_, n) = p.shape("a"), p.shape("b")
-    need(not p.given("transposeA") and not p.given("transposeB"), "torch._int_mm is timed without transposes")
-    need(m > 16 and k % 8 == 0 and n % 8 == 0, "torch._int_mm needs more than 16 rows, and K and N in eights")
+    need(not p.given("transposeA") and not p.given("transposeB"), "torch._int_mm is measured without transposes")
+    need(m > 16 and k % 8 == 0 and n % 8 == 0, "torch._int_mm requires more than 16 rows, and K and N that are multiples of 8")
     out = p.out()
 
     def prepare(t):
@@ -191,8 +192,8 @@ def matmul_int8(p):
             sums = sums * t["aScale"] * t["bScale"]
         return sums.to(out)
 
-    scaled = "" if out == torch.int32 else ", then scaled in further calls"
-    return prepare, call, "torch._int_mm (cuBLASLt), b stored by columns" + scaled
+    scaled = "" if out == torch.int32 else ", then scaled by further calls"
+    return prepare, call, "torch._int_mm (cuBLASLt), column-major b" + scaled
 
 
 def gemv(p):
@@ -206,13 +207,13 @@ def gemv(p):
 
 def attention(p):
     need(not p.given("window") and not p.given("softcap") and not p.given("withLse"),
-         "scaled_dot_product_attention has no window, softcap nor lse")
+         "scaled_dot_product_attention does not support window, softcap or lse")
     return sdpa(p, "q", "k", "v", p.given("causal"))
 
 
 def attention_decode(p):
-    need(not p.has("blockTable"), "scaled_dot_product_attention knows no paged cache")
-    need(not p.given("window"), "scaled_dot_product_attention has no window")
+    need(not p.has("blockTable"), "scaled_dot_product_attention does not support paged caches")
+    need(not p.given("window"), "scaled_dot_product_attention does not support window")
     prepare, call, name = sdpa(p, "q", "kCache", "vCache", False)
     return prepare, call, name + " over whole caches"
 
@@ -220,7 +221,7 @@ def attention_decode(p):
 def sdpa(p, q, k, v, causal):
     torch.set_float32_matmul_precision("highest")
     queries, keys = p.shape(q), p.shape(k)
-    need(not causal or queries[-2] == keys[-2], "is_causal means the same only for as many queries as keys")
+    need(not causal or queries[-2] == keys[-2], "is_causal is equivalent only if there are as many queries as keys")
     options = {"is_causal": causal}
     if p.given("scale") is not None:
         options["scale"] = p.given("scale")
@@ -237,7 +238,7 @@ def sdpa(p, q, k, v, causal):
 
 
 def softmax(p):
-    need(not p.given("causal"), "torch.softmax has no mask")
+    need(not p.given("causal"), "torch.softmax does not support masks")
     scale = p.given("scale")
     if scale == 1:
         return None, lambda t: torch.softmax(t["x"], -1), "torch.softmax"
@@ -246,7 +247,7 @@ def softmax(p):
 
 def norm(p):
     eps, rms = p.given("epsilon"), p.op.endswith("rms-norm")
-    need(p.dtype("gamma") == p.dtype("x"), "norms are timed with weights of the dtype of x")
+    need(p.dtype("gamma") == p.dtype("x"), "norms are measured only with weights of the same dtype as x")
     need(not rms or hasattr(F, "rms_norm"), f"torch {torch.__version__} has no F.rms_norm")
     width = p.shape("x")[-1:]
 
@@ -282,7 +283,7 @@ def bias_activation(p):
 
 
 def cast(p):
-    need(p.out() != dtype_of(p.dtype("x")), "a cast to the same dtype copies nothing in torch")
+    need(p.out() != dtype_of(p.dtype("x")), "Tensor.to does not copy for the same dtype")
     out = p.out()
     return None, lambda t: t["x"].to(out), "Tensor.to"
 
@@ -326,7 +327,7 @@ OPS = {
 
 
 class Clock:
-    """Times launches between two events of a GPU, or by the processor's clock."""
+    """Measures calls: with events on a GPU, otherwise with the clock of the host."""
 
     def __init__(self, device):
         self.gpu = device.type == "cuda"
@@ -336,12 +337,12 @@ class Clock:
             self.plug_micros = self.time(lambda: self.plug(4))[0] / 4
 
     def plug(self, times):
-        """Work ahead, which also drives everything else out of the L2 cache."""
+        """Queues work that keeps the device busy while the host launches, and flushes the L2 cache."""
         for i in range(times):
             self.plug_bytes.fill_(i % 256)
 
     def time(self, work):
-        """Microseconds on the device, and those that the host took to ask for it."""
+        """Returns the microseconds on the device and the microseconds of the launches on the host."""
         if not self.gpu:
             before = time.perf_counter_ns()
             work()
@@ -366,7 +367,7 @@ class Clock:
                 once()
 
         plugs = 0
-        if self.gpu:  # the device must not wait for the host
+        if self.gpu:  # so that the device never waits for the host
             plugs = min(max(math.ceil(2 * self.time(work)[1] / self.plug_micros), 1), MOST_PLUGS)
         micros = []
         while len(micros) < repeat or (sum(micros) * batch < min_millis * 1e3 and len(micros) < MOST_SAMPLES):
@@ -384,7 +385,7 @@ def size(tensors):
 
 def answer(asked, device, clock):
     p = Problem(asked)
-    need(p.op in OPS, f"torch has no {p.op} of its own")
+    need(p.op in OPS, f"torch has no equivalent of {p.op}")
     prepare, call, name = OPS[p.op](p)
     generator = torch.Generator(device=device).manual_seed(asked["seed"])
     drawn = {n: draw(n, t, p.inputs, device, generator) for n, t in p.inputs.items()}
@@ -396,9 +397,9 @@ def answer(asked, device, clock):
         used = size(drawn.values()) + size(first if isinstance(first, tuple) else (first,))
         free = torch.cuda.mem_get_info(device)[0] // 2
         count = min(max(min(math.ceil(ROTATED_BYTES / used), free // used), 1), MOST_SETS)
-    # strides, which prepare chose, are kept
+    # clone preserves the strides set by prepare
     sets = [drawn] + [{n: t.clone() for n, t in drawn.items()} for _ in range(count - 1)]
-    results = [None] * count  # kept until their turn comes again, so that outputs are not in a cache either
+    results = [None] * count  # kept until the set is reused, so that outputs do not stay in a cache either
     turn = 0
 
     def once():
@@ -414,7 +415,7 @@ def main():
     try:
         if device.type == "cuda":
             if not torch.cuda.is_available():
-                raise RuntimeError("it finds no CUDA device")
+                raise RuntimeError("no CUDA device found")
             torch.cuda.set_device(device)
             torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
             torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

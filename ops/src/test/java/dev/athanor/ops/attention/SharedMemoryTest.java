@@ -114,9 +114,12 @@ class SharedMemoryTest {
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessageStartingWith("test device (sm_80) cannot compute this attention of f32: ")
         .hasMessageContainingAll(
-            "it needs 69120 bytes of shared memory, a block on test device has 16384",
-            "it needs 51456 bytes of shared memory, a block on test device has 16384",
-            "it needs 42112 bytes of shared memory, a block on test device has 16384");
+            "requires 69120 bytes of shared memory; the limit per block on test device is"
+                + " 16384",
+            "requires 51456 bytes of shared memory; the limit per block on test device is"
+                + " 16384",
+            "requires 42112 bytes of shared memory; the limit per block on test device is"
+                + " 16384");
   }
 
   private static List<LaunchPlan> offered(Gpu gpu, int sharedBytes) {
@@ -157,7 +160,8 @@ class SharedMemoryTest {
     assertThatThrownBy(() -> offered(gpu, bytes))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
-            "%s cannot compute this attention: it needs %d bytes of shared memory, a block on %s has %d",
+            "%s cannot compute this attention: requires %d bytes of shared memory; the limit"
+                + " per block on %s is %d",
             device, bytes, gpu.name(), limit);
   }
 
@@ -168,20 +172,24 @@ class SharedMemoryTest {
     assertThatThrownBy(() -> plans(DType.F32, 257, old))
         .isInstanceOf(OpException.TooLarge.class)
         .hasMessage(
-            "input \"q\" has shape [1, 32, 4096, 257] with heads of 257 elements; the limit is 256");
+            "input \"q\" has shape [1, 32, 4096, 257] with a head size of 257; the maximum"
+                + " is 256");
     assertThatThrownBy(() -> plans(DType.F32, 256, old))
         .hasMessage(
-            "test device (sm_75) cannot compute this attention of f32: it needs sm_80, the device is sm_75; f32 is multiplied by CUDA cores");
+            "test device (sm_75) cannot compute this attention of f32: requires sm_80; the"
+                + " device is sm_75; f32 uses CUDA cores");
     var small = TestDevices.of(Target.SM_80, 40, 16_384);
     var tall = Dim3.of(1, 65_536);
     assertThatThrownBy(() -> offered(small, 16_385, 2048, tall))
         .hasMessageEndingWith(
-            "it needs 16385 bytes of shared memory, a block on test device has 16384");
+            "requires 16385 bytes of shared memory; the limit per block on test device is"
+                + " 16384");
     assertThatThrownBy(() -> offered(small, 16_384, 2048, tall))
-        .hasMessageEndingWith("it needs blocks of 2048 threads, test device has at most 1024");
+        .hasMessageEndingWith("requires blocks of 2048 threads; the limit on test device is 1024");
     assertThatThrownBy(() -> offered(small, 16_384, 1024, tall))
         .hasMessageEndingWith(
-            "it needs a grid of 1x65536x1 blocks, test device has at most 65535 along y and z");
+            "requires a grid of 1x65536x1 blocks; the limit on test device is 65535 along y"
+                + " and z");
     assertThat(offered(small, 16_384, 1024, Dim3.of(1, 65_535))).hasSize(1);
   }
 }

@@ -87,7 +87,8 @@ class StopwatchTest {
   void rejectsInvalidEfforts() {
     assertThatThrownBy(() -> new Effort(0, 1, 0))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("warmup and repeat are at least 1 and the time at least 0, got 0, 1 and 0.0");
+        .hasMessage(
+            "warmup and repeat must be at least 1 and the time at least 0, got 0, 1 and 0.0");
     assertThatThrownBy(() -> new Effort(1, 1, Double.NaN))
         .isInstanceOf(IllegalArgumentException.class);
   }

@@ -105,10 +105,10 @@ class TorchTest {
             LONG,
             HELLO,
             "read line",
-            say("{\"unsupported\": \"torch has no such op of its own\"}"),
+            say("{\"unsupported\": \"torch has no equivalent of this op\"}"),
             "read line",
             say(TIMES));
-    assertThat(remark(torch)).isEqualTo("unsupported: torch has no such op of its own");
+    assertThat(remark(torch)).isEqualTo("unsupported: torch has no equivalent of this op");
     assertThat(product(torch).orElseThrow().samples()).isPresent();
     torch.close();
   }
@@ -147,7 +147,7 @@ class TorchTest {
   void killsAProcessThatDoesNotAnswer() throws Exception {
     var pid = folder.resolve("pid");
     var torch = shell(Duration.ofMillis(300), HELLO, "echo $$ > " + pid, "cat >&2");
-    assertThat(remark(torch)).isEqualTo("failed: its process did not answer within 300 ms");
+    assertThat(remark(torch)).isEqualTo("failed: its process did not respond within 300 ms");
     var handle = ProcessHandle.of(Long.parseLong(Files.readString(pid).strip()));
     assertThat(handle.map(ProcessHandle::isAlive).orElse(false)).isFalse();
     torch.close();
@@ -159,7 +159,7 @@ class TorchTest {
       quoteCharacter = '"',
       textBlock =
           """
-          echo '{"failed": "torch 9 cannot use cuda:0: it finds no CUDA device"}' | torch 9 cannot use cuda:0: it finds no CUDA device
+          echo '{"failed": "torch 9 cannot use cuda:0: no CUDA device found"}' | torch 9 cannot use cuda:0: no CUDA device found
           echo no module >&2; exit 1 | its process ended with status 1 before it answered: no module
           echo '{"torch": 9}' | its process answered "{"torch":9}"; expected a JSON object with a "name"
           """)
@@ -171,7 +171,7 @@ class TorchTest {
     assertThat(torch.missing())
         .contains(
             sentence
-                + "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
+                + "; PyTorch must be installed for python3 on the PATH or for the interpreter that ATHANOR_PYTHON names");
     assertThat(Files.readAllLines(starts)).hasSize(1);
     torch.close();
   }
@@ -183,7 +183,7 @@ class TorchTest {
     assertThat(torch.missing().orElseThrow())
         .startsWith(folder.resolve("snake") + " does not start: ")
         .endsWith(
-            "; PyTorch runs in python3 of the PATH or in the Python that ATHANOR_PYTHON names");
+            "; PyTorch must be installed for python3 on the PATH or for the interpreter that ATHANOR_PYTHON names");
     torch.close();
   }
 
@@ -229,7 +229,7 @@ class TorchTest {
             timed.put(op.description().name(), result.remark());
           } else {
             assertThat(result.remark())
-                .isEqualTo("unsupported: torch has no %s of its own", op.description().name());
+                .isEqualTo("unsupported: torch has no equivalent of %s", op.description().name());
           }
         }
       }

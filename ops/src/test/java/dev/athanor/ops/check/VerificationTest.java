@@ -101,14 +101,15 @@ class VerificationTest {
   void detectsChangedInputs() {
     var failure = failure(Flaw.CHANGES_INPUT);
     assertThat(failure.kind()).isEqualTo(Kind.INPUT_CHANGED);
-    assertThat(failure.sentence()).matches("input x was changed, from byte [0-3] on");
+    assertThat(failure.sentence()).matches("input x was modified, starting at byte [0-3]");
   }
 
   @Test
   void detectsDifferencesBetweenRuns() {
     var failure = failure(Flaw.NOT_REPEATED);
     assertThat(failure.kind()).isEqualTo(Kind.NOT_REPEATED);
-    assertThat(failure.sentence()).matches("a second run gave another y, from byte 3[6-9] on");
+    assertThat(failure.sentence())
+        .matches("a second run returned a different y, starting at byte 3[6-9]");
   }
 
   @Test

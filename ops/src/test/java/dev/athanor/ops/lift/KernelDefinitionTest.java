@@ -190,7 +190,7 @@ class KernelDefinitionTest {
   void describesTheOp() {
     var description = copy().op().description();
     assertThat(description.formula()).isEqualTo("as in TestKernels.copyHalves");
-    assertThat(description.outputs().getFirst().dtype()).isEqualTo("that of x");
+    assertThat(description.outputs().getFirst().dtype()).isEqualTo("same as x");
     assertThat(description.inputs().getFirst().dtypes()).containsExactly(DType.F16);
   }
 }

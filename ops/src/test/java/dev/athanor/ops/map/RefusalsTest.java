@@ -37,8 +37,8 @@ class RefusalsTest {
         Map.of("a", f32(2, 3), "b", f32(4)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "a [2, 3] and b [4] do not broadcast: counted from the last, each pair of extents must be"
-            + " equal or one of it 1");
+        "a [2, 3] and b [4] cannot be broadcast: counted from the last, each pair of"
+            + " extents must be equal or contain a 1");
     assertRejected(
         "swiglu",
         Map.of("gate", f32(2, 3), "up", f32(3)),
@@ -98,7 +98,7 @@ class RefusalsTest {
         Map.of("x", f32(3)),
         Map.of(),
         OpException.InvalidAttribute.class,
-        "attribute \"to\" is missing; it is the dtype to cast to");
+        "attribute \"to\" is missing; give the dtype to cast to");
     assertRejected(
         "cast",
         Map.of("x", f32(3)),
@@ -111,7 +111,7 @@ class RefusalsTest {
         Map.of("x", f32(3)),
         Map.of("to", "i8", "saturate", false),
         OpException.InvalidAttribute.class,
-        "attribute \"saturate\" is false, but a cast to i8 always saturates; leave it out");
+        "attribute \"saturate\" is false, but a cast to i8 always saturates; omit it");
     assertRejected(
         "gelu",
         Map.of("x", f32(3)),
@@ -139,13 +139,15 @@ class RefusalsTest {
         Map.of("x", f32(1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [2147483648]; the kernel counts 2147483648 in 32 bits, and the maximum is 2^31 - 1025");
+        "input \"x\" has shape [2147483648]; the kernel uses 32-bit indices, and"
+            + " 2147483648 exceeds the maximum of 2^31 - 1025");
     assertRejected(
         "transpose",
         Map.of("x", f32(3, 1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [3, 2147483648]; the kernel counts 2147483648 in 32 bits, and the maximum is 2^31 - 1025");
+        "input \"x\" has shape [3, 2147483648]; the kernel uses 32-bit indices, and"
+            + " 2147483648 exceeds the maximum of 2^31 - 1025");
   }
 
   @Test
@@ -158,6 +160,7 @@ class RefusalsTest {
                 TestDevices.of(Target.of("sm_75"), 40, 65_536)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
-            "test device (sm_75) cannot compute this relu of f32: it needs sm_80, the device is sm_75");
+            "test device (sm_75) cannot compute this relu of f32: requires sm_80; the device"
+                + " is sm_75");
   }
 }

@@ -69,7 +69,7 @@ class RowPlannerTest {
         .containsExactly(first, second);
     assertThat(plan.steps()).extracting(Step::grid).containsOnly(Dim3.of(blocks, 1));
     assertThat(plan.workspaceBytes()).isEqualTo(8L * blocks);
-    assertThat(plan.explain()).contains("%d parts of a row, two launches".formatted(blocks));
+    assertThat(plan.explain()).contains("rows split into %d parts, two launches".formatted(blocks));
   }
 
   /** Rows that fit in a block, and enough rows to fill the device. */
@@ -96,7 +96,7 @@ class RowPlannerTest {
     assertThat(plan.explain())
         .startsWith(plan.kernel())
         .containsPattern(
-            "\\* softmax_f32_t32_v4x8: about [0-9.]+ us, 1024 blocks, 8 on a multiprocessor")
+            "\\* softmax_f32_t32_v4x8: about [0-9.]+ us, 1024 blocks, 8 per multiprocessor")
         .containsPattern("  softmax_f32_t128_v4x2: about [0-9.]+ us, 4096 blocks");
     assertThat(plan.requiredSharedMemory()).isZero();
   }
@@ -117,7 +117,8 @@ class RowPlannerTest {
                 TestDevices.of(Target.of("sm_75"), 40, 65_536)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
-            "test device (sm_75) cannot compute this softmax of f32: it needs sm_80, the device is sm_75");
+            "test device (sm_75) cannot compute this softmax of f32: requires sm_80; the"
+                + " device is sm_75");
   }
 
   /** Inputs are {@code name dtype extents; …} and attributes {@code name=value; …}. */
@@ -126,11 +127,13 @@ class RowPlannerTest {
       delimiter = '|',
       value = {
         "softmax | x f32 | | input \"x\" has shape []; it must have at least 1 dimension",
-        "softmax | x f32 5 | causal=true | input \"x\" has shape [5]; where causal is true it must be […, S, N]",
+        "softmax | x f32 5 | causal=true | input \"x\" has shape [5]; with causal it"
+            + " must be […, S, N]",
         "softmax | x f32 2147483647 2 | | input \"x\" has shape [2147483647, 2], which is 2147483647 rows of 2 elements; the maximum of either is 2147418112",
         "softmax-dropout | x f32 2 3; mask u8 3 2 | | mask has shape [3, 2] but x has [2, 3]; they must be the same",
         "rms-norm | x f16 2 3; gamma bf16 3 | | gamma is bf16 but x is f16; it must be that or f32",
-        "rms-norm | x f16 2 3; gamma f16 2 | | gamma has shape [2]; it must be [N] = [3], as rows of x are",
+        "rms-norm | x f16 2 3; gamma f16 2 | | gamma has shape [2]; it must be [N] ="
+            + " [3], the row length of x",
         "layer-norm | x f16 2 3; gamma f16 3; beta f32 3 | | beta is f32 but gamma is f16; they must be the same",
         "residual-rms-norm | x f16 2 3; residual f32 2 3; gamma f16 3 | | residual is f32 but x is f16; they must be the same",
         "residual-rms-norm | x f16 2 3; residual f16 3; gamma f16 3 | | residual has shape [3] but x has [2, 3]; they must be the same",
@@ -138,17 +141,25 @@ class RowPlannerTest {
         "rope | x f32 3 4 | theta=10 | input \"x\" has shape [3, 4]; it must be […, S, H, D]",
         "rope | x f32 3 1 5 | theta=10 | rotaryDim is 5; it must be even, from 2 to D = 5",
         "rope | x f32 3 1 6 | theta=10; rotaryDim=8 | rotaryDim is 8; it must be even, from 2 to D = 6",
-        "rope | x f32 3 1 6 | | neither theta nor cos is given; give cos and sin, or theta",
-        "rope | x f32 3 1 6; cos f32 3 3 | | cos and sin go together; give both, or theta and neither",
-        "rope | x f32 3 1 6; cos f32 3 3; sin f32 3 3 | theta=3 | theta and cos are both given; give cos and sin, or theta",
+        "rope | x f32 3 1 6 | | neither theta nor cos is given; give either theta, or"
+            + " cos and sin",
+        "rope | x f32 3 1 6; cos f32 3 3 | | cos and sin must be given together; give"
+            + " both, or theta instead",
+        "rope | x f32 3 1 6; cos f32 3 3; sin f32 3 3 | theta=3 | theta and cos are both"
+            + " given; give either theta, or cos and sin",
         "rope | x f32 3 1 6; cos f32 3 3; sin f16 3 3 | | sin is f16[3, 3] but cos is f32[3, 3]; they must be the same",
         "rope | x f32 3 1 6; cos f32 2 3; sin f32 2 3 | | cos has shape [2, 3]; it must be [P, rotaryDim / 2] = [3 or more, 3]",
         "rope | x f32 3 1 6; cos f32 2 4; sin f32 2 4; positions i32 3 | | cos has shape [2, 4]; it must be [P, rotaryDim / 2] = [any, 3]",
         "rope | x f32 2 3 1 6; positions i32 2 | theta=10 | positions has shape [2]; it must be [S] = [3] or […, S] = [2, 3]",
         "rope | x bf16 3 1 6; cos f16 3 3; sin f16 3 3 | | cos is f16 but x is bf16; it must be that or f32",
-        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | | neither heads nor headDim is given; rms-norm-rope needs one of them",
-        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=5 | 5 heads of 2 do not make rows of 12; heads · headDim must equal N, and headDim must be even",
-        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=4 | 4 heads of 3 do not make rows of 12; heads · headDim must equal N, and headDim must be even",
+        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | |"
+            + " rms-norm-rope requires heads or headDim",
+        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=5 |"
+            + " 5 heads of size 2 do not match rows of 12 elements; heads · headDim must equal"
+            + " the row length, and headDim must be even",
+        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=4 |"
+            + " 4 heads of size 3 do not match rows of 12 elements; heads · headDim must equal"
+            + " the row length, and headDim must be even",
         "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | cos has shape [3, 2]; it must be [P, headDim / 2] = [3 or more, 3]",
         "rms-norm-rope | x f32 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | input \"x\" has shape [12]; it must be […, S, heads · headDim]"
       })

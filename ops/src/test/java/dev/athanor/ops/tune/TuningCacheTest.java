@@ -45,7 +45,7 @@ class TuningCacheTest {
     var cache = TuningCache.open(Files.createFile(folder.resolve("file")).resolve("tuning.json"));
     assertThatThrownBy(() -> cache.put(winner("relu", "one")))
         .isInstanceOf(UncheckedIOException.class)
-        .hasMessageStartingWith("the winner could not be kept in ");
+        .hasMessageStartingWith("could not store the winner in ");
     assertThat(cache.find(winner("relu", "").key())).contains(winner("relu", "one"));
   }
 

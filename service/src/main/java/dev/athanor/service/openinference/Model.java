@@ -32,6 +32,7 @@ public record Model(
   /** Marks a variable dimension. */
   public static final long ANY = -1;
 
+  private static final String SAME_AS = "same as ";
   private static final Pattern BRACKETS = Pattern.compile("\\[([^\\]]*)]");
 
   /**
@@ -73,10 +74,10 @@ public record Model(
         : dtypes.stream().min(Comparator.naturalOrder()).orElse(DType.F32);
   }
 
-  /** Resolves the dtype in a description: a dtype, {@code that of x}, or an attribute's name. */
+  /** Resolves the dtype in a description: a dtype, {@code same as x}, or an attribute's name. */
   private static DType usual(OpDescription op, OpDescription.Output output) {
     var words = output.dtype();
-    var of = words.startsWith("that of ") ? words.substring("that of ".length()) : null;
+    var of = words.startsWith(SAME_AS) ? words.substring(SAME_AS.length()) : null;
     var same = of == null ? null : op.input(of).orElse(null);
     if (same != null) {
       return usual(same.dtypes());

@@ -109,8 +109,8 @@ class TensorJsonTest {
     }
     assertThatThrownBy(() -> read("{\"dtype\":\"q4_k\",\"shape\":[2,128],\"base64\":\"\"}"))
         .hasMessage(
-            "shape: q4_k is stored in blocks of 256 elements along the last dimension, which must be"
-                + " a multiple of it, got shape [2, 128]");
+            "shape: q4_k is stored in blocks of 256 elements, and the last dimension must be a"
+                + " multiple of the block size, got shape [2, 128]");
   }
 
   @Test

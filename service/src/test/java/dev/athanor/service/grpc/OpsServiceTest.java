@@ -167,7 +167,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "missing-input",
             "inputs.a",
-            "input \"a\" [N] is missing; concat takes a, b");
+            "input \"a\" [N] is missing; the inputs of concat are a, b");
     rejection(identity().putInputs("x", InputTensor.getDefaultInstance()))
         .is(
             Status.Code.INVALID_ARGUMENT,

@@ -92,8 +92,8 @@ class MatmulTest {
           x=f32           | missing-input       | inputs.x     | input "x" […] is missing
           x=f32[4] z=1    | unknown-field       | attributes.z | relu has no attribute "z"
           x               | invalid-attribute   | problem      | "x" is neither an input
-          x=f33[4]        | invalid-attribute   | problem      | "f33[4]" has no known dtype
-          x=u8[4]         | unsupported-dtype   | inputs.x     | input "x" is u8; relu takes
+          x=f33[4]        | invalid-attribute   | problem      | "f33[4]" has an unknown dtype
+          x=u8[4]         | unsupported-dtype   | inputs.x     | input "x" is u8; relu supports
           x=f32[0]        | shape-mismatch      | inputs.x     | every extent must be at least 1
           z=f32[4]        | unknown-field       | inputs.z     | relu has no input "z"
           x=f32[9999999999,9999999999] | shape-mismatch | outputs.y | y
@@ -230,7 +230,7 @@ class MatmulTest {
         .body(
             "detail",
             equalTo(
-                "weight is another name of the input \"gamma\", which is given as well; give one of them"));
+                "\"weight\" is an alias of the input \"gamma\", which is also given; give only one of them"));
     given().get("/ops/rms-norm").then().body("inputs[1].aliases", contains("weight"));
   }
 

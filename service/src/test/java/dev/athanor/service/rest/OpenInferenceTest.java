@@ -550,7 +550,7 @@ class OpenInferenceTest extends RestTest {
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"tensor_store":"yes"}}]} | 0 | invalid-attribute | outputs.y.parameters.tensor_store | outputs.y.parameters.tensor_store is "yes"; it must be true or false
           {"inputs":[],"outputs":"y"} | 0 | invalid-tensor | outputs | outputs must be a list
           {"inputs":["x"]} | 0 | invalid-tensor | inputs[0] | inputs[0] must be an object, got a string
-          {"inputs":[]} | 0 | missing-input | inputs.x | input "x" […] is missing; identity takes x
+          {"inputs":[]} | 0 | missing-input | inputs.x | input "x" […] is missing; the inputs of identity are x
           {"id":42,"inputs":[]} | 0 | invalid-attribute | id | id must be a string, got a number
           {"model":"x"} | 0 | unknown-field | model | model is unknown; known keys are id, model_name, model_version, parameters, inputs, outputs
           {"model_name":"concat"} | 0 | invalid-attribute | model_name | model_name is "concat"; it must be "identity" as in the path, or absent

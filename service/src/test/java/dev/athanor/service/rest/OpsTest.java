@@ -229,7 +229,7 @@ class OpsTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          identity | {}                                        | missing-input     | inputs.x             | input "x" […] is missing; identity takes x
+          identity | {}                                        | missing-input     | inputs.x             | input "x" […] is missing; the inputs of identity are x
           identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is unknown; known keys are x
           identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is unknown; known keys are inputs, attributes, outputs
           identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is unknown; known keys are dtype, shape, data, base64, handle

@@ -152,7 +152,7 @@ class PipelineTest extends RestTest {
           {"op": "nope"}                                            | 404 | unknown-op        | steps[1].op         | Unknown op "nope". GET /ops lists all ops.
           {"inputs": {}}                                            | 404 | unknown-op        | steps[1].op         | steps[1].op is missing; it names the op to run
           {"op": "identity", "input": {}}                           | 400 | unknown-field     | steps[1].input      | steps[1].input is unknown; known keys are op, inputs, attributes, outputs
-          {"op": "identity"}                                        | 400 | missing-input     | steps[1].inputs.x   | input "x" […] is missing; identity takes x
+          {"op": "identity"}                                        | 400 | missing-input     | steps[1].inputs.x   | input "x" […] is missing; the inputs of identity are x
           {"op": "identity", "inputs": {"q": "h"}}                  | 400 | unknown-field     | steps[1].inputs.q   | identity has no input "q"; its inputs are x
           {"op": "identity", "inputs": {"x": 1}}                    | 400 | invalid-tensor    | steps[1].inputs.x   | steps[1].inputs.x must be a string, got a number
           {"op": "identity", "inputs": {"x": "late"}, "outputs": {"y": "late"}} | 400 | missing-input | steps[1].inputs.x | steps[1].inputs.x is "late", which is neither a pipeline input, nor an output of an earlier step, nor the handle or name of a stored tensor

@@ -144,8 +144,8 @@ class PluginTest {
       delimiter = '|',
       textBlock =
           """
-          {"inputs": {}} | missing-input | input "x" […, C] is missing; row-softmax takes x
-          {"inputs": {"x": {"dtype": "i32", "shape": [1], "data": [1]}}} | unsupported-dtype | input "x" is i32; row-softmax takes f32, f16
+          {"inputs": {}} | missing-input | input "x" […, C] is missing; the inputs of row-softmax are x
+          {"inputs": {"x": {"dtype": "i32", "shape": [1], "data": [1]}}} | unsupported-dtype | input "x" is i32; row-softmax supports f32, f16
           {"inputs": {"x": {"dtype": "f32", "shape": [], "data": [1]}}} | shape-mismatch | input "x" has shape []; it must be […, C]
           {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [1]}}, "attributes": {"scale": -1}} | invalid-attribute | attribute "scale" must be from 0 to 1000000, got -1
           {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [1]}}, "attributes": {"axis": 1}} | unknown-field | attributes.axis is unknown; known keys are scale

@@ -97,13 +97,13 @@ public final class TestOps {
     public OpDescription description() {
       return new OpDescription(
           "identity",
-          "Gives what it is given.",
+          "Returns its input.",
           List.of(input("x", "[…]", false)),
           List.of(
-              Attribute.flag("gate", "waits at the gate"),
+              Attribute.flag("gate", "whether to wait at the gate"),
               Attribute.number("factor", 1.0, "unused"),
               Attribute.choice("mode", "", List.of("a", "b"), "unused")),
-          List.of(OpDescription.Output.of("y", "[…]", "that of x", "x")),
+          List.of(OpDescription.Output.of("y", "[…]", "same as x", "x")),
           "y = x",
           "0");
     }
@@ -149,13 +149,12 @@ public final class TestOps {
     public OpDescription description() {
       return new OpDescription(
           "concat",
-          "Puts b after a.",
+          "Concatenates two tensors.",
           List.of(input("a", "[N]", false), input("b", "[M]", true)),
           List.of(),
           List.of(
-              OpDescription.Output.of("c", "[N+M]", "that of a", "a, then b"),
-              OpDescription.Output.of(
-                  "zeros", "[N]", "that of a", "as many zeros as a has elements")),
+              OpDescription.Output.of("c", "[N+M]", "same as a", "a, then b"),
+              OpDescription.Output.of("zeros", "[N]", "same as a", "zeros in the shape of a")),
           "c = a ++ b",
           "0");
     }

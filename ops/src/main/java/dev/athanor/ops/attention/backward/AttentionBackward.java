@@ -36,22 +36,28 @@ public final class AttentionBackward implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "attention-backward",
-          "Gives the gradients of attention by q, k and v; repeated runs are equal bit for bit.",
+          "Computes the gradients of attention with respect to q, k and v; repeated runs"
+              + " are bitwise identical.",
           List.of(
-              input("grad", "[B, Hq, Sq, Dv]", "the gradient by out"),
-              input("q", "[B, Hq, Sq, D]", "queries, as given to attention"),
-              input("k", "[B, Hkv, Sk, D]", "keys, as given to attention"),
-              input("v", "[B, Hkv, Sk, Dv]", "values, as given to attention"),
-              input("out", "[B, Hq, Sq, Dv]", "what attention gave"),
-              new Input("lse", "[B, Hq, Sq]", Set.of(DType.F32), false, "what attention gave")),
+              input("grad", "[B, Hq, Sq, Dv]", "the gradient with respect to out"),
+              input("q", "[B, Hq, Sq, D]", "the queries passed to attention"),
+              input("k", "[B, Hkv, Sk, D]", "the keys passed to attention"),
+              input("v", "[B, Hkv, Sk, Dv]", "the values passed to attention"),
+              input("out", "[B, Hq, Sq, Dv]", "the output of attention"),
+              new Input(
+                  "lse",
+                  "[B, Hq, Sq]",
+                  Set.of(DType.F32),
+                  false,
+                  "the log-sum-exp returned by attention")),
           AttentionProblem.attributes(),
           List.of(
-              Output.of("dq", "[B, Hq, Sq, D]", "that of q", "the gradient by q"),
-              Output.of("dk", "[B, Hkv, Sk, D]", "that of q", "the gradient by k"),
-              Output.of("dv", "[B, Hkv, Sk, Dv]", "that of q", "the gradient by v")),
+              Output.of("dq", "[B, Hq, Sq, D]", "same as q", "the gradient with respect to q"),
+              Output.of("dk", "[B, Hkv, Sk, D]", "same as q", "the gradient with respect to k"),
+              Output.of("dv", "[B, Hkv, Sk, Dv]", "same as q", "the gradient with respect to v")),
           "with s = score(scale · q·kᵀ), p = exp(s − lse) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′:"
               + " dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad",
-          "2·B·Hq·Sq·Sk·(3·D + 2·Dv), of what the mask leaves");
+          "2·B·Hq·Sq·Sk·(3·D + 2·Dv), counting only unmasked query-key pairs");
 
   private static Input input(String name, String shape, String meaning) {
     return new Input(name, shape, AttentionProblem.DTYPES, false, meaning);
@@ -91,7 +97,7 @@ public final class AttentionBackward implements Op {
       long rows = (long) p.batch() * p.heads() * p.queries();
       if (Math.max(Math.max(blocks, keyBlocks), rows) > Integer.MAX_VALUE) {
         candidates.refuse(
-            name, "it needs %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
+            name, "requires %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
         continue;
       }
       double microseconds =

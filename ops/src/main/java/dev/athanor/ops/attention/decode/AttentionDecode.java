@@ -32,57 +32,58 @@ public final class AttentionDecode implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "attention-decode",
-          "Attends from one query a sequence to a cache of keys and values, contiguous or paged.",
+          "Computes attention of one query per sequence over a contiguous or paged"
+              + " key/value cache.",
           List.of(
               new Input(
                   "q",
                   "[B, Hq, 1, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "the newest query of each sequence; D is 256 at most"),
+                  "the newest query of each sequence; D is at most 256"),
               new Input(
                   "kCache",
                   "[B, Hkv, Smax, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "keys; with blockTable they are blocks [N, Hkv, blockSize, D]"),
+                  "the key cache; with blockTable, blocks [N, Hkv, blockSize, D]"),
               new Input(
                   "vCache",
                   "[B, Hkv, Smax, Dv]",
                   AttentionProblem.DTYPES,
                   false,
-                  "values; with blockTable they are blocks [N, Hkv, blockSize, Dv]"),
+                  "the value cache; with blockTable, blocks [N, Hkv, blockSize, Dv]"),
               new Input(
                   "lengths",
                   "[B]",
                   Set.of(DType.I32),
                   false,
-                  "the number of keys of each sequence, that of the query included; one below 0 is"
-                      + " taken as 0, and one above Smax (maxBlocks · blockSize with blockTable) as"
-                      + " that"),
+                  "number of keys of each sequence, including the key of the query; clamped to 0"
+                      + " … Smax (maxBlocks · blockSize with blockTable)"),
               new Input(
                   "blockTable",
                   "[B, maxBlocks]",
                   Set.of(DType.I32),
                   true,
-                  "the blocks of each sequence in order. Entries beyond its length are not read; of the"
-                      + " others one below 0 is taken as block 0, and one above N − 1 as block N − 1")),
+                  "block indices of each sequence, in order. Entries beyond its length are not"
+                      + " read; the others are clamped to 0 … N − 1")),
           List.of(
               AttentionProblem.scaleAttribute(),
               Attribute.integer(
                       "window",
                       0,
-                      "the query, which stands at the last key, sees the last so many keys only; 0"
-                          + " is no window")
+                      "sliding window size: the query, at the position of the last key, attends only"
+                          + " to the last window keys; 0 disables it")
                   .from(0, Integer.MAX_VALUE)),
           List.of(
               Output.of(
                   "out",
                   "[B, Hq, 1, Dv]",
-                  "that of q",
-                  "the weighted values; zeros for a sequence of length 0")),
-          "out = softmax(scale · q·kᵀ)·v over the keys that are there, with sums in f32; what lies"
-              + " beyond a sequence's length or before its window has no influence",
+                  "same as q",
+                  "the attention output; zeros for a sequence of length 0")),
+          "out = softmax(scale · q·kᵀ)·v over the valid keys, accumulated in f32; cache"
+              + " entries beyond a sequence's length or before its window never affect the"
+              + " result",
           "2·B·Hq·Smax·(D + Dv)");
 
   @Override

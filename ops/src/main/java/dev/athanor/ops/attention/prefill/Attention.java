@@ -28,46 +28,46 @@ public final class Attention implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "attention",
-          "Weighs values by the softmax of the products of queries and keys, in one pass over the keys.",
+          "Computes scaled dot-product attention, in one pass over the keys.",
           List.of(
               new Input(
                   "q",
                   "[B, Hq, Sq, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "queries; [B, Sq, D] and [Sq, D] where there is one head, and D is 256 at most"),
+                  "queries; [B, Sq, D] or [Sq, D] for a single head; D is at most 256"),
               new Input(
                   "k",
                   "[B, Hkv, Sk, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "keys; head h of q has head h / (Hq / Hkv) of k and v"),
+                  "keys; head h of q attends to head h / (Hq / Hkv) of k and v"),
               new Input(
                   "v",
                   "[B, Hkv, Sk, Dv]",
                   AttentionProblem.DTYPES,
                   false,
-                  "values; Dv is 256 at most")),
+                  "values; Dv is at most 256")),
           attributes(),
           List.of(
               Output.of(
                   "out",
                   "[B, Hq, Sq, Dv]",
-                  "that of q",
-                  "the weighted values; zeros for a query that sees no key"),
+                  "same as q",
+                  "the attention output; zeros for a query that attends to no key"),
               Output.of(
                       "lse",
                       "[B, Hq, Sq]",
                       "f32",
-                      "the logarithm of the sum of the scores' exponentials; -infinity for a query that sees no key")
+                      "log-sum-exp of the scores; -infinity for a query that attends to no key")
                   .when("withLse", "true")),
-          "out = softmax(score(scale · q·kᵀ) + mask)·v, with sums in f32; a masked key and its value"
-              + " have no influence, whatever they hold",
-          "2·B·Hq·Sq·Sk·(D + Dv), of what the mask leaves");
+          "out = softmax(score(scale · q·kᵀ) + mask)·v, accumulated in f32; masked keys"
+              + " and their values never affect the result, whatever they contain",
+          "2·B·Hq·Sq·Sk·(D + Dv), counting only unmasked query-key pairs");
 
   private static List<Attribute> attributes() {
     var all = new ArrayList<>(AttentionProblem.attributes());
-    all.add(Attribute.flag("withLse", "gives lse too"));
+    all.add(Attribute.flag("withLse", "whether to return lse"));
     return all;
   }
 

@@ -56,17 +56,29 @@ public final class LayerNormLinear implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "layer-norm-linear",
-          "Normalises rows and multiplies them with the weights of a linear layer, in one launch.",
+          "Applies layer normalization to each row, then a linear layer, in one launch.",
           List.of(
-              new Input("x", "[…, K]", DTYPES, false, "the rows"),
-              new Input("gamma", "[K]", DTYPES, false, "what normalised rows are multiplied by"),
-              new Input("beta", "[K]", DTYPES, false, "what is added to them then"),
-              new Input("w", "[N, K]", DTYPES, false, "the weights, a row for each column of y"),
-              new Input("bias", "[N]", DTYPES, true, "added to every row of y")),
+              new Input("x", "[…, K]", DTYPES, false, "the input rows"),
+              new Input(
+                  "gamma", "[K]", DTYPES, false, "scale factor of each column after normalization"),
+              new Input("beta", "[K]", DTYPES, false, "offset of each column after scaling"),
+              new Input(
+                  "w",
+                  "[N, K]",
+                  DTYPES,
+                  false,
+                  "the weights of the linear layer, one row per column of y"),
+              new Input(
+                  "bias",
+                  "[N]",
+                  DTYPES,
+                  true,
+                  "the bias of the linear layer, added to each row of y")),
           List.of(Attribute.number("epsilon", 1e-5, "added to the variance").from(0, 1e30)),
-          List.of(Output.of("y", "[…, N]", "that of x", "the rows after the linear layer")),
-          "y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, mean and variance"
-              + " of each row, sums in f32; all inputs have the dtype of x",
+          List.of(Output.of("y", "[…, N]", "same as x", "the output of the linear layer")),
+          "y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, with"
+              + " mean and variance of each row, accumulated in f32; all inputs have the same"
+              + " dtype",
           "2·M·N·K + 8·M·K");
 
   @Override
@@ -101,13 +113,12 @@ public final class LayerNormLinear implements Op {
     var x = Objects.requireNonNull(inputs.get("x"));
     var w = Objects.requireNonNull(inputs.get("w"));
     if (x.shape().rank() == 0) {
-      throw new OpException.ShapeMismatch(
-          "x", "input \"x\" has shape []; it has rows of K numbers");
+      throw new OpException.ShapeMismatch("x", "input \"x\" has shape []; it must be […, K]");
     }
     if (w.shape().rank() != 2 || w.shape().extent(1) != x.shape().extent(-1)) {
       throw new OpException.ShapeMismatch(
           "w",
-          "input \"w\" has shape %s; rows of %d numbers take [N, K] = [N, %d]"
+          "input \"w\" has shape %s; for rows of %d elements it must be [N, K] = [N, %d]"
               .formatted(w.shape(), x.shape().extent(-1), x.shape().extent(-1)));
     }
     int k = Checks.requireExtent("x", x, x.shape().extent(-1));
@@ -180,7 +191,7 @@ public final class LayerNormLinear implements Op {
     boolean smallest = Arrays.equals(shape, SHAPES[SHAPES.length - 1]);
     long useful = Math.ceilDiv(problem.m, 16) * 16L * Math.ceilDiv(problem.n, 16) * 16L;
     if (!smallest && (long) tile.m() * tile.n() > WASTE * useful) {
-      candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
+      candidates.refuse(variant.name(), "smaller tiles waste less of each block");
       return;
     }
     if (!smallest && variant.vector() == 1) {
@@ -235,7 +246,7 @@ public final class LayerNormLinear implements Op {
     long blocks = (long) across * down;
     candidates.offer(
         machine.microseconds(blocks, work, all),
-        "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
+        "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
         new Step(variant, new Dim3(across, down, 1), threads, shared, problem.slots()));
   }
 

@@ -35,7 +35,8 @@ public final class Matmul implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul",
-          "Multiplies matrices, adds a bias and applies an activation, in one kernel.",
+          "Computes a matrix product, adds a bias and applies an activation function, in"
+              + " one kernel.",
           List.of(
               ProductDescription.left(DTYPES),
               ProductDescription.right(DTYPES, "; leading dimensions broadcast"),
@@ -44,28 +45,31 @@ public final class Matmul implements Op {
                   "[N]",
                   ProductDescription.NUMBERS,
                   true,
-                  "added to every row; of the dtype of a, or of c where a has numbers of eight bits")),
+                  "the bias, added to each row; same dtype as a, or as c for 8-bit a")),
           List.of(
               ProductDescription.transposeA("a is", "[…, K, M]"),
               ProductDescription.transposeB("b is"),
-              Attribute.number("alpha", 1, "factor of the product, rounded to f32 unless a is f64"),
+              Attribute.number(
+                  "alpha",
+                  1,
+                  "scale factor applied to the product, rounded to f32 unless a is f64"),
               Attribute.choice(
                   "activation",
                   "none",
                   Activation.names(Activation.EPILOGUES),
-                  "the function of the sum"),
-              ProductDescription.outDType("c", ", or f32 for numbers of eight bits"),
+                  "activation function, applied after the bias"),
+              ProductDescription.outDType("c", ", or f32 for 8-bit a"),
               Attribute.choice(
                   "precision",
                   "ieee",
                   List.of("ieee", "tf32"),
-                  "ieee multiplies factors of f32 as they are. tf32 rounds them to 11 bits, for tensor"
-                      + " cores")),
-          List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
-          "c = activation(alpha · a·b + bias), with "
+                  "precision of f32 factors. ieee: full f32. tf32: rounded to 11 significant"
+                      + " bits, for tensor cores")),
+          List.of(Output.of("c", "[…, M, N]", "outDtype", "the result")),
+          "c = activation(alpha · a·b + bias), "
               + ProductDescription.SUMS
-              + "; b is e4m3 or e5m2 where a is one of them",
-          "2·M·N·K a product");
+              + "; a and b have the same dtype, but e4m3 and e5m2 may be mixed",
+          "2·M·N·K per product");
 
   @Override
   public OpDescription description() {

@@ -30,26 +30,26 @@ public final class MatmulBackward implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul-backward",
-          "Computes the gradients of a matrix product's factors from that of the product.",
+          "Computes the gradients of a matrix product with respect to its factors.",
           List.of(
               new Input(
                   "grad",
                   "[…, M, N]",
                   ProductDescription.NUMBERS,
                   false,
-                  "the gradient of the product"),
+                  "the gradient with respect to the product"),
               ProductDescription.left(ProductDescription.NUMBERS),
               ProductDescription.right(
-                  ProductDescription.NUMBERS, ": as many as the left ones, or one for all")),
+                  ProductDescription.NUMBERS, "; as many matrices as a, or one for all")),
           List.of(
               ProductDescription.transposeA("a and da are", "[…, K, M]"),
               ProductDescription.transposeB("b and db are")),
           List.of(
-              Output.of("da", "that of a", "that of a", "the gradient of a"),
-              Output.of("db", "that of b", "that of a", "the gradient of b")),
+              Output.of("da", "same as a", "same as a", "the gradient with respect to a"),
+              Output.of("db", "same as b", "same as a", "the gradient with respect to b")),
           "da = grad·bᵀ, db = aᵀ·grad, summed over the matrices that share b; "
               + ProductDescription.SUMS,
-          "4·M·N·K a product");
+          "4·M·N·K per product");
 
   /**
    * A product that computes a gradient.
@@ -160,8 +160,8 @@ public final class MatmulBackward implements Op {
       if (b.shape().leading(2).elements() != 1 || transposeA) {
         throw new OpException.ShapeMismatch(
             "b",
-            ("the leading dimensions %s of a and %s of b differ; gradients are summed over them only where"
-                    + " b is one matrix and a is not transposed")
+            ("the leading dimensions %s of a and %s of b differ; this is supported only if"
+                    + " b is a single matrix and a is not transposed")
                 .formatted(shapeA.leading(2), b.shape().leading(2)));
       }
       // concatenate the rows of all left matrices; the product over M sums them

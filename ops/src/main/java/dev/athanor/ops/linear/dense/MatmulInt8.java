@@ -43,22 +43,25 @@ public final class MatmulInt8 implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul-int8",
-          "Multiplies matrices of bytes with exact sums and scales those.",
+          "Computes the product of 8-bit integer matrices with exact accumulation, and"
+              + " scales it.",
           List.of(
-              new Input("a", "[M, K]", I8, false, "the left matrix; K is at most 131071"),
-              new Input("b", "[K, N]", I8, false, "the right matrix"),
-              new Input("scale", "[]", F32, true, "what sums are multiplied by"),
-              new Input("aScale", "[M]", F32, true, "what rows are multiplied by, with bScale"),
-              new Input("bScale", "[N]", F32, true, "what columns are multiplied by, with aScale")),
+              new Input("a", "[M, K]", I8, false, "the left factor; K is at most 131071"),
+              new Input("b", "[K, N]", I8, false, "the right factor"),
+              new Input("scale", "[]", F32, true, "scale factor of the product"),
+              new Input("aScale", "[M]", F32, true, "scale factor of each row; requires bScale"),
+              new Input(
+                  "bScale", "[N]", F32, true, "scale factor of each column; requires aScale")),
           List.of(
               Attribute.choice(
                   "outDtype",
                   "f32",
                   List.of("f32", "f16", "i32"),
-                  "the dtype of c; i32 gives the sums themselves, without a scale, as MatMulInteger of ONNX"
-                      + " does")),
+                  "dtype of c; i32 returns the unscaled sums and accepts no scale, like"
+                      + " MatMulInteger in ONNX")),
           List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
-          "c = scale · a·b, or aScale·bScale · a·b for each row and column, with exact sums in i32",
+          "c = scale · a·b, or aScale·bScale · a·b per row and column, accumulated"
+              + " exactly in i32",
           "2·M·N·K");
 
   @Override
@@ -87,7 +90,7 @@ public final class MatmulInt8 implements Op {
     if (a.extent(1) > MAX_DEPTH) {
       throw new OpException.TooLarge(
           "a",
-          "a %s has K = %d; sums of more than %d products of bytes may not fit an i32"
+          "a %s has K = %d; the maximum is %d, as longer sums can overflow i32"
               .formatted(a, a.extent(1), MAX_DEPTH));
     }
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
@@ -113,13 +116,13 @@ public final class MatmulInt8 implements Op {
     if (rows != columns || (tensor && rows)) {
       throw new OpException.ShapeMismatch(
           tensor ? "scale" : rows ? "bScale" : "aScale",
-          "a product is scaled by scale alone, or by aScale and bScale together, got "
+          "either scale alone or both aScale and bScale must be given, got "
               + List.of("scale", "aScale", "bScale").stream().filter(inputs::containsKey).toList());
     }
     if (out == DType.I32 && (tensor || rows)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
+          "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32 or" + " f16");
     }
     requireShape(inputs, "scale", Shape.of());
     requireShape(inputs, "aScale", Shape.of(m));

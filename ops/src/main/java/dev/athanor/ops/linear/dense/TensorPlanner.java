@@ -33,7 +33,7 @@ record TensorPlanner(
   /** Offers the kernels that the device can run and rejects the others with a reason. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
-      candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
+      candidates.refuse("tensor cores", problem.dtype().text() + " uses CUDA cores");
       return;
     }
     of(problem, Padding.none(problem), capability, candidates).offer();
@@ -90,7 +90,7 @@ record TensorPlanner(
     candidates.offer(
         variant.name() + inputs.suffix(),
         inputs.microseconds(machine) + starts.size() * machine.microseconds(blocks, work, bytes()),
-        "%d blocks, %d on a multiprocessor%s"
+        "%d blocks, %d per multiprocessor%s"
             .formatted(blocks, machine.resident(work), inputs.explanation()),
         steps,
         inputs.workspaceBytes());
@@ -139,7 +139,7 @@ record TensorPlanner(
     candidates.offer(
         first.name() + shares.count() + inputs.suffix(),
         inputs.microseconds(machine) + starts.size() * microseconds.applyAsDouble(shares),
-        "K in %d shares%s".formatted(shares.count(), inputs.explanation()),
+        "split-K with %d parts%s".formatted(shares.count(), inputs.explanation()),
         steps,
         inputs.workspaceBytes() + SplitVariant.workspaceBytes(tile, blocks * shares.count()));
   }

@@ -28,7 +28,7 @@ public final class Gemv implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "gemv",
-          "Multiplies a matrix and a vector.",
+          "Computes the product of a matrix and a vector.",
           List.of(
               new Input("a", "[M, K]", ProductDescription.NUMBERS, false, "the matrix"),
               new Input("x", "[K]", ProductDescription.NUMBERS, false, "the vector")),
@@ -36,7 +36,7 @@ public final class Gemv implements Op {
               ProductDescription.transposeA("a is", "[K, M]"),
               ProductDescription.outDType("y", "")),
           List.of(Output.of("y", "[M]", "outDtype", "the product")),
-          "y = a·x, with " + ProductDescription.SUMS,
+          "y = a·x, " + ProductDescription.SUMS,
           "2·M·K");
 
   @Override

@@ -45,7 +45,7 @@ public final class GemvPlanner {
               * problem.batch().productsPerLaunch();
       if (blocks > Integer.MAX_VALUE) {
         candidates.refuse(
-            variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
+            variant.name(), "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
         continue;
       }
       var machine = Machine.of(capability);
@@ -53,7 +53,7 @@ public final class GemvPlanner {
       candidates.offer(
           variant.name(),
           problem.batch().starts().size() * machine.microseconds(blocks, work, bytes(problem)),
-          "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
+          "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
           whole(problem, variant, (int) blocks),
           0);
       offerSplit(problem, variant, (int) blocks, capability, candidates);
@@ -89,7 +89,7 @@ public final class GemvPlanner {
               "%s_split%d".formatted(variant.name(), parts.count),
               problem.batch().starts().size()
                   * microseconds(problem, variant, blocks, parts, machine),
-              "%d parts of K, %d blocks, and a second launch"
+              "split-K with %d parts, %d blocks, and a second launch"
                   .formatted(parts.count, (long) blocks * parts.count),
               split(problem, partial, blocks, parts.chunk, parts.count),
               ShareSumVariant.workspaceBytes(sums.epilogue(), outputs, parts.count));

@@ -28,20 +28,21 @@ public final class MatmulGguf implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul-gguf",
-          "Multiplies a matrix with weights as GGUF files have them.",
+          "Computes the product of a matrix and weights in a GGUF block format.",
           List.of(
-              new Input("a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left matrix"),
+              new Input("a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left factor"),
               new Input(
                   "w",
                   "[N, K]",
                   BlockFormat.GGML,
                   false,
-                  "the weights, a row of blocks for each column of c; the dtype says the format")),
+                  "the weights, one row of blocks per column of c; the dtype selects the format")),
           List.of(),
           List.of(Output.of("c", "[M, N]", "f32", "the product")),
-          "c = a·wᵀ, with w as GGML defines its numbers, sums in f32. Factors of f32 keep at least 20"
-              + " bits in every kernel. With a of f16, kernels for tensor cores round weights to f16,"
-              + " where one beyond 65504 becomes infinite",
+          "c = a·wᵀ, with w dequantized as defined by GGML, accumulated in f32. With f32"
+              + " a, every kernel keeps at least 20 significant bits of the factors. With f16"
+              + " a, tensor-core kernels round weights to f16; weights beyond 65504 become"
+              + " infinite",
           "2·M·N·K");
 
   @Override

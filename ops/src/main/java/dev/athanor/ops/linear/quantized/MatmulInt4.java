@@ -28,28 +28,29 @@ public final class MatmulInt4 implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul-int4",
-          "Multiplies a matrix with four-bit weights, which are dequantised on the way.",
+          "Computes the product of a matrix and 4-bit weights, which are dequantized on"
+              + " the fly.",
           List.of(
-              new Input("a", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the left matrix"),
+              new Input("a", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the left factor"),
               new Input(
                   "packed",
                   "[N, K/8], [K/8, N] or [K, N/8]",
                   Set.of(DType.U32),
                   false,
-                  "words of eight weights, as the layout says; K is a multiple of 8"),
+                  "words of eight 4-bit weights, packed as layout specifies; K is a multiple of 8"),
               new Input(
                   "scales",
                   "[K/groupSize, N]",
                   Set.of(DType.F16),
                   false,
-                  "of each group of weights"),
+                  "scale of each group of weights"),
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
                   Set.of(DType.U32),
                   true,
-                  "packed zero points, for the layouts gptq and awq only; without them every zero point is"
-                      + " 8")),
+                  "packed zero points, only for layouts gptq and awq; if omitted, every zero"
+                      + " point is 8")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
@@ -57,10 +58,11 @@ public final class MatmulInt4 implements Op {
                           "outDtype",
                           "",
                           List.of("f32", "f16", "bf16"),
-                          "the dtype of c: f32, or that of a, which is the default")))
+                          "dtype of c: f32 or that of a; default that of a")))
               .toList(),
           List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
-          "c = a·w, w = scales · (q − zero) (scales · q in the layout k-packed), sums in f32",
+          "c = a·w with w = scales · (q − zero), or scales · q with layout k-packed,"
+              + " accumulated in f32",
           "2·M·N·K");
 
   @Override
@@ -86,7 +88,7 @@ public final class MatmulInt4 implements Op {
     if (out != DType.F32 && out != a.dtype()) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "a product of %s is f32 or %s, got outDtype %s"
+          "outDtype of a product of %s must be f32 or %s, got %s"
               .formatted(a.dtype().text(), a.dtype().text(), asked));
     }
     return new ProjectionProblem(

@@ -123,7 +123,7 @@ final class ProjectionPlanner {
     offer(
         plan.variant().name(),
         plan.microseconds(machine, bytes()),
-        "weights are decoded for %d rows at once".formatted(rows),
+        "weights are decoded once per %d rows".formatted(rows),
         plan.blocks(),
         plan::whole,
         0);
@@ -132,7 +132,7 @@ final class ProjectionPlanner {
             offer(
                 plan.variant().split().name() + shares.count(),
                 plan.microseconds(machine, bytes(), shares),
-                "K in %d shares, and weights are decoded for %d rows at once"
+                "split-K with %d parts, weights are decoded once per %d rows"
                     .formatted(shares.count(), rows),
                 plan.blocks(),
                 () -> plan.split(shares),
@@ -170,7 +170,7 @@ final class ProjectionPlanner {
             problem.projections().size());
     if (split && problem.m() > MAX_ROWS) {
       candidates.refuse(
-          variant.name(), "with this many rows, there are enough blocks without sharing columns");
+          variant.name(), "with this many rows, there are enough blocks without splitting columns");
       return;
     }
     int part = RowWeights.part(problem.packing(), length);
@@ -229,7 +229,7 @@ final class ProjectionPlanner {
     offer(
         variant.name(),
         machine.microseconds(blocks * groups, work, bytes()),
-        "weights are decoded for %d rows at once".formatted(rows()),
+        "weights are decoded once per %d rows".formatted(rows()),
         blocks,
         () ->
             List.of(
@@ -270,12 +270,13 @@ final class ProjectionPlanner {
             false);
     long area = (long) shape.m * shape.n;
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
-      candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
+      candidates.refuse(variant.name(), "smaller tiles waste less of each block");
       return;
     }
     if (group > 0 && group < depth && area > MAX_AREA_OF_SMALL_GROUPS) {
       candidates.refuse(
-          variant.name(), "scaling sums of %d leaves too few registers".formatted(group));
+          variant.name(),
+          "scaling partial sums of %d products leaves too few registers".formatted(group));
       return;
     }
     long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);
@@ -284,9 +285,9 @@ final class ProjectionPlanner {
         variant.name(),
         machine.microseconds(blocks, work(variant, stagesOfDepth, problem.out()), bytes()),
         TensorProjection.factors(problem.in()) == Factors.SPLIT
-            ? "each factor is the sum of two tf32 numbers"
+            ? "each factor is split into two tf32 numbers"
             : group > 0
-                ? "weights are integers; scales apply to sums of %d".formatted(group)
+                ? "integer weights, scales applied to partial sums of %d products".formatted(group)
                 : "weights are rounded to " + staged.word(),
         blocks,
         () ->
@@ -333,7 +334,7 @@ final class ProjectionPlanner {
     offer(
         first.name() + shares.count(),
         microseconds(whole, tiles, shares),
-        "K in %d shares".formatted(shares.count()),
+        "split-K with %d parts".formatted(shares.count()),
         tiles,
         () ->
             List.of(
@@ -417,7 +418,7 @@ final class ProjectionPlanner {
       Supplier<List<Step>> steps,
       long workspaceBytes) {
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(name, "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
+      candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
     candidates.offer(name, microseconds, how, steps.get(), workspaceBytes);

@@ -50,7 +50,8 @@ public final class QkvProject implements Op {
   private static OpDescription describe(boolean int4) {
     var inputs = new ArrayList<Input>();
     inputs.add(
-        new Input("x", "[M, K]", Set.of(DType.F16, DType.BF16), false, "a row for each token"));
+        new Input(
+            "x", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the input, one row per token"));
     for (var letter : LETTERS) {
       var n = letter.equals("q") ? "Nq" : "Nkv";
       inputs.add(
@@ -60,9 +61,14 @@ public final class QkvProject implements Op {
                   "[%s, K/8]".formatted(n),
                   Set.of(DType.U32),
                   false,
-                  "four-bit weights, k-packed as those of matmul-int4")
+                  "4-bit weights of the %s projection, packed as for matmul-int4 with layout k-packed"
+                      .formatted(title(letter)))
               : new Input(
-                  weights(letter), "[K, %s]".formatted(n), Set.of(DType.I8), false, "the weights"));
+                  weights(letter),
+                  "[K, %s]".formatted(n),
+                  Set.of(DType.I8),
+                  false,
+                  "8-bit weights of the %s projection".formatted(title(letter))));
     }
     for (var letter : LETTERS) {
       inputs.add(
@@ -72,9 +78,9 @@ public final class QkvProject implements Op {
                   "[K/groupSize, %s]".formatted(letter.equals("q") ? "Nq" : "Nkv"),
                   Set.of(DType.F16),
                   false,
-                  "of each group of " + weights(letter))
+                  "scale of each group of " + weights(letter))
               : new Input(
-                  scale(letter), "[]", Set.of(DType.F32), false, "of all of " + weights(letter)));
+                  scale(letter), "[]", Set.of(DType.F32), false, "scale of " + weights(letter)));
     }
     var outputs = new ArrayList<Output>();
     for (var letter : LETTERS) {
@@ -82,18 +88,28 @@ public final class QkvProject implements Op {
           Output.of(
               letter,
               letter.equals("q") ? "[M, Nq]" : "[M, Nkv]",
-              "that of x",
-              "x times the weights " + weights(letter)));
+              "same as x",
+              "the %s projection of x".formatted(title(letter))));
     }
     return new OpDescription(
         int4 ? "qkv-project-int4" : "qkv-project-int8",
-        "Projects x to queries, keys and values with quantised weights, in one launch.",
+        "Computes the query, key and value projections with %s weights, in one launch."
+            .formatted(int4 ? "4-bit" : "8-bit"),
         inputs,
         int4 ? List.of(Int4Weights.groupSize()) : List.of(),
         outputs,
-        "q = scaleQ · x·wq, k = scaleK · x·wk, v = scaleV · x·wv, sums in f32, rounded to the dtype of x; the widths of k and v"
-            + " are equal, that of q may differ",
+        "q = scaleQ · x·wq, k = scaleK · x·wk, v = scaleV · x·wv, accumulated in f32,"
+            + " then rounded to the dtype of x; k and v have the same width, which may differ"
+            + " from that of q",
         "2·M·K·(Nq + 2·Nkv)");
+  }
+
+  private static String title(String letter) {
+    return switch (letter) {
+      case "q" -> "query";
+      case "k" -> "key";
+      default -> "value";
+    };
   }
 
   private static String weights(String letter) {
@@ -168,7 +184,7 @@ public final class QkvProject implements Op {
     if (!scale.shape().equals(Shape.of())) {
       throw new OpException.ShapeMismatch(
           scale(letter),
-          "input \"%s\" has shape %s; it is one number, of shape []"
+          "input \"%s\" has shape %s; it must be a scalar, []"
               .formatted(scale(letter), scale.shape()));
     }
   }

@@ -70,7 +70,7 @@ public final class SimtPlanner {
   /** Offers all kernels for a product of f32 or f64. */
   public static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (problem.onTensorCores()) {
-      candidates.refuse("CUDA cores", problem.dtype().text() + " is multiplied by tensor cores");
+      candidates.refuse("CUDA cores", problem.dtype().text() + " uses tensor cores");
       return;
     }
     var planner = new SimtPlanner(problem, capability, candidates);
@@ -175,7 +175,7 @@ public final class SimtPlanner {
     }
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
-          variant.name(), "it needs %d blocks; the limit is 2^31 - 1".formatted(blocks));
+          variant.name(), "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return false;
     }
     var starts = problem.batch().starts();
@@ -192,7 +192,7 @@ public final class SimtPlanner {
     candidates.offer(
         variant.name(),
         starts.size() * machine.microseconds(blocks, work, bytes()),
-        "%d blocks, %d on a multiprocessor".formatted(blocks, machine.resident(work)),
+        "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
         steps,
         0);
     return true;
@@ -240,7 +240,7 @@ public final class SimtPlanner {
     candidates.offer(
         "%s_split%d".formatted(whole.name(), shares.count()),
         starts.size() * microseconds(whole, tiles, shares),
-        "K in %d shares, %d blocks, and a second launch"
+        "split-K with %d parts, %d blocks, and a second launch"
             .formatted(shares.count(), tiles * shares.count()),
         steps,
         bytes);

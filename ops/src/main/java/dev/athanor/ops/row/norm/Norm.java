@@ -31,6 +31,11 @@ public enum Norm {
     return text;
   }
 
+  /** Returns the name of the normalization, for descriptions. */
+  String title() {
+    return this == LAYER ? "layer normalization" : "RMS normalization";
+  }
+
   /** Returns the part of kernel names: {@code layer_norm}. */
   String word() {
     return text.replace('-', '_');
@@ -52,10 +57,12 @@ public enum Norm {
                 "[N]",
                 RowShape.DTYPES,
                 false,
-                "what is multiplied: of the dtype of x or f32")
+                "scale factor of each column; same dtype as x, or f32")
             .or("weight");
     var beta =
-        new Input("beta", "[N]", RowShape.DTYPES, false, "what is added: as gamma").or("bias");
+        new Input(
+                "beta", "[N]", RowShape.DTYPES, false, "offset of each column; same dtype as gamma")
+            .or("bias");
     return shifts() ? List.of(gamma, beta) : List.of(gamma);
   }
 
@@ -70,9 +77,9 @@ public enum Norm {
             "epsilon",
             this == LAYER ? 1e-5 : 1e-6,
             this == LAYER
-                ? "added to the variance; the default is that of PyTorch and ONNX"
-                : "added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,"
-                    + " ONNX's is 1e-5")
+                ? "added to the variance; the default matches PyTorch and ONNX"
+                : "added to the mean square. The default of PyTorch is the machine epsilon of"
+                    + " the dtype of x, that of ONNX 1e-5")
         .from(0, 1e30);
   }
 

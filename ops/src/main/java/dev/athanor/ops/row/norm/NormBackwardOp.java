@@ -39,25 +39,26 @@ public final class NormBackwardOp implements Op {
     this.norm = norm;
     var gamma = norm.weights().getFirst();
     var outputs = new ArrayList<Output>();
-    outputs.add(Output.of("dx", "[…, N]", "that of x", "the gradient of x"));
-    outputs.add(Output.of("dgamma", "[N]", "that of gamma", "the gradient of gamma"));
+    outputs.add(Output.of("dx", "[…, N]", "same as x", "the gradient with respect to x"));
+    outputs.add(Output.of("dgamma", "[N]", "same as gamma", "the gradient with respect to gamma"));
     if (norm.shifts()) {
-      outputs.add(Output.of("dbeta", "[N]", "that of gamma", "the gradient of beta"));
+      outputs.add(Output.of("dbeta", "[N]", "same as gamma", "the gradient with respect to beta"));
     }
     description =
         new OpDescription(
             norm.text() + "-backward",
-            "The gradients of %s, always summed in the same order.".formatted(norm.text()),
+            "Computes the gradients of %s, summed in a deterministic order.".formatted(norm.text()),
             List.of(
-                new Input("grad", "[…, N]", RowShape.DTYPES, false, "the gradient of y"),
-                new Input("x", "[…, N]", RowShape.DTYPES, false, "what was normalized"),
+                new Input(
+                    "grad", "[…, N]", RowShape.DTYPES, false, "the gradient with respect to y"),
+                new Input("x", "[…, N]", RowShape.DTYPES, false, "the input of " + norm.text()),
                 gamma),
             List.of(norm.epsilon()),
             outputs,
             norm.shifts()
                 ? "h = (x - mean(x)) · s, s = 1 / √(variance(x) + epsilon), g = grad · gamma; dx = s · (g - mean(g) - h · mean(g · h)), dgamma = Σ grad · h, dbeta = Σ grad over all rows"
                 : "h = x · s, s = 1 / √(mean(x²) + epsilon), g = grad · gamma; dx = s · (g - h · mean(g · h)), dgamma = Σ grad · h over all rows",
-            norm.shifts() ? "17·N a row" : "11·N a row");
+            norm.shifts() ? "17·N per row" : "11·N per row");
   }
 
   @Override

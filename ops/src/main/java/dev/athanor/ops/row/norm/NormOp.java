@@ -37,40 +37,48 @@ public final class NormOp implements Op {
     this.norm = norm;
     this.residual = residual;
     var inputs = new ArrayList<Input>();
-    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the rows"));
+    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the input rows"));
     if (residual) {
-      inputs.add(new Input("residual", "[…, N]", RowShape.DTYPES, false, "what is added"));
+      inputs.add(
+          new Input(
+              "residual",
+              "[…, N]",
+              RowShape.DTYPES,
+              false,
+              "the residual, same dtype and shape as x"));
     }
     inputs.addAll(norm.weights());
     var attributes = new ArrayList<Attribute>();
     attributes.add(norm.epsilon());
     var outputs = new ArrayList<Output>();
-    outputs.add(Output.of("y", "[…, N]", "that of x", "the result"));
+    outputs.add(Output.of("y", "[…, N]", "same as x", "the result"));
     if (residual) {
       attributes.add(
           Attribute.choice(
               "order",
               "pre",
               List.of("pre", "post"),
-              "whether the residual is added before the norm or to it"));
+              "whether the residual is added before (pre) or after (post) normalization"));
       outputs.add(
-          Output.of("sum", "[…, N]", "that of x", "x + residual; where order is pre")
+          Output.of("sum", "[…, N]", "same as x", "x + residual, if order is pre")
               .when("order", "pre"));
     }
     description =
         new OpDescription(
             (residual ? "residual-" : "") + norm.text(),
             residual
-                ? "Adds a residual and normalizes each row, in one kernel."
-                : "Normalizes each row.",
+                ? "Adds a residual and applies %s to each row, in one kernel."
+                    .formatted(norm.title())
+                : "Applies %s to each row.".formatted(norm.title()),
             inputs,
             attributes,
             outputs,
             residual
-                ? "sum = x + residual, y = norm(sum); or, post, y = residual + norm(x); norm(v) = "
+                ? "order pre: sum = x + residual, y = norm(sum); order post: y = residual +"
+                    + " norm(x); norm(v) = "
                     + norm.formula("v")
                 : "y = " + norm.formula("x"),
-            flops() + "·N a row");
+            flops() + "·N per row");
   }
 
   @Override

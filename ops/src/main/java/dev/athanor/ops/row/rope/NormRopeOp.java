@@ -27,37 +27,52 @@ public final class NormRopeOp implements Op {
           "style",
           "half",
           List.of("half", "interleaved"),
-          "pairs are elements i and i + rotaryDim / 2, or 2i and 2i + 1");
+          "pairing of elements. half: i and i + rotaryDim / 2. interleaved: 2i and 2i + 1");
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "rms-norm-rope",
-          "Normalizes all heads of a position together, then turns pairs of each head.",
+          "Applies RMS normalization over all heads of a position, then rotary position"
+              + " embedding to each head.",
           List.of(
-              new Input("x", "[…, S, heads · headDim]", RowShape.DTYPES, false, "S positions"),
+              new Input(
+                  "x",
+                  "[…, S, heads · headDim]",
+                  RowShape.DTYPES,
+                  false,
+                  "the input, one row per position"),
               new Input(
                       "weight",
                       "[heads · headDim]",
                       RowShape.DTYPES,
                       false,
-                      "what is multiplied after the norm: of the dtype of x or f32")
+                      "scale factor of each column; same dtype as x, or f32")
                   .or("gamma"),
               new Input(
                   "cos",
                   "[P, headDim / 2]",
                   RowShape.DTYPES,
                   false,
-                  "cosines by position, S of them or more: of the dtype of x or f32"),
-              new Input("sin", "[P, headDim / 2]", RowShape.DTYPES, false, "sines, as cos")),
+                  "cosine table, one row per position (P ≥ S); same dtype as x, or f32"),
+              new Input(
+                  "sin",
+                  "[P, headDim / 2]",
+                  RowShape.DTYPES,
+                  false,
+                  "sine table; same shape and dtype as cos")),
           List.of(
-              Attribute.integer("heads", "how many heads there are").from(1, Integer.MAX_VALUE),
-              Attribute.integer("headDim", "elements of a head; what heads leave when left out")
+              Attribute.integer("heads", "number of heads; may be omitted if headDim is given")
+                  .from(1, Integer.MAX_VALUE),
+              Attribute.integer(
+                      "headDim", "number of elements per head; default row length / heads")
                   .from(2, Integer.MAX_VALUE),
               Norm.RMS.epsilon(),
               STYLE),
-          List.of(Output.of("y", "[…, S, heads · headDim]", "that of x", "the turned pairs")),
+          List.of(
+              Output.of(
+                  "y", "[…, S, heads · headDim]", "same as x", "the normalized and rotated rows")),
           "h = weight · x / √(mean(x²) + epsilon); pairs (a, b) of h become (a · cos - b · sin, b · cos + a · sin)",
-          "7·heads·headDim a position");
+          "7·heads·headDim per position");
 
   @Override
   public OpDescription description() {
@@ -84,8 +99,7 @@ public final class NormRopeOp implements Op {
           "x", "input \"x\" has shape %s; it must be […, S, heads · headDim]".formatted(shape));
     }
     if (!attributes.has("heads") && !attributes.has("headDim")) {
-      throw new OpException.InvalidAttribute(
-          "heads", "neither heads nor headDim is given; rms-norm-rope needs one of them");
+      throw new OpException.InvalidAttribute("heads", "rms-norm-rope requires heads or headDim");
     }
     long headDim =
         attributes.has("headDim")
@@ -96,7 +110,7 @@ public final class NormRopeOp implements Op {
     if (heads * headDim != x.n() || headDim % 2 != 0) {
       throw new OpException.InvalidAttribute(
           "headDim",
-          "%d heads of %d do not make rows of %d; heads · headDim must equal N, and headDim must be even"
+          "%d heads of size %d do not match rows of %d elements; heads · headDim must equal the row length, and headDim must be even"
               .formatted(heads, headDim, x.n()));
     }
     int sequence = (int) shape.extent(-2);

@@ -29,35 +29,44 @@ public final class RopeOp implements Op {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "rope",
-          "Turns pairs of elements of each head by angles that grow with the position.",
+          "Applies rotary position embedding (RoPE) to each head.",
           List.of(
-              new Input("x", "[…, S, H, D]", RowShape.DTYPES, false, "S positions of H heads"),
+              new Input(
+                  "x", "[…, S, H, D]", RowShape.DTYPES, false, "the input: S positions of H heads"),
               new Input(
                   "cos",
                   "[P, rotaryDim / 2]",
                   RowShape.DTYPES,
                   true,
-                  "cosines by position: of the dtype of x or f32; left out where theta is given"),
-              new Input("sin", "[P, rotaryDim / 2]", RowShape.DTYPES, true, "sines, as cos"),
+                  "cosine table, one row per position; same dtype as x, or f32. Omit it if theta"
+                      + " is given"),
+              new Input(
+                  "sin",
+                  "[P, rotaryDim / 2]",
+                  RowShape.DTYPES,
+                  true,
+                  "sine table; same shape and dtype as cos"),
               new Input(
                   "positions",
                   "[S] or […, S]",
                   Set.of(DType.I32),
                   true,
-                  "which row of cos and sin each position takes, 0 to S - 1 when left out; one that they do not have gives NaN")),
+                  "position ids, the row indices into cos and sin; default 0 to S - 1."
+                      + " Out-of-range ids yield NaN")),
           List.of(
               Attribute.number(
                       "theta",
-                      "angle i of position p is p · theta^(-2i / rotaryDim), if no cos and sin are given")
+                      "base of the angles, instead of cos and sin: angle i of position p is p ·"
+                          + " theta^(-2i / rotaryDim)")
                   .from(1, 1e30),
               NormRopeOp.STYLE,
               Attribute.integer(
                       "rotaryDim",
-                      "how many elements of a head are turned, D when left out; the others are copied")
+                      "number of elements of each head to rotate; default D. The others are copied")
                   .from(2, Integer.MAX_VALUE)),
-          List.of(Output.of("y", "[…, S, H, D]", "that of x", "the turned pairs")),
+          List.of(Output.of("y", "[…, S, H, D]", "same as x", "the rotated tensor")),
           "(a, b) becomes (a · cos - b · sin, b · cos + a · sin)",
-          "3·rotaryDim a head");
+          "3·rotaryDim per head");
 
   @Override
   public OpDescription description() {
@@ -125,14 +134,14 @@ public final class RopeOp implements Op {
     boolean cos = inputs.containsKey("cos");
     if (cos != inputs.containsKey("sin")) {
       throw new OpException.MissingInput(
-          cos ? "sin" : "cos", "cos and sin go together; give both, or theta and neither");
+          cos ? "sin" : "cos", "cos and sin must be given together; give both, or theta instead");
     }
     if (cos == attributes.has("theta")) {
       throw new OpException.InvalidAttribute(
           "theta",
           cos
-              ? "theta and cos are both given; give cos and sin, or theta"
-              : "neither theta nor cos is given; give cos and sin, or theta");
+              ? "theta and cos are both given; give either theta, or cos and sin"
+              : "neither theta nor cos is given; give either theta, or cos and sin");
     }
     if (cos) {
       return RopeTables.given(x, inputs, sequence, period, half, "[P, rotaryDim / 2]");
@@ -140,7 +149,7 @@ public final class RopeOp implements Op {
     if ((long) period * half > MOST_ANGLES) {
       throw new OpException.TooLarge(
           "x",
-          "a table of %d positions with %d angles exceeds the maximum of %d angles; give cos and sin"
+          "a table of %d positions with %d angles each exceeds the maximum of %d angles; give cos and sin instead"
               .formatted(period, half, MOST_ANGLES));
     }
     return new RopeTables(

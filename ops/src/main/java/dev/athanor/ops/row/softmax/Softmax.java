@@ -43,42 +43,40 @@ public final class Softmax implements Op {
             "[…, N]",
             RowShape.DTYPES,
             false,
-            "the logits. -infinity is masked; a NaN or +infinity makes its row NaN"));
+            "the logits. -infinity masks an element; NaN or +infinity makes the row NaN"));
     var attributes = new ArrayList<Attribute>();
-    attributes.add(Attribute.number("scale", 1, "what x is multiplied by").from(1e-30, 1e30));
+    attributes.add(Attribute.number("scale", 1, "scale factor applied to x").from(1e-30, 1e30));
     attributes.add(
         Attribute.flag(
             "causal",
-            "row i of x[…, S, N] sees the elements up to i + N - S, so that the last row sees all;"
-                + " the others are masked, whatever they hold"));
+            "whether row i of x[…, S, N] includes only elements up to i + N - S, so the"
+                + " last row includes all; the others are masked, whatever their values"));
     if (dropout) {
       inputs.add(
           new Input(
-              "mask",
-              "[…, N]",
-              Set.of(DType.U8, DType.BOOL),
-              false,
-              "0 where an element is dropped"));
+              "mask", "[…, N]", Set.of(DType.U8, DType.BOOL), false, "0 for elements to drop"));
       attributes.add(
           Attribute.number(
                   "probability",
                   0.5,
-                  "the probability with which mask drops an element; the others are divided by 1 -"
-                      + " probability. With 1 all of y is 0, whatever the mask")
+                  "probability with which mask drops an element; the other elements are divided"
+                      + " by 1 - probability. With 1, y is all zeros, whatever the mask")
               .from(0, 1));
     }
     description =
         new OpDescription(
             dropout ? "softmax-dropout" : "softmax",
             dropout
-                ? "Softmax of each row, then dropout by a given mask; a row of x that is all -infinity becomes zeros."
-                : "Softmax of each row; a row that is masked as a whole becomes zeros, where PyTorch and ONNX give NaN.",
+                ? "Computes the softmax of each row, then applies dropout with a given mask; a"
+                    + " row of x that is all -infinity becomes zeros."
+                : "Computes the softmax of each row; a fully masked row becomes zeros, where"
+                    + " PyTorch and ONNX return NaN.",
             inputs,
             attributes,
-            List.of(Output.of("y", "[…, N]", "that of x", "the probabilities")),
+            List.of(Output.of("y", "[…, N]", "same as x", "the probabilities")),
             "y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x"
-                + (dropout ? "; times mask / (1 - probability)" : ""),
-            "5·N a row");
+                + (dropout ? "; then y is multiplied by mask / (1 - probability)" : ""),
+            "5·N per row");
   }
 
   /** A causal matrix [S, N] cannot be split into rows. */
@@ -151,7 +149,7 @@ public final class Softmax implements Op {
     if (x.tensor().shape().rank() < 2) {
       throw new OpException.ShapeMismatch(
           "x",
-          "input \"x\" has shape %s; where causal is true it must be […, S, N]"
+          "input \"x\" has shape %s; with causal it must be […, S, N]"
               .formatted(x.tensor().shape()));
     }
     return (int) x.tensor().shape().extent(-2);

@@ -361,7 +361,7 @@ public class AttentionTest {
     assertThat(plan(DType.F32, 4096, 4096, 64).kernel())
         .isEqualTo("attention_f32_d64_cores_64x64w8");
     assertThat(plan(DType.F16, 1, 4096, 128).explain())
-        .contains("splits to combine", "f16 is multiplied by tensor cores");
+        .contains("splits to combine", "f16 uses tensor cores");
   }
 
   private static Plan plan(DType dtype, int sq, int sk, int d) {
@@ -391,15 +391,20 @@ public class AttentionTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "[4, 257] | [4, 257] | [4, 8] | input \"q\" has shape [4, 257] with heads of 257 elements; the limit is 256",
-        "[4, 8] | [4, 8] | [4, 300] | input \"v\" has shape [4, 300] with heads of 300 elements; the limit is 256",
-        "[8] | [8] | [8] | input \"q\" has shape [8]; it must be [B, Hq, Sq, D], or [B, Sq, D] or [Sq, D] of one head",
+        "[4, 257] | [4, 257] | [4, 8] | input \"q\" has shape [4, 257] with a head size"
+            + " of 257; the maximum is 256",
+        "[4, 8] | [4, 8] | [4, 300] | input \"v\" has shape [4, 300] with a head size of"
+            + " 300; the maximum is 256",
+        "[8] | [8] | [8] | input \"q\" has shape [8]; it must be [B, Hq, Sq, D], or [B,"
+            + " Sq, D] or [Sq, D] for a single head",
         "[4, 8] | [2, 4, 8] | [4, 8] | q has shape [4, 8] but k has shape [2, 4, 8]; they must have the same number of dimensions",
         "[4, 8] | [4, 9] | [4, 8] | k [4, 9] has D = 9 but q [4, 8] has D = 8; they must be equal",
         "[4, 8] | [4, 8] | [5, 8] | v [5, 8] has Sk = 5 but k [4, 8] has Sk = 4; they must be equal",
         "[2, 4, 8] | [3, 4, 8] | [2, 4, 8] | k [3, 4, 8] has B = 3 but q [2, 4, 8] has B = 2; they must be equal",
         "[1, 4, 4, 8] | [1, 2, 4, 8] | [1, 4, 4, 8] | v [1, 4, 4, 8] has Hkv = 4 but k [1, 2, 4, 8] has Hkv = 2; they must be equal",
-        "[1, 4, 4, 8] | [1, 3, 4, 8] | [1, 3, 4, 8] | q [1, 4, 4, 8] has 4 heads and k [1, 3, 4, 8] has 3; the first must be a multiple of the second"
+        "[1, 4, 4, 8] | [1, 3, 4, 8] | [1, 3, 4, 8] | q [1, 4, 4, 8] has 4 heads and k"
+            + " [1, 3, 4, 8] has 3; the number of query heads must be a multiple of the number"
+            + " of key/value heads"
       })
   void rejectsInconsistentShapes(String q, String k, String v, String message) {
     var inputs = Map.of("q", type(q), "k", type(k), "v", type(v));

@@ -82,7 +82,7 @@ class LayerNormLinearTest {
         "w",
         TensorType.of(DType.F16, 5, 9),
         OpException.ShapeMismatch.class,
-        "input \"w\" has shape [5, 9]; rows of 8 numbers take [N, K] = [N, 8]");
+        "input \"w\" has shape [5, 9]; for rows of 8 elements it must be [N, K] = [N, 8]");
     assertRejected(
         "gamma",
         TensorType.of(DType.F16, 7),
@@ -102,7 +102,7 @@ class LayerNormLinearTest {
         "x",
         TensorType.of(DType.F16),
         OpException.ShapeMismatch.class,
-        "input \"x\" has shape []; it has rows of K numbers");
+        "input \"x\" has shape []; it must be […, K]");
   }
 
   private static void assertRejected(

@@ -148,16 +148,16 @@ class MatmulBackwardTest {
         TensorType.of(DType.F32, 4, 3, 5),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "the leading dimensions [] of a and [4] of b differ; gradients are summed over them only where"
-            + " b is one matrix and a is not transposed");
+        "the leading dimensions [] of a and [4] of b differ; this is supported only if b"
+            + " is a single matrix and a is not transposed");
     assertRejected(
         TensorType.of(DType.F32, 4, 2, 5),
         TensorType.of(DType.F32, 4, 3, 2),
         TensorType.of(DType.F32, 3, 5),
         Map.of("transposeA", true),
         OpException.ShapeMismatch.class,
-        "the leading dimensions [4] of a and [] of b differ; gradients are summed over them only where"
-            + " b is one matrix and a is not transposed");
+        "the leading dimensions [4] of a and [] of b differ; this is supported only if b"
+            + " is a single matrix and a is not transposed");
   }
 
   private static void assertRejected(

@@ -238,7 +238,7 @@ class MatmulInt8Test {
     assertRejected(
         Map.of("a", a, "b", b, "aScale", rows),
         "f32",
-        "a product is scaled by scale alone, or by aScale and bScale together, got [aScale]");
+        "either scale alone or both aScale and bScale must be given, got [aScale]");
     assertRejected(
         Map.of("a", a, "b", b, "aScale", rows, "bScale", rows),
         "f32",
@@ -248,11 +248,12 @@ class MatmulInt8Test {
     assertRejected(
         Map.of("a", a, "b", b, "scale", one),
         "i32",
-        "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
+        "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32 or f16");
     assertRejected(
         Map.of("a", TensorType.of(DType.I8, 1, 131_072), "b", TensorType.of(DType.I8, 131_072, 1)),
         "i32",
-        "a [1, 131072] has K = 131072; sums of more than 131071 products of bytes may not fit an i32");
+        "a [1, 131072] has K = 131072; the maximum is 131071, as longer sums can"
+            + " overflow i32");
   }
 
   private static void assertRejected(Map<String, TensorType> inputs, String out, String message) {

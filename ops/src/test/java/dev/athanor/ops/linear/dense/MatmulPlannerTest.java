@@ -135,9 +135,9 @@ class MatmulPlannerTest {
         .startsWith(plan.kernel())
         .contains("* matmul_f16_128x128x32x3_nn_a16_b16_f16_c16: about ")
         .contains(
-            "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
-                + " on test device has 50000")
-        .contains("  CUDA cores: f16 is multiplied by tensor cores");
+            "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: requires 98304 bytes of shared"
+                + " memory; the limit per block on test device is 50000")
+        .contains("  CUDA cores: f16 uses tensor cores");
   }
 
   /** Sums that leave the tensor cores need additional registers. */
@@ -148,7 +148,7 @@ class MatmulPlannerTest {
             inputs(DType.E4M3, 4096, 4096, 4096),
             attributes(Map.of()),
             TestDevices.of(Target.SM_89, 128, 101_376));
-    var reason = "its registers would not suffice for fp8 sums that are promoted every 32 along K";
+    var reason = "too few registers to promote fp8 sums every 32 elements along K";
     assertThat(plan.explain())
         .contains("  matmul_e4m3_128x256x64x4_nn_a16_b16_f32_c16: " + reason)
         .contains("  matmul_e4m3_128x128x128x3_nn_a16_b16_f32_c16: " + reason)
@@ -171,8 +171,8 @@ class MatmulPlannerTest {
                 TestDevices.of(Target.of("sm_75"), 40, 65_536)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
-            "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
-                + " f32 is multiplied by CUDA cores");
+            "test device (sm_75) cannot compute this product of f32: requires sm_80; the"
+                + " device is sm_75; f32 uses CUDA cores");
   }
 
   @Test
@@ -184,7 +184,7 @@ class MatmulPlannerTest {
                 TestDevices.of(Target.of("sm_70"), 80, 98_304)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessageStartingWith("test device (sm_70) cannot compute this product of f16: ")
-        .hasMessageContaining("it needs sm_80, the device is sm_70");
+        .hasMessageContaining("requires sm_80; the device is sm_70");
   }
 
   @Test
@@ -196,7 +196,7 @@ class MatmulPlannerTest {
                 TestDevices.of(Target.SM_86, 84, 101_376)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessageStartingWith("test device (sm_86) cannot compute this product of e5m2: ")
-        .hasMessageContaining("it needs sm_89, the device is sm_86");
+        .hasMessageContaining("requires sm_89; the device is sm_86");
   }
 
   @Test
@@ -205,7 +205,7 @@ class MatmulPlannerTest {
         inputs(DType.F16, 2, 2, 2),
         Map.of("precision", "tf32"),
         OpException.UnsupportedDType.class,
-        "precision tf32 is for a and b of f32, they are f16");
+        "precision tf32 requires f32 inputs, got f16");
     var withBias = inputs(DType.E4M3, 2, 2, 2);
     withBias.put("bias", TensorType.of(DType.F32, 2));
     assertRejected(
@@ -236,7 +236,7 @@ class MatmulPlannerTest {
         Map.of("a", TensorType.of(DType.F32, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"a\" has shape [3]; a matrix has at least two dimensions");
+        "input \"a\" has shape [3]; it must have at least two dimensions");
     assertRejected(
         Map.of(
             "a", TensorType.of(DType.F32, 2, 3),
@@ -254,17 +254,17 @@ class MatmulPlannerTest {
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
-        "a product of f32 is f32, got outDtype f16");
+        "outDtype of a product of f32 must be f32, got f16");
     assertRejected(
         Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
         Map.of("outDtype", "f64"),
         OpException.UnsupportedDType.class,
-        "a product of bf16 is f16, bf16 or f32, got outDtype f64");
+        "outDtype of a product of bf16 must be f16, bf16 or f32, got f64");
     assertRejected(
         Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
         Map.of("activation", "gelu-tanh"),
         OpException.UnsupportedDType.class,
-        "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
+        "activation gelu-tanh is not supported for f64; use none or relu");
     assertRejected(
         Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
         Map.of(),

@@ -92,9 +92,9 @@ class GemvTest {
     var plan = plans(DType.F32, true, 64, 65_536).getFirst();
     assertThat(plan.explain())
         .containsPattern(
-            "\\* gemv_f32_t32_a16_split342: about [0-9.]+ us, 342 parts of K, 342 blocks, and a second"
-                + " launch")
-        .containsPattern("  gemv_f32_t32_a16: about [0-9.]+ us, 1 blocks, 4 on a multiprocessor");
+            "\\* gemv_f32_t32_a16_split342: about [0-9.]+ us, split-K with 342 parts, 342"
+                + " blocks, and a second launch")
+        .containsPattern("  gemv_f32_t32_a16: about [0-9.]+ us, 1 blocks, 4 per multiprocessor");
     assertThat(plan.workspaceBytes()).isEqualTo(342 * 64 * 4);
     assertThat(plan.kernels()).hasSize(2);
   }
@@ -183,7 +183,7 @@ class GemvTest {
         Map.of("a", TensorType.of(DType.F64, 3, 4), "x", TensorType.of(DType.F64, 4)),
         Map.of("outDtype", "f32"),
         OpException.UnsupportedDType.class,
-        "a product of f64 is f64, got outDtype f32");
+        "outDtype of a product of f64 must be f64, got f32");
   }
 
   private static void assertRejected(

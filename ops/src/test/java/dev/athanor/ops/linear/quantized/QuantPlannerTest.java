@@ -47,7 +47,7 @@ class QuantPlannerTest {
     assertThat(plan.explain())
         .startsWith(plan.kernel())
         .contains("weights are rounded to f16")
-        .contains("weights are decoded for 8 rows at once");
+        .contains("weights are decoded once per 8 rows");
   }
 
   @Test
@@ -57,7 +57,8 @@ class QuantPlannerTest {
     var small = TestDevices.of(Target.SM_80, 108, 40_000);
     var plan = GGUF.plan(types, Attributes.of(GGUF.description(), Map.of()), small);
     assertThat(plan.kernel()).startsWith("gemv");
-    assertThat(plan.explain()).contains("bytes of shared memory, a block on test device has 40000");
+    assertThat(plan.explain())
+        .contains("bytes of shared memory; the limit per block on test device is 40000");
   }
 
   @Test
@@ -67,25 +68,27 @@ class QuantPlannerTest {
         int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
         Map.of("groupSize", 32),
         OpException.ShapeMismatch.class,
-        "input \"scales\" has shape [1, 16]; 64 weights along K in groups of 32 take [K/groupSize, N] = [2, 16]");
+        "input \"scales\" has shape [1, 16]; with K = 64 and groups of 32 it must be"
+            + " [K/groupSize, N] = [2, 16]");
     assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 8, 16), TensorType.of(DType.F32, 1, 16)),
         Map.of("layout", "gptq", "groupSize", 64),
         OpException.UnsupportedDType.class,
-        "input \"scales\" is f32; scales of four-bit weights are f16");
+        "input \"scales\" is f32; scales of 4-bit weights must be f16");
     assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 512), TensorType.of(DType.F16, 1, 16)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"packed\" has shape [512]; packed weights are a matrix of words");
+        "input \"packed\" has shape [512]; packed weights must be a matrix of words");
     assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 12, 2), TensorType.of(DType.F16, 1, 16)),
         Map.of("layout", "awq"),
         OpException.ShapeMismatch.class,
-        "input \"packed\" has shape [12, 2], so K = 12; K of four-bit weights must be a multiple of 8");
+        "input \"packed\" has shape [12, 2], so K = 12; for 4-bit weights, K must be a"
+            + " multiple of 8");
   }
 
   @ParameterizedTest
@@ -96,7 +99,7 @@ class QuantPlannerTest {
         int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
         Map.of("groupSize", group),
         OpException.InvalidAttribute.class,
-        "attribute \"groupSize\" must be a power of two from 32 on, or -1 for one group of all K, got "
+        "attribute \"groupSize\" must be a power of two of at least 32, or -1 for a single group along K, got "
             + group);
   }
 
@@ -109,7 +112,8 @@ class QuantPlannerTest {
         packed,
         Map.of(),
         OpException.UnknownField.class,
-        "the layout k-packed has signed weights and no zeros; layout gptq or awq has them");
+        "layout k-packed has signed weights without zero points; omit \"zeros\", or use"
+            + " layout gptq or awq");
     var gptq = int4(TensorType.of(DType.U32, 8, 12), TensorType.of(DType.F16, 1, 12));
     gptq.put("zeros", TensorType.of(DType.U32, 1, 2));
     assertRejected(
@@ -117,7 +121,7 @@ class QuantPlannerTest {
         gptq,
         Map.of("layout", "gptq"),
         OpException.ShapeMismatch.class,
-        "zero points are packed by eights along N, which must be a multiple of 8, got 12");
+        "each word packs eight zero points along N, so N must be a multiple of 8, got 12");
     var awq = int4(TensorType.of(DType.U32, 64, 2), TensorType.of(DType.F16, 1, 16));
     awq.put("zeros", TensorType.of(DType.U32, 2, 2));
     assertRejected(
@@ -151,14 +155,15 @@ class QuantPlannerTest {
         types,
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
-        "a product of bf16 is f32 or bf16, got outDtype f16");
+        "outDtype of a product of bf16 must be f32 or bf16, got f16");
   }
 
   @Test
   void rejectsPartialBlocks() {
     assertThatThrownBy(() -> TensorType.of(DType.Q4_K, 4, 128))
         .hasMessage(
-            "q4_k is stored in blocks of 256 elements along the last dimension, which must be a multiple of it, got shape [4, 128]");
+            "q4_k is stored in blocks of 256 elements, and the last dimension must be a"
+                + " multiple of the block size, got shape [4, 128]");
     assertRejected(
         GGUF,
         Map.of("a", TensorType.of(DType.F16, 3, 64), "w", TensorType.of(DType.Q4_0, 64)),
@@ -197,7 +202,7 @@ class QuantPlannerTest {
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"scaleV\" has shape [1]; it is one number, of shape []");
+        "input \"scaleV\" has shape [1]; it must be a scalar, []");
   }
 
   @Test
@@ -207,19 +212,20 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.Q4_0, 64), "scale", TensorType.of(DType.F32)),
         Map.of(),
         OpException.UnknownField.class,
-        "blocks of q4_0 have their own scales");
+        "q4_0 blocks contain their scales; omit \"scale\"");
     assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 3, 64)),
         Map.of(),
         OpException.MissingInput.class,
-        "input \"scale\" is missing; x of i8 requires it");
+        "input \"scale\" is missing; it is required for i8 x");
     assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 3, 64), "scale", TensorType.of(DType.F32, 64)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"scale\" has shape [64]; x of shape [3, 64] takes [] or, for each row, [3]");
+        "input \"scale\" has shape [64]; for x of shape [3, 64] it must be [] or, with"
+            + " one scale per row, [3]");
     assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.U32, 3, 64)),
@@ -231,13 +237,13 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.I8, 4), "zeros", TensorType.of(DType.U32, 1, 1)),
         Map.of(),
         OpException.UnknownField.class,
-        "zeros require x of u32, got x of i8");
+        "zeros require u32 x, got i8");
     assertRejected(
         new QuantizeInt8(),
         Map.of("x", TensorType.of(DType.F32)),
         Map.of("per", "row"),
         OpException.ShapeMismatch.class,
-        "input \"x\" has shape []; a scale for each row takes at least one dimension");
+        "input \"x\" has shape []; one scale per row requires at least one dimension");
   }
 
   @Test
@@ -247,7 +253,8 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.NF4, 1L << 20, 1L << 15)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [1048576, 32768], which takes 8589934592 threads; the maximum is 2^31 - 1025");
+        "input \"x\" has shape [1048576, 32768], which requires 8589934592 threads; the"
+            + " maximum is 2^31 - 1025");
   }
 
   private static Map<String, TensorType> int4(TensorType packed, TensorType scales) {
