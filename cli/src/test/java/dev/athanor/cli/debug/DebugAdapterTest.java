@@ -340,7 +340,7 @@ class DebugAdapterTest {
     assertThat(failure(() -> client.frames(1))).isEqualTo("a launch request must come first");
     assertThat(failure(() -> client.start())).isEqualTo("a launch request must come first");
     assertThat(failure(() -> client.server.attach(Map.of()).get()))
-        .startsWith("there is nothing to attach to; set `request` to launch");
+        .startsWith("attach is not supported; set `request` to launch");
     var arguments = saxpy();
     arguments.put("stopOnEntry", true);
     arguments.put("stopOnEntri", true);
@@ -363,7 +363,7 @@ class DebugAdapterTest {
     assertThat(failure(() -> client.evaluate("x[99]", null)))
         .isEqualTo("\"x[99]\" has no such element; an index is a number from 0 to 39");
     assertThat(failure(() -> client.memory("here", 0, 4)))
-        .startsWith("\"here\" is no memory reference; write 0x1000000000 for global memory");
+        .startsWith("\"here\" is not a memory reference; write 0x1000000000 for global memory");
     assertThat(client.memory("0x10", 0, 4)).isEmpty();
     client.evaluate(":other", null);
     client.evaluate("x", null); // answered after the command has failed

@@ -111,7 +111,7 @@ class MachineCodeReportTest {
             MachineCodeReport.of(
                 Optional.empty(), KERNEL, Target.SM_80, List.of(Gpu.A100), new Launched(32, 0)))
         .withMessage(
-            "--sass: there is no assembler; put ptxas of a CUDA toolkit on the PATH, or use Linux"
+            "--sass: no assembler found; put ptxas of a CUDA toolkit on the PATH, or use Linux"
                 + " on x86-64, for which Athanor includes NVIDIA's PTX compiler library");
   }
 

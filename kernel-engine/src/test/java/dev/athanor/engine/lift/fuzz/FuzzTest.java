@@ -6,6 +6,7 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.lift.fuzz.Comparison.Difference;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -14,7 +15,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -37,6 +44,11 @@ class FuzzTest {
 
   private static final int SHRINKING_ATTEMPTS = 2000;
 
+  /** Time for all runs of a kernel, which take milliseconds. */
+  private static final Duration LIMIT = Duration.ofMinutes(2);
+
+  private final ExecutorService threads =
+      Executors.newThreadPerTaskExecutor(Thread.ofPlatform().daemon().factory());
   private final MemoryCompiler compiler = new MemoryCompiler();
   private final EmulatedDevice device =
       new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL));
@@ -68,9 +80,10 @@ class FuzzTest {
         }
       }
     }
+    assertThat(differences).as("differences, from seed %d", SEED).isEmpty();
     device.close();
     compiler.close();
-    assertThat(differences).as("differences, from seed %d", SEED).isEmpty();
+    threads.close();
   }
 
   private static String name(long seed) {
@@ -97,9 +110,15 @@ class FuzzTest {
 
   private Optional<Difference> compare(ClassLoader loader, RandomKernel kernel, long seed) {
     try {
-      return comparison.compare(loader.loadClass(name(seed)), kernel, seed);
-    } catch (ClassNotFoundException e) {
-      throw new IllegalStateException(e);
+      var type = loader.loadClass(name(seed));
+      return CompletableFuture.supplyAsync(() -> comparison.compare(type, kernel, seed), threads)
+          .get(LIMIT.toSeconds(), TimeUnit.SECONDS);
+    } catch (TimeoutException e) {
+      var text = "seed %d has not ended after %s".formatted(seed, LIMIT);
+      System.err.println("FuzzTest: " + text); // the device may not close
+      return Optional.of(new Difference("no end", text));
+    } catch (ClassNotFoundException | InterruptedException | ExecutionException e) {
+      throw new IllegalStateException("seed " + seed, e);
     }
   }
 
