@@ -42,6 +42,8 @@ public final class ServiceProcess implements AutoCloseable {
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
+    // most of its code runs a few times; later options prevail
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
     command.addAll(jvm);
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.add(AthanorApplication.class.getName());

@@ -96,7 +96,7 @@ class GrpcReplicasTest {
               port,
               grpcPort,
               folder.resolve(mark + ".log"),
-              List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+              List.of("-Xmx256m"),
               List.of(
                   "athanor.replica=test-" + mark,
                   "athanor.forward.url=http://127.0.0.{replica}:" + port,

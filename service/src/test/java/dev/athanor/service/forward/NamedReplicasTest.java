@@ -101,12 +101,7 @@ class NamedReplicasTest {
   /** Starts the replica that a test kills. */
   private static ServiceProcess startProcess() throws IOException {
     return new ServiceProcess(
-        "127.0.0.4",
-        port,
-        0,
-        folder.resolve("4.log"),
-        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-        settings("4"));
+        "127.0.0.4", port, 0, folder.resolve("4.log"), List.of("-Xmx256m"), settings("4"));
   }
 
   @AfterAll

@@ -178,7 +178,7 @@ class ReplicasTest {
         port,
         0,
         folder.resolve("replica-" + mark + ".log"),
-        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        List.of("-Xmx256m"),
         List.of(
             "athanor.replica=athanor-" + mark,
             "athanor.forward.url=http://127.0.0.{replica}:" + port,
