@@ -3,6 +3,7 @@ package dev.athanor.engine.lift;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
@@ -248,19 +249,28 @@ class SampleKernelsTest {
   @ParameterizedTest
   @FieldSource("RUNS")
   void computesOnTheEmulatorWhatPlainJavaComputes(Run run) {
-    var expected = copy(run.arguments);
-    PlainJava.run(run.kernel.method(), run.grid, run.kernel.blockSize().orElseThrow(), 0, expected);
-    for (boolean checked : new boolean[] {true, false}) {
-      compute(run, run.kernel, checked, expected);
-      compute(run, run.kernel.debugged(), checked, expected);
+    var expected = inJava(run);
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
+      for (boolean checked : new boolean[] {true, false}) {
+        compute(run, run.kernel, device, checked, expected);
+        compute(run, run.kernel.debugged(), device, checked, expected);
+      }
     }
   }
 
-  private static void compute(Run run, JavaKernel kernel, boolean checked, Object[] expected) {
+  /** Returns the arguments after a run in plain Java. */
+  static Object[] inJava(Run run) {
+    var arguments = copy(run.arguments);
+    PlainJava.run(
+        run.kernel.method(), run.grid, run.kernel.blockSize().orElseThrow(), 0, arguments);
+    return arguments;
+  }
+
+  /** Runs a kernel on a device, and compares its arguments with those of another run. */
+  static void compute(
+      Run run, JavaKernel kernel, Device device, boolean checked, Object[] expected) {
     var actual = copy(run.arguments);
-    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
-      kernel.on(device).checked(checked).launch(run.grid, actual);
-    }
+    kernel.on(device).checked(checked).launch(run.grid, actual);
     for (int i = 0; i < expected.length; i++) {
       assertSame(run, i, actual[i], expected[i]);
     }
