@@ -12,8 +12,8 @@ import dev.athanor.engine.lift.ir.Effect;
  * these methods together. Elements of factors have 16 bits and are held as {@code short}, as by
  * {@link Float#floatToFloat16}; those of the sum are floats. The methods need sm_80.
  *
- * <p>A row of a factor in shared memory must start at a multiple of eight elements. Rows that are
- * an odd multiple of eight elements apart are free of bank conflicts.
+ * <p>A row of a factor in shared memory must start at a multiple of eight elements. Loads from rows
+ * that are an odd multiple of eight elements apart are free of bank conflicts.
  */
 public final class WarpMatrix {
 

@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.profile.Profiler;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Array;
+import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -159,6 +162,24 @@ class VectorAccessesTest {
           new double[2 * THREADS],
           new boolean[2 * THREADS]);
     }
+  }
+
+  @Test
+  void loadsEachSectorOnce() {
+    var profiler = new Profiler();
+    var options = EmulatorOptions.DEFAULT.withObservers(List.of(profiler));
+    try (var device = new EmulatedDevice(options)) {
+      Kernels.of(SampleKernels::luminance)
+          .on(device)
+          .checked(false)
+          .launch(1, new byte[4 * 128], new float[128], 128);
+    }
+    var loads =
+        profiler.profiles().getFirst().rows().stream()
+            .filter(row -> row.instruction().opcode().startsWith("ld.global"))
+            .toList();
+    assertThat(loads).hasSize(1);
+    assertThat(loads.getFirst().global().sectorsPerRequest()).isEqualTo(4);
   }
 
   @Test

@@ -13,7 +13,9 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.profile.Profiler;
 import dev.athanor.engine.ptx.Target;
+import java.util.List;
 import java.util.Random;
 import java.util.function.IntFunction;
 import org.junit.jupiter.api.Test;
@@ -125,6 +127,23 @@ class WarpMatrixTest {
             "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
             "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
             "ldmatrix.sync.aligned.m8n8.x2.shared.b16");
+  }
+
+  @Test
+  void loadsPaddedRowsWithoutBankConflicts() {
+    var profiler = new Profiler();
+    var options = EmulatorOptions.DEFAULT.withObservers(List.of(profiler));
+    try (var device = new EmulatedDevice(options)) {
+      Kernels.of(SampleKernels::tensorProduct)
+          .on(device)
+          .launch(1, new short[32 * 64], new short[64 * 32], new float[32 * 32], 32, 64);
+    }
+    var loads =
+        profiler.profiles().getFirst().rows().stream()
+            .filter(row -> row.instruction().opcode().startsWith("ldmatrix"))
+            .toList();
+    assertThat(loads).isNotEmpty();
+    assertThat(loads).allSatisfy(row -> assertThat(row.shared().conflicts()).isZero());
   }
 
   @GpuKernel(blockSize = 64)

@@ -76,7 +76,9 @@ class FuzzTest {
       for (var each : found.entrySet()) {
         if (differences.size() < ENOUGH && known.add(each.getValue().words())) {
           long seed = each.getKey();
-          differences.add(shrunk(Objects.requireNonNull(kernels.get(seed)), seed, each.getValue()));
+          var text = shrunk(Objects.requireNonNull(kernels.get(seed)), seed, each.getValue());
+          System.err.println("FuzzTest: " + text);
+          differences.add(text);
         }
       }
     }
@@ -117,7 +119,13 @@ class FuzzTest {
       var text = "seed %d has not ended after %s".formatted(seed, LIMIT);
       System.err.println("FuzzTest: " + text); // the device may not close
       return Optional.of(new Difference("no end", text));
-    } catch (ClassNotFoundException | InterruptedException | ExecutionException e) {
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof VerifyError) {
+        System.err.printf("FuzzTest: SKIPPED seed %d: javac's code is invalid%n", seed);
+        return Optional.empty();
+      }
+      throw new IllegalStateException("seed " + seed, e);
+    } catch (ClassNotFoundException | InterruptedException e) {
       throw new IllegalStateException("seed " + seed, e);
     }
   }
