@@ -20,9 +20,11 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
@@ -58,6 +60,7 @@ class SoakTest {
   }
 
   @Test
+  @Timeout(value = 7, unit = TimeUnit.DAYS) // as long as wanted
   void overloadIsPartlyRejectedAndLeaksNothing() throws Exception {
     var length = duration();
     if (length.isZero()) {
