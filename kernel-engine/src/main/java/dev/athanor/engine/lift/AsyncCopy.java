@@ -9,7 +9,8 @@ import dev.athanor.engine.lift.ir.Effect;
  * {@code cp.async}). Each call of {@code copy} copies 16 bytes, from and to an index whose element
  * starts at a multiple of 16 bytes. {@link #commit} makes a group of the copies of this thread
  * since the last group, and {@link #await} waits for groups; then {@link Gpu#barrier} shows the
- * copied elements to the other threads. Plain Java copies at once. The methods need sm_80.
+ * copied elements to the other threads. Plain Java copies at once. Launches with checks check the
+ * first element of a copy only. The methods need sm_80.
  */
 public final class AsyncCopy {
 

@@ -73,7 +73,7 @@ class DirectedRoundingTest {
     if (down == up) {
       return;
     }
-    assertThat(Math.nextUp(down)).as("neighbours").isEqualTo(up);
+    assertThat(Math.nextUp(down)).as("neighbors").isEqualTo(up);
     assertThat(Double.isInfinite(down) || exact.sign(down) != 0).isTrue();
     assertThat(operation.in(Rounding.RZ)).isEqualTo(down >= 0 ? down : up);
   }

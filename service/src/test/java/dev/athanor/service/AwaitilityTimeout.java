@@ -8,7 +8,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 /**
  * Gives Awaitility a timeout that a busy machine does not reach. It is registered for all tests.
  */
-public final class PatientWaits implements BeforeAllCallback {
+public final class AwaitilityTimeout implements BeforeAllCallback {
 
   @Override
   public void beforeAll(ExtensionContext context) {
