@@ -1,0 +1,106 @@
+package dev.athanor.testing;
+
+import com.sun.management.HotSpotDiagnosticMXBean;
+import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.TestPlan;
+
+/**
+ * Ends a test run that hangs, after it has printed the stacks of all threads. A run hangs if for a
+ * long time no test starts or ends although the processes of the run use the processor, or if they
+ * do not use it at all. Both are measured in processor time, of this process and its descendants,
+ * so that a slow or busy machine does not end a run.
+ */
+public final class HangDetector implements TestExecutionListener {
+
+  /** Processor time without progress: an endless loop. {@code -Dathanor.test.cpu-minutes}. */
+  private static final Duration BUSY =
+      Duration.ofMinutes(Long.getLong("athanor.test.cpu-minutes", 30));
+
+  /** Intervals in a row in which the run is idle: a deadlock. */
+  private static final int IDLE_INTERVALS = 60;
+
+  private static final Duration INTERVAL = Duration.ofSeconds(10);
+
+  /** Processor time of an interval up to which the run counts as idle. */
+  private static final Duration IDLE = Duration.ofMillis(100);
+
+  private final ConcurrentMap<String, String> running = new ConcurrentHashMap<>();
+  private final AtomicLong progress = new AtomicLong();
+
+  /** Called by JUnit's launcher. */
+  public HangDetector() {}
+
+  @Override
+  public void testPlanExecutionStarted(TestPlan plan) {
+    Thread.ofPlatform().daemon().name("hang-detector").start(this::watch);
+  }
+
+  @Override
+  public void executionStarted(TestIdentifier test) {
+    progress.incrementAndGet();
+    if (test.isTest()) {
+      running.put(test.getUniqueId(), test.getDisplayName());
+    }
+  }
+
+  @Override
+  public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+    progress.incrementAndGet();
+    running.remove(test.getUniqueId());
+  }
+
+  private void watch() {
+    var verdict = new Verdict(BUSY, IDLE, IDLE_INTERVALS);
+    try {
+      while (true) {
+        Thread.sleep(INTERVAL);
+        var hang = verdict.next(progress.get(), processorTime());
+        if (hang != null) {
+          System.err.printf("%s Running: %s%n%s%n", hang, running.keySet(), stacks());
+          Runtime.getRuntime().halt(1);
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Duration processorTime() {
+    var self = ProcessHandle.current();
+    return self.descendants()
+        .map(HangDetector::processorTime)
+        .reduce(processorTime(self), Duration::plus);
+  }
+
+  private static Duration processorTime(ProcessHandle process) {
+    return process.info().totalCpuDuration().orElse(Duration.ZERO);
+  }
+
+  /** Returns the stacks of all threads, virtual ones too. */
+  static String stacks() {
+    try {
+      var folder = Files.createTempDirectory("stacks-");
+      var file = folder.resolve("stacks.txt");
+      try {
+        ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)
+            .dumpThreads(file.toString(), ThreadDumpFormat.TEXT_PLAIN);
+        return Files.readString(file);
+      } finally {
+        Files.deleteIfExists(file);
+        Files.delete(folder);
+      }
+    } catch (IOException e) {
+      return "The stacks could not be written: " + e;
+    }
+  }
+}
