@@ -13,6 +13,7 @@ skip() { # skip REASON
 case "${SKIP_TESTS:-}" in
 *true*) exit 0 ;;
 esac
+[ "${THOROUGH:-}" = true ] || skip "./mvnw verify -Dathanor.thorough does both."
 command -v python3 >/dev/null || skip "python3 is not installed (Debian, Ubuntu: apt-get install python3-venv)."
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || skip "$(python3 --version) is older than 3.10."
 python3 -c 'import ensurepip, venv' 2>/dev/null ||

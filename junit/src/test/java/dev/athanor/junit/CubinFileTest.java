@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
+import dev.athanor.testing.Programs;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.KernelImage;
 import dev.athanor.engine.device.Launch;
@@ -22,7 +23,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,21 +37,17 @@ class CubinFileTest {
 
   @BeforeAll
   static void compile() throws Exception {
-    var nvcc = Nvcc.find(Objects.requireNonNullElse(System.getenv("PATH"), ""));
-    if (nvcc.isEmpty()) {
-      System.err.println("SKIPPED: nvcc is not on the PATH");
-    }
-    Assumptions.assumeTrue(nvcc.isPresent(), "nvcc on the PATH");
-    run(nvcc.get(), "saxpy.cubin", "-cubin", "-arch=sm_90");
+    var nvcc = Programs.require("nvcc", "install a CUDA toolkit");
+    run(nvcc, "saxpy.cubin", "-cubin", "-arch=sm_90");
     run(
-        nvcc.get(),
+        nvcc,
         "saxpy.none.fatbin",
         "-fatbin",
         "-arch=sm_90",
         "-Xfatbin",
         "-compress-mode=none");
     run(
-        nvcc.get(),
+        nvcc,
         "saxpy.size.fatbin",
         "-fatbin",
         "-arch=sm_90",
@@ -64,8 +60,8 @@ class CubinFileTest {
     return Path.of(source).resolveSibling(name);
   }
 
-  private static void run(Nvcc nvcc, String name, String... options) throws Exception {
-    var command = new ArrayList<>(List.of(nvcc.program().toString()));
+  private static void run(Path nvcc, String name, String... options) throws Exception {
+    var command = new ArrayList<>(List.of(nvcc.toString()));
     command.addAll(List.of(options));
     command.addAll(List.of("-o", file(name).toString(), file("saxpy.cu").toString()));
     var process = new ProcessBuilder(command).redirectErrorStream(true).start();

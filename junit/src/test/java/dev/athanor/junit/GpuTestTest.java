@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectMethod;
 
+import dev.athanor.testing.Programs;
 import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.cuda.driver.CudaDriver.Absent;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Objects;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -79,9 +79,7 @@ class GpuTestTest {
   }
 
   private static void requireNvcc() {
-    assumeThat(Nvcc.find(Objects.requireNonNullElse(System.getenv("PATH"), "")))
-        .as("nvcc on the PATH")
-        .isPresent();
+    Programs.require("nvcc", "install a CUDA toolkit");
   }
 
   @Test

@@ -125,7 +125,7 @@ class ArchitectureTest {
                   "cuda.stream",
                   "device",
                   "ptx")),
-          entry("analysis", Set.of("ptx", "device", "natives")),
+          entry("analysis", Set.of("ptx", "ptx.text", "device", "natives")),
           entry("analysis.sass", Set.of("analysis", "ptx")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
           entry("debug", Set.of("ptx", "ptx.symbol", "device", "emulator")),

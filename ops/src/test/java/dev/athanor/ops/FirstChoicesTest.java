@@ -1,8 +1,9 @@
 package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
@@ -38,14 +39,14 @@ import org.junit.jupiter.params.provider.MethodSource;
  * or loops that mostly move registers, and must be correct on the emulator with its sanitizer. This
  * takes minutes, so a build checks only kernels that are new or changed since the ledger in {@code
  * src/test/resources/first-choices} was written. {@code -Dbless} rewrites the ledger once the
- * kernels pass, and {@code -Dathanor.sweep=true} checks all kernels again. {@link LedgerEntry}
+ * kernels pass, and the sweep checks all kernels again. {@link LedgerEntry}
  * describes the format.
  */
 class FirstChoicesTest {
 
   private static final Path REVIEWED = Path.of("src/test/resources/first-choices");
-  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
-  private static final long SEED = Long.getLong("athanor.seed", 1);
+  private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
+  private static final long SEED = TestTier.seed();
 
   static List<String> ops() {
     return OpsTest.ops();
@@ -126,13 +127,7 @@ class FirstChoicesTest {
     if (modules.isEmpty()) {
       return Map.of();
     }
-    var ptxas = Ptxas.find();
-    if (ptxas.isEmpty()) {
-      System.err.println(
-          "SKIPPED: ptxas is not installed, so %d first choices were not assembled"
-              .formatted(modules.size()));
-    }
-    assumeThat(ptxas).isPresent();
+    var ptxas = Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
     var targets = Production.targets(op);
     var lines = new ConcurrentSkipListMap<String, String>();
     var faults = new ConcurrentSkipListMap<String, List<String>>();
@@ -142,7 +137,7 @@ class FirstChoicesTest {
           var module = each.getValue();
           var line = new StringBuilder(hash(module)).append("  ").append(name).append(' ');
           for (var target : targets.getOrDefault(name, Set.of())) {
-            var judged = LedgerEntry.assemble(ptxas.orElseThrow(), name, module, target);
+            var judged = LedgerEntry.assemble(ptxas, name, module, target);
             line.append(' ').append(judged.entry());
             if (!judged.faults().isEmpty()) {
               faults.put(name + " for " + target, judged.faults());

@@ -1,8 +1,10 @@
 package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
@@ -53,10 +55,10 @@ class KernelsTest {
   private static final Version JCUDA_PTX = new Version(8, 0);
 
   /** Whether to assemble every kernel for every target, which takes many minutes. */
-  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
+  private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
 
-  /** A build assembles one in this many of the unchanged kernels. */
-  private static final int SAMPLE = 32;
+  /** One in this many of the unchanged kernels is assembled. */
+  private static final int SAMPLE = TestTier.choose(Integer.MAX_VALUE, 32, 1);
 
   private static final Map<String, List<Text>> TEXTS = new ConcurrentHashMap<>();
 
@@ -102,6 +104,7 @@ class KernelsTest {
 
   @ParameterizedTest
   @MethodSource("ops")
+  @Tag(TestTier.THOROUGH_TAG)
   void kernelsAreValidAndParseBack(String op) {
     assertThat(texts(op)).isNotEmpty();
     for (var text : texts(op)) {
@@ -139,7 +142,7 @@ class KernelsTest {
           var able = targets(text, assembler);
           if (SWEEP || !recorded.contains(text.line())) {
             able.forEach(target -> assertAssemblesWithoutSpills(assembler, text, target));
-          } else if (turn % SAMPLE == 0 && !able.isEmpty()) {
+          } else if (turn % SAMPLE == SAMPLE - 1 && !able.isEmpty()) {
             var target = able.get(turn / SAMPLE % able.size());
             assertAssemblesWithoutSpills(assembler, text, target);
           }
@@ -176,11 +179,7 @@ class KernelsTest {
 
   @Test
   void usesPtxasIfInstalled() {
-    if (Ptxas.find().isEmpty()) {
-      System.err.println(
-          "SKIPPED: ptxas is not installed, so only JNvPTXCompiler assembled the kernels");
-    }
-    assumeTrue(Ptxas.find().isPresent());
+    Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
     assertThat(opsAndAssemblers()).hasSize(2 * ops().size());
   }
 

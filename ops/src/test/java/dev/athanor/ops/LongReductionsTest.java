@@ -2,6 +2,7 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Target;
@@ -27,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class LongReductionsTest {
 
-  private static final long SEED = Long.getLong("athanor.seed", 1);
+  private static final long SEED = TestTier.seed();
 
   /**
    * A problem of few rows.

@@ -3,6 +3,8 @@ package dev.athanor.ops;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
@@ -30,15 +32,15 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Verifies every case of every op on the emulator against float64. A build runs every kernel at
- * least once, and again in one of eight cases; {@code -Dathanor.sweep=true} runs every kernel in
- * every case that it can compute, for every target. {@code -Dathanor.op=NAME} selects one op, and
- * {@code -Dathanor.seed=N} changes the random numbers.
+ * Verifies the cases of every op on the emulator against float64. A normal build runs the quick
+ * cases, the thorough tier all, both every kernel at least once and again in one of eight cases.
+ * The sweep runs every kernel in every case that it can compute, for every target. {@code
+ * -Dathanor.op=NAME} selects one op.
  */
 class OpsTest {
 
-  private static final long SEED = Long.getLong("athanor.seed", 1);
-  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
+  private static final long SEED = TestTier.seed();
+  private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
   private static final Set<DType> FP8 = Set.of(DType.E4M3, DType.E5M2);
 
   static List<String> ops() {
@@ -53,12 +55,13 @@ class OpsTest {
   @ParameterizedTest
   @MethodSource("ops")
   void everyVariantMatchesTheReference(String op) {
-    verify(op, AsyncTiming.LAZY, Target.SM_90, false);
+    verify(op, AsyncTiming.LAZY, Target.SM_90, TestTier.current() == TestTier.QUICK);
   }
 
   /** Asynchronous copies complete immediately, and the older tensor cores sum in another order. */
   @ParameterizedTest
   @MethodSource("ops")
+  @Tag(TestTier.THOROUGH_TAG)
   void everyVariantMatchesTheReferenceOnAnOlderGpu(String op) {
     verify(op, AsyncTiming.EAGER, Target.SM_80, true);
   }
@@ -67,6 +70,7 @@ class OpsTest {
    * Ada has an instruction that multiplies fp8, with sums of few bits; the other targets have none.
    */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void fp8ProductsMatchTheReferenceOnAda() {
     assumeTrue(ops().contains("matmul"));
     var cases = op("matmul").cases(new SplittableRandom(SEED), true);

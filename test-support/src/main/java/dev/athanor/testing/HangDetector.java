@@ -6,8 +6,9 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.launcher.TestExecutionListener;
@@ -34,39 +35,44 @@ public final class HangDetector implements TestExecutionListener {
   /** Processor time of an interval up to which the run counts as idle. */
   private static final Duration IDLE = Duration.ofMillis(100);
 
-  private final ConcurrentMap<String, String> running = new ConcurrentHashMap<>();
-  private final AtomicLong progress = new AtomicLong();
+  // Static, since a JVM may run several plans, one after another.
+  private static final Set<String> RUNNING = ConcurrentHashMap.newKeySet();
+  private static final AtomicLong PROGRESS = new AtomicLong();
+  private static final AtomicBoolean WATCHED = new AtomicBoolean();
 
   /** Called by JUnit's launcher. */
   public HangDetector() {}
 
   @Override
   public void testPlanExecutionStarted(TestPlan plan) {
-    Thread.ofPlatform().daemon().name("hang-detector").start(this::watch);
-  }
-
-  @Override
-  public void executionStarted(TestIdentifier test) {
-    progress.incrementAndGet();
-    if (test.isTest()) {
-      running.put(test.getUniqueId(), test.getDisplayName());
+    if (WATCHED.compareAndSet(false, true)) {
+      Thread.ofPlatform().daemon().name("hang-detector").start(HangDetector::watch);
     }
   }
 
   @Override
-  public void executionFinished(TestIdentifier test, TestExecutionResult result) {
-    progress.incrementAndGet();
-    running.remove(test.getUniqueId());
+  public void executionStarted(TestIdentifier test) {
+    PROGRESS.incrementAndGet();
+    RUNNING.add(test.getUniqueId());
   }
 
-  private void watch() {
+  @Override
+  public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+    PROGRESS.incrementAndGet();
+    RUNNING.remove(test.getUniqueId());
+  }
+
+  private static void watch() {
     var verdict = new Verdict(BUSY, IDLE, IDLE_INTERVALS);
     try {
       while (true) {
         Thread.sleep(INTERVAL);
-        var hang = verdict.next(progress.get(), processorTime());
+        if (RUNNING.isEmpty()) { // between two plans
+          PROGRESS.incrementAndGet();
+        }
+        var hang = verdict.next(PROGRESS.get(), processorTime());
         if (hang != null) {
-          System.err.printf("%s Running: %s%n%s%n", hang, running.keySet(), stacks());
+          System.err.printf("%s Running: %s%n%s%n", hang, RUNNING, stacks());
           Runtime.getRuntime().halt(1);
         }
       }
@@ -87,7 +93,7 @@ public final class HangDetector implements TestExecutionListener {
   }
 
   /** Returns the stacks of all threads, virtual ones too. */
-  static String stacks() {
+  public static String stacks() {
     try {
       var folder = Files.createTempDirectory("stacks-");
       var file = folder.resolve("stacks.txt");

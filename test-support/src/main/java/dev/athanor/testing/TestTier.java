@@ -1,5 +1,8 @@
 package dev.athanor.testing;
 
+import java.util.List;
+import java.util.stream.IntStream;
+
 /**
  * How much the tests of this run check. A test that is too slow for {@code ./mvnw verify} has the
  * tag {@value #THOROUGH_TAG}; one that draws or selects cases asks {@link #choose} for their
@@ -35,6 +38,16 @@ public enum TestTier {
       case THOROUGH -> thorough;
       case SWEEP -> sweep;
     };
+  }
+
+  /**
+   * Returns all of a list, or in {@link #QUICK} every {@code step}-th element, from the first. Of a
+   * product of two lists, a step of one more than the length of the second covers both.
+   */
+  public static <T> List<T> sample(List<T> all, int step) {
+    return CURRENT == QUICK
+        ? IntStream.range(0, all.size()).filter(i -> i % step == 0).mapToObj(all::get).toList()
+        : all;
   }
 
   /**

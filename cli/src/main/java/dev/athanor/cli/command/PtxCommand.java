@@ -14,7 +14,6 @@ import dev.athanor.engine.analysis.Assembly;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Liveness;
-import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
@@ -36,7 +35,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -257,7 +255,7 @@ public final class PtxCommand implements Callable<Integer> {
   }
 
   private List<Assembled> assembled(Kernel kernel, String ptx, Target target) {
-    return Stream.<Assembler>concat(JCudaAssembler.find().stream(), Ptxas.find().stream())
+    return Assembler.best().stream()
         .map(assembler -> {
           try {
             return assembled(assembler.name(), assembler.assemble(ptx, target), kernel, target);
@@ -337,7 +335,10 @@ public final class PtxCommand implements Callable<Integer> {
                 .collect(Collectors.joining(", ")));
       }
       lines.addAll(table.text());
-      kernel.assembled().forEach(made -> lines.addAll(made.warnings()));
+      for (var made : kernel.assembled()) {
+        lines.addAll(made.warnings());
+        JCudaAssembler.note(made.assembler()).ifPresent(lines::add);
+      }
     }
     return lines;
   }

@@ -3,6 +3,7 @@ package dev.athanor.cli.report;
 import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Assembly.Usage;
 import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.sass.InnermostLoop;
 import dev.athanor.engine.analysis.sass.InstructionClass;
 import dev.athanor.engine.analysis.sass.InstructionCounts;
@@ -105,6 +106,7 @@ public record MachineCodeReport(
     var lines = new ArrayList<String>();
     lines.add(
         "%s: %s, %s, %d instructions".formatted(kernel, target, assembler, instructions.total()));
+    JCudaAssembler.note(assembler).ifPresent(lines::add);
     lines.add("");
     var table = new Table("resource", "amount");
     table.add("registers per thread", "%d".formatted(usage.registers()));

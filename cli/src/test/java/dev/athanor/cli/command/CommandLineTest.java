@@ -1,9 +1,10 @@
 package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.testing.Programs;
 import dev.athanor.cli.Athanor;
 import dev.athanor.cli.argument.TensorFile;
 import dev.athanor.engine.analysis.Assembler;
@@ -312,15 +313,14 @@ class CommandLineTest {
 
   @Test
   void sassReportsTheInnermostLoop() {
-    if (Assembler.best().isEmpty()) {
-      System.err.println("SKIPPED: --sass needs an assembler, and none was found");
-    }
-    assumeThat(Assembler.best()).isPresent();
+    var assembler =
+        Programs.require(Assembler.best(), "assembler of PTX", "install a CUDA toolkit").name();
     var run = largePtx("A100", "--sass");
     assertThat(run.err()).isEmpty();
     assertThat(run.out())
         .containsPattern(
             "^matmul_f16_\\S+: sm_80, (ptxas|nvPTXCompiler) [\\d.]+, \\d+ instructions")
+        .contains(JCudaAssembler.note(assembler).orElse("ptxas "))
         .containsPattern("spilled bytes, stored +0\\R")
         .containsPattern("blocks per multiprocessor, A100 +[1-9]")
         .containsPattern("innermost loop 0x\\w{4} to 0x\\w{4}, basic blocks: \\d+, matrix")

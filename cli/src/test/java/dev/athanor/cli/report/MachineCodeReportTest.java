@@ -2,8 +2,8 @@ package dev.athanor.cli.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.athanor.testing.Programs;
 import dev.athanor.cli.report.MachineCodeReport.Launched;
 import dev.athanor.engine.analysis.Assembly.Usage;
 import dev.athanor.engine.analysis.Gpu;
@@ -117,15 +117,13 @@ class MachineCodeReportTest {
 
   @Test
   void explainsAnOutdatedAssembler() {
-    var library = JCudaAssembler.find();
-    if (library.isEmpty()) {
-      System.err.println("SKIPPED: the PTX compiler library was not found");
-    }
-    assumeThat(library).isPresent();
+    var library =
+        Programs.require(
+            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64");
     assertThatIllegalArgumentException()
         .isThrownBy(() ->
             MachineCodeReport.of(
-                library.map(each -> each),
+                Optional.of(library),
                 KERNEL,
                 Gpu.RTX_5090.target(),
                 List.of(Gpu.RTX_5090),

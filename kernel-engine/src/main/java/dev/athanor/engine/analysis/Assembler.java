@@ -4,8 +4,8 @@ import dev.athanor.engine.ptx.Target;
 import java.util.Optional;
 
 /**
- * Turns PTX into machine code as NVIDIA's own tools do, without a GPU: the referee of what this
- * engine writes. Assemblers may be used by several threads at once.
+ * NVIDIA's assembler of PTX to machine code, which needs no GPU. Assemblers may be used by several
+ * threads at once.
  */
 public sealed interface Assembler permits JCudaAssembler, Ptxas {
 
@@ -17,28 +17,35 @@ public sealed interface Assembler permits JCudaAssembler, Ptxas {
     return Ptxas.find().<Assembler>map(found -> found).or(JCudaAssembler::find);
   }
 
-  /** What it is called, with its version. */
+  /** Returns the name with the version, such as {@code ptxas 13.0}. */
   String name();
 
   /**
    * Assembles a module.
    *
-   * @param ptx the text, which says a {@code .target} that {@code target} runs
-   * @param target what to make machine code for
-   * @throws AssemblyException when the assembler refuses it
+   * @param ptx the text, with a {@code .target} that {@code target} runs
+   * @param target the target of the machine code
+   * @throws AssemblyException if the assembler refuses it or fails
    */
   Assembly assemble(String ptx, Target target);
 
-  /** What an assembler refuses, with its log, which gives the lines. */
+  /** A failure to assemble a module. */
   final class AssemblyException extends RuntimeException {
     private final String log;
 
+    /** A module that the assembler refuses, with its log, which gives the lines. */
     AssemblyException(String assembler, Target target, String log) {
       super("%s refuses the module for %s:\n%s".formatted(assembler, target, log));
       this.log = log;
     }
 
-    /** What the assembler said. */
+    /** A failure of the assembler itself. */
+    AssemblyException(String message) {
+      super(message);
+      log = "";
+    }
+
+    /** Returns the log of the assembler; empty if it failed without one. */
     public String log() {
       return log;
     }

@@ -1,40 +1,36 @@
 package dev.athanor.engine.analysis;
 
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerCompile;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerCreate;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerDestroy;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetCompiledProgram;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetCompiledProgramSize;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetErrorLog;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetErrorLogSize;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetInfoLog;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetInfoLogSize;
-import static jcuda.nvptxcompiler.JNvPTXCompiler.nvPTXCompilerGetVersion;
-import static jcuda.nvptxcompiler.nvPTXCompileResult.NVPTXCOMPILE_SUCCESS;
-
-import dev.athanor.engine.natives.JarLibraries;
 import dev.athanor.engine.ptx.Target;
-import java.io.UncheckedIOException;
+import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.engine.ptx.text.PtxSyntaxException;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.Optional;
-import jcuda.nvptxcompiler.JNvPTXCompiler;
-import jcuda.nvptxcompiler.nvPTXCompilerHandle;
+import java.util.concurrent.ConcurrentLinkedDeque;
 
 /**
- * NVIDIA's PTX compiler library of CUDA 12.0, which JCuda brings along: in this process, without a
- * driver. It reads PTX up to 8.0 and knows targets up to sm_90a. Its functions may be called by
- * several threads at once (PTX Compiler API, chapter 3), each with its own handle.
+ * NVIDIA's PTX compiler library of CUDA 12.0, which JCuda includes. It needs no driver, reads PTX
+ * up to 8.0 and knows targets up to sm_90a. The library crashes on some texts that it should refuse
+ * and on some kernels; it therefore runs in child processes, which are kept for later requests and
+ * replaced after a crash.
  */
 public final class JCudaAssembler implements Assembler {
 
+  private static final String NAME = "nvPTXCompiler ";
+
+  private static final String NOTE =
+      "Athanor includes this assembler, of CUDA 12.0. If ptxas of a CUDA toolkit is on the PATH, it is"
+          + " used instead.";
+
+  private final ConcurrentLinkedDeque<PtxCompilerProcess> idle = new ConcurrentLinkedDeque<>();
   private final String name;
 
-  private JCudaAssembler(String name) {
-    this.name = name;
+  private JCudaAssembler(PtxCompilerProcess first) {
+    idle.add(first);
+    name = NAME + first.version();
   }
 
-  /** The compiler, where its library can be loaded: on Linux for x86-64. */
+  /** Returns the compiler if its library can be loaded: on Linux for x86-64. */
   public static Optional<JCudaAssembler> find() {
     return Once.FOUND;
   }
@@ -45,16 +41,17 @@ public final class JCudaAssembler implements Assembler {
 
   private static Optional<JCudaAssembler> load() {
     try {
-      JarLibraries.load(() -> JNvPTXCompiler.setExceptionsEnabled(false)); // codes are checked here
-    } catch (LinkageError | UncheckedIOException e) {
+      return Optional.of(new JCudaAssembler(PtxCompilerProcess.start()));
+    } catch (IOException e) {
       System.getLogger(JCudaAssembler.class.getName())
           .log(System.Logger.Level.DEBUG, "the PTX compiler library cannot be loaded", e);
       return Optional.empty();
     }
-    var major = new int[1];
-    var minor = new int[1];
-    require(nvPTXCompilerGetVersion(major, minor), "nvPTXCompilerGetVersion");
-    return Optional.of(new JCudaAssembler("nvPTXCompiler %d.%d".formatted(major[0], minor[0])));
+  }
+
+  /** Returns how to get a newer assembler, if the named one is this. */
+  public static Optional<String> note(String assembler) {
+    return assembler.startsWith(NAME) ? Optional.of(NOTE) : Optional.empty();
   }
 
   @Override
@@ -64,57 +61,39 @@ public final class JCudaAssembler implements Assembler {
 
   @Override
   public Assembly assemble(String ptx, Target target) {
-    var text = (ptx + "\0").getBytes(StandardCharsets.UTF_8);
-    var handle = new nvPTXCompilerHandle();
-    require(nvPTXCompilerCreate(handle, text.length, text), "nvPTXCompilerCreate");
+    var process = idleProcess(target);
+    PtxCompilerProcess.Answer answer;
     try {
-      var options = new String[] {"--gpu-name=" + target, "--verbose"};
-      // After a failure only the log may be asked for: the program's size is then anything.
-      if (nvPTXCompilerCompile(handle, options.length, options) != NVPTXCOMPILE_SUCCESS) {
-        throw new AssemblyException(name, target, errors(handle));
-      }
-      var size = new long[1];
-      require(
-          nvPTXCompilerGetCompiledProgramSize(handle, size), "nvPTXCompilerGetCompiledProgramSize");
-      var cubin = new byte[Math.toIntExact(size[0])];
-      require(nvPTXCompilerGetCompiledProgram(handle, cubin), "nvPTXCompilerGetCompiledProgram");
-      return Assembly.read(info(handle), cubin);
-    } finally {
-      require(nvPTXCompilerDestroy(handle), "nvPTXCompilerDestroy");
+      answer = process.assemble(ptx.getBytes(StandardCharsets.UTF_8), target);
+    } catch (IOException e) {
+      throw new AssemblyException(
+          "%s crashed on the module for %s: %s.%s %s"
+              .formatted(name, target, e.getMessage(), syntaxError(ptx), NOTE));
+    }
+    idle.push(process);
+    if (!answer.accepted()) {
+      throw new AssemblyException(name, target, answer.log());
+    }
+    return Assembly.read(answer.log(), answer.cubin());
+  }
+
+  private PtxCompilerProcess idleProcess(Target target) {
+    var process = idle.poll();
+    try {
+      return process == null ? PtxCompilerProcess.start() : process;
+    } catch (IOException e) {
+      throw new AssemblyException(
+          "%s cannot assemble the module for %s: %s".formatted(name, target, e.getMessage()));
     }
   }
 
-  private static String errors(nvPTXCompilerHandle handle) {
-    var size = new long[1];
-    require(nvPTXCompilerGetErrorLogSize(handle, size), "nvPTXCompilerGetErrorLogSize");
-    var log = new byte[Math.toIntExact(size[0]) + 1];
-    if (size[0] > 0) {
-      require(nvPTXCompilerGetErrorLog(handle, log), "nvPTXCompilerGetErrorLog");
-    }
-    return text(log);
-  }
-
-  private static String info(nvPTXCompilerHandle handle) {
-    var size = new long[1];
-    require(nvPTXCompilerGetInfoLogSize(handle, size), "nvPTXCompilerGetInfoLogSize");
-    var log = new byte[Math.toIntExact(size[0]) + 1];
-    if (size[0] > 0) {
-      require(nvPTXCompilerGetInfoLog(handle, log), "nvPTXCompilerGetInfoLog");
-    }
-    return text(log);
-  }
-
-  private static String text(byte[] log) {
-    int end = 0;
-    while (end < log.length && log[end] != 0) {
-      end++;
-    }
-    return new String(Arrays.copyOf(log, end), StandardCharsets.UTF_8).strip();
-  }
-
-  private static void require(int result, String call) {
-    if (result != NVPTXCOMPILE_SUCCESS) {
-      throw new IllegalStateException("%s answered %d".formatted(call, result));
+  /** Returns what this engine's parser finds wrong, since the library has not said it. */
+  private static String syntaxError(String ptx) {
+    try {
+      Parser.parse(ptx, "module.ptx");
+      return "";
+    } catch (PtxSyntaxException e) {
+      return " The module is not valid: " + e.getMessage() + ".";
     }
   }
 }

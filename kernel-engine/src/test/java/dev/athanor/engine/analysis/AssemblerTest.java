@@ -2,7 +2,6 @@ package dev.athanor.engine.analysis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.athanor.engine.analysis.Assembler.AssemblyException;
 import dev.athanor.engine.ptx.Target;
@@ -53,16 +52,7 @@ class AssemblerTest {
       """;
 
   private static Assembler assembler(String name) {
-    var found =
-        switch (name) {
-          case "ptxas" -> Ptxas.find();
-          default -> JCudaAssembler.find();
-        };
-    if (found.isEmpty()) {
-      System.err.println("SKIPPED: there is no " + name + " here, so nothing is assembled with it");
-    }
-    assumeThat(found).as(name).isPresent();
-    return found.orElseThrow();
+    return name.equals("ptxas") ? Assemblers.ptxas() : Assemblers.library();
   }
 
   @ParameterizedTest
@@ -123,6 +113,21 @@ class AssemblerTest {
           assertThat(each.kernels()).isEqualTo(alone.kernels());
           assertThat(each.cubin()).hasSameSizeAs(alone.cubin());
         });
+  }
+
+  @Test
+  void survivesCrashesOfTheLibrary() {
+    var assembler = assembler("nvPTXCompiler");
+    for (int i = 0; i < 2; i++) {
+      assertThatExceptionOfType(AssemblyException.class)
+          .isThrownBy(() -> assembler.assemble("no PTX", Target.SM_80))
+          .withMessage(
+              "nvPTXCompiler 12.0 crashed on the module for sm_80: SIGSEGV. The module is not valid:"
+                  + " module.ptx:1:1: expected .version, got \"no\". Athanor includes this assembler, of"
+                  + " CUDA 12.0. If ptxas of a CUDA toolkit is on the PATH, it is used instead.")
+          .satisfies(e -> assertThat(e.log()).isEmpty());
+      assertThat(assembler.assemble(SCALE, Target.SM_80).kernels()).containsKey("scale");
+    }
   }
 
   @Test

@@ -7,17 +7,20 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag(TestTier.THOROUGH_TAG)
 class ConformanceTest {
 
   private static final Target HOPPER = Target.of("sm_90a");
 
-  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
+  private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
 
-  /** Some of each kind; {@code -Dathanor.sweep=true} compares all instructions. */
+  /** Some of each kind; the sweep compares all instructions. */
   private static final String[] SOME = {
     "add", "fma", "cvt", "mma", "wmma", "shfl", "vote", "ex2", "addc", "redux", "wgmma"
   };

@@ -8,15 +8,18 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the emulator against recorded results of devices. */
+@Tag(TestTier.THOROUGH_TAG)
 class GoldensTest {
 
   /** Files written by {@code athanor verify --suite isa --goldens} on GPUs. */

@@ -21,12 +21,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-@Timeout(60)
 class DebugSessionTest {
 
   private static final String FILE = "test.ptx";
@@ -343,7 +341,10 @@ class DebugSessionTest {
   void pausesAnEndlessLoop() throws Exception {
     var endless = LOOP.replace("sub.u32 %n, %n, 1;", "st.global.u32 [%a], %n;");
     var session = session(PtxDebuggee.of(endless, PLAIN, 1, 32, new int[32]));
-    var running = session.start(false);
+    session.setBreakpoints(List.of(at(SUM)));
+    assertThat(stop(session.start(false)).reason()).isEqualTo(Reason.BREAKPOINT);
+    session.setBreakpoints(List.of());
+    var running = session.resume();
     assertThatThrownBy(() -> running.get(200, TimeUnit.MILLISECONDS))
         .isInstanceOf(TimeoutException.class);
     session.pause();

@@ -98,7 +98,7 @@ class HostMemoryPoolTest {
 
   private static void awaitOrFail(CountDownLatch latch) {
     try {
-      assertThat(latch.await(1, TimeUnit.MINUTES)).isTrue();
+      assertThat(latch.await(1, TimeUnit.HOURS)).isTrue();
     } catch (InterruptedException e) {
       throw new IllegalStateException(e);
     }

@@ -9,6 +9,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -73,7 +74,7 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
         all.add(new Way("async", schedule, timing));
       }
     }
-    return all;
+    return TestTier.sample(all, AsyncTiming.values().length + 1);
   }
 
   static Way way(AsyncTiming timing) {

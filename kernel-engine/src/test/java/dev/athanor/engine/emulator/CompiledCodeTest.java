@@ -15,24 +15,20 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.RandomKernels;
 import dev.athanor.engine.ptx.Samples;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Checks that compiled code is used and gives the interpreter's results, bit by bit. {@code
- * -Drandom.kernels=10000} compares more random kernels, {@code -Drandom.seed=…} others.
- */
+/** Checks that compiled code is used and gives the interpreter's results, bit by bit. */
 class CompiledCodeTest {
 
-  private static final int KERNELS = Integer.getInteger("random.kernels", 200);
-  private static final long SEED = Long.getLong("random.seed", 1);
+  private static final int KERNELS = TestTier.choose(50, 200, 10_000);
+  private static final long SEED = TestTier.seed();
 
   private static final EmulatorOptions INTERPRETED =
       EmulatorOptions.DEFAULT
@@ -205,7 +201,6 @@ class CompiledCodeTest {
    */
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
-  @Timeout(value = 1, unit = TimeUnit.MINUTES)
   void loopsYieldToOtherThreads(Execution execution) {
     var body =
         """
@@ -229,7 +224,6 @@ class CompiledCodeTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
-  @Timeout(value = 1, unit = TimeUnit.MINUTES)
   void reportsEndlessLoops(Execution execution) {
     var options = INTERPRETED.withExecution(execution).withPatience(1 << 20);
     var expected = fault(options, "mov.u32 %r10, 0; $ever: add.u32 %r10, %r10, 1; bra $ever;");

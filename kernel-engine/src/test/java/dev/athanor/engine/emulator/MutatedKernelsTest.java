@@ -17,27 +17,23 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.engine.ptx.text.PtxSyntaxException;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Random;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
-/**
- * Randomly mutated kernels run, fault, or are rejected; nothing else happens. With
- * -Dathanor.sweep=true there are 1,000 mutants.
- */
+/** Randomly mutated kernels run, fault, or are rejected; nothing else happens. */
 class MutatedKernelsTest {
 
-  private static final int KERNELS = Boolean.getBoolean("athanor.sweep") ? 1000 : 25;
+  private static final int KERNELS = TestTier.choose(10, 25, 1000);
 
-  /** Timeout of a launch; the test itself waits much longer. */
+  /** Timeout of a launch, which ends endless mutants; they count as faults. */
   private static final Duration LAUNCH_TIMEOUT = Duration.ofSeconds(2);
 
   private static final int BUFFER_BYTES = 64 << 10;
@@ -59,9 +55,8 @@ class MutatedKernelsTest {
   }
 
   @Test
-  @Timeout(value = 30, unit = TimeUnit.MINUTES)
   void mutantsRunFaultOrAreRejected() {
-    long seed = Long.getLong("athanor.seed", System.nanoTime());
+    long seed = TestTier.seed();
     System.out.println("MutatedKernelsTest seed " + seed);
     var random = new Random(seed);
     var names = Samples.names();

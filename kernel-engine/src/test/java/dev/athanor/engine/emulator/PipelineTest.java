@@ -12,11 +12,14 @@ import dev.athanor.engine.emulator.SampleRig.Way;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -156,12 +159,17 @@ class PipelineTest {
 
   @ParameterizedTest
   @MethodSource("changes")
+  @Tag(TestTier.THOROUGH_TAG)
   void brokenPipelineFailsInSomeTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.OFF).values()).contains(broken.outcome);
   }
 
+  static List<Broken> sampledChanges() {
+    return TestTier.sample(changes().toList(), 3);
+  }
+
   @ParameterizedTest
-  @MethodSource("changes")
+  @MethodSource("sampledChanges")
   void sanitizerReportsABrokenPipelineInEachTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.FULL).values()).containsOnly(Outcome.FAULT);
   }

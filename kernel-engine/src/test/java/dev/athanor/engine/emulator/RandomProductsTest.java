@@ -12,6 +12,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
@@ -22,13 +23,12 @@ import org.junit.jupiter.api.Test;
  * Random warp-specialized kernels give identical bits compiled and interpreted, under all timings.
  * Two warpgroups execute different code: products that accumulate or overwrite, with factors in
  * registers or shared memory; instructions on those registers between a wait and the next product;
- * branches within warps; and an mbarrier at which both groups meet. {@code -Drandom.products=1000}
- * compares more kernels, {@code -Drandom.seed=…} others.
+ * branches within warps; and an mbarrier at which both groups meet.
  */
 class RandomProductsTest {
 
-  private static final int KERNELS = Integer.getInteger("random.products", 6);
-  private static final long SEED = Long.getLong("random.seed", 1);
+  private static final int KERNELS = TestTier.choose(3, 6, 1000);
+  private static final long SEED = TestTier.seed();
 
   private static final int THREADS = 256;
   private static final int ROUNDS = 3;

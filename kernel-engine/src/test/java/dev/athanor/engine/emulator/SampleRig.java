@@ -14,6 +14,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Samples;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +39,7 @@ final class SampleRig implements AutoCloseable {
     }
   }
 
-  private static final long SEED = Long.getLong("athanor.seed", 1);
+  private static final long SEED = TestTier.seed();
 
   private final Module module;
   private final EmulatedDevice device;
@@ -101,7 +102,7 @@ final class SampleRig implements AutoCloseable {
         all.add(new Way(file, Schedule.CONVERGING, timing, Execution.COMPILED));
       }
     }
-    return all;
+    return TestTier.sample(all, AsyncTiming.values().length + 1);
   }
 
   /** Returns the configurations of kernels without asynchronous work. */

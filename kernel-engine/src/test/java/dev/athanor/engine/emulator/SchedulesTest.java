@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -16,7 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Threads progress independently, in any order. */
 class SchedulesTest {
 
-  private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
+  private static final long SEED = TestTier.seed();
 
   private static Rig rig(Schedule schedule) {
     System.out.println("athanor.seed=" + SEED);

@@ -2,22 +2,21 @@ package dev.athanor.engine.lift;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.analysis.Assemblers;
 import dev.athanor.engine.analysis.Ptxas;
-import java.io.File;
+import dev.athanor.testing.Programs;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.stream.Stream;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 
 /** Machine code of kernels in Java is as short as nvcc's, and the published table is right. */
 class NvccComparisonTest {
   private static final Path TABLE = Path.of("../docs/results/lifted-kernels.md");
   private static final String VERSION = "13.0";
+  private static final String CUDA = "install the CUDA toolkit " + VERSION;
 
   private static List<String> rows() throws IOException {
     try (var lines = Files.lines(TABLE)) {
@@ -29,13 +28,12 @@ class NvccComparisonTest {
 
   @Test
   void kernelsNeedAtMostATenthMoreThanNvccs() throws IOException {
-    var assembler = Assembler.best();
-    skipUnless(assembler.isPresent(), "there is no assembler here");
+    var assembler = Assemblers.any();
     var rows = rows();
     assertThat(rows).hasSameSizeAs(NvccComparison.KERNELS);
     for (var row : rows) {
       var cells = Arrays.stream(row.split("\\|")).map(String::strip).toList();
-      var lifted = NvccComparison.lifted(assembler.orElseThrow(), cells.get(1));
+      var lifted = NvccComparison.lifted(assembler, cells.get(1));
       assertThat(lifted.instructions())
           .as("instructions of %s", cells.get(1))
           .isLessThanOrEqualTo(Integer.parseInt(cells.get(2)) * 11 / 10);
@@ -47,21 +45,11 @@ class NvccComparisonTest {
 
   @Test
   void theTableIsWhatTheToolsMake() throws IOException, InterruptedException {
-    boolean hasNvcc =
-        Stream.of(System.getenv().getOrDefault("PATH", "").split(File.pathSeparator))
-            .anyMatch(folder -> Files.isExecutable(Path.of(folder, "nvcc")));
-    var name = Ptxas.find().map(Assembler::name).orElse("");
-    skipUnless(
-        hasNvcc && name.contains(VERSION), "nvcc and ptxas " + VERSION + " are not both here");
+    Programs.require("nvcc", CUDA);
+    Programs.require(
+        Ptxas.find().filter(found -> found.name().contains(VERSION)), "ptxas " + VERSION, CUDA);
     assertThat(rows())
         .as("the table in %s", TABLE)
         .isEqualTo(NvccComparison.measure().stream().map(NvccComparison::row).toList());
-  }
-
-  private static void skipUnless(boolean holds, String reason) {
-    if (!holds) {
-      System.err.println("SKIPPED: " + reason + ", so machine code is not compared with nvcc's");
-    }
-    Assumptions.assumeTrue(holds, reason);
   }
 }

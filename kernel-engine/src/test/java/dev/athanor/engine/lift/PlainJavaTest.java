@@ -13,10 +13,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** What goes wrong in kernels that run in plain Java, and what is said about it. */
-@Timeout(60)
 class PlainJavaTest {
   private static final InJava KERNELS = new InJava(PlainJavaTest.class);
   private static final Set<String> NAMES = ConcurrentHashMap.newKeySet();

@@ -3,6 +3,7 @@ package dev.athanor.engine.lift;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,23 +14,25 @@ class ReductionsInJavaTest {
   private static final InJava KERNELS = new InJava(ReductionsInJavaTest.class);
 
   static List<Dim3> blocks() {
-    return List.of(
-        Dim3.of(1),
-        Dim3.of(2),
-        Dim3.of(31),
-        Dim3.of(32),
-        Dim3.of(33),
-        Dim3.of(63),
-        Dim3.of(64),
-        Dim3.of(100),
-        Dim3.of(255),
-        Dim3.of(256),
-        Dim3.of(1000),
-        Dim3.of(1024),
-        Dim3.of(16, 16),
-        Dim3.of(7, 5),
-        new Dim3(3, 5, 7),
-        new Dim3(8, 4, 32));
+    var all =
+        List.of(
+            Dim3.of(1),
+            Dim3.of(2),
+            Dim3.of(31),
+            Dim3.of(32),
+            Dim3.of(33),
+            Dim3.of(63),
+            Dim3.of(64),
+            Dim3.of(100),
+            Dim3.of(255),
+            Dim3.of(256),
+            Dim3.of(1000),
+            Dim3.of(1024),
+            Dim3.of(16, 16),
+            Dim3.of(7, 5),
+            new Dim3(3, 5, 7),
+            new Dim3(8, 4, 32));
+    return TestTier.sample(all, 7); // 1, 100 and 3x5x7 threads
   }
 
   private static int thread() {

@@ -2,13 +2,11 @@ package dev.athanor.engine.nvml;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.entry;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.athanor.testing.Programs;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -22,10 +20,7 @@ class GpuTest {
 
   @BeforeAll
   static void compile() throws IOException, InterruptedException {
-    boolean compiler =
-        Arrays.stream(System.getenv().getOrDefault("PATH", "").split(":"))
-            .anyMatch(directory -> Files.isExecutable(Path.of(directory, "gcc")));
-    assumeThat(compiler).as("gcc is there").isTrue();
+    Programs.require("gcc", "apt-get install gcc libc6-dev");
     var gcc =
         new ProcessBuilder(
                 "gcc",

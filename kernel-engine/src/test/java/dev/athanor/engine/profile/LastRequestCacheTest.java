@@ -2,6 +2,7 @@ package dev.athanor.engine.profile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
@@ -45,7 +46,7 @@ class LastRequestCacheTest {
   /** Requests that are reported as equal in cost are. */
   @Test
   void randomRequestsShiftedByAPeriodCostTheSame() {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new SplittableRandom(seed);
     var banks = new Banks();
     var sectors = new Sectors();

@@ -3,6 +3,7 @@ package dev.athanor.engine.profile;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.profile.Sectors.RequestSectors;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
@@ -58,7 +59,7 @@ class SectorsTest {
 
   @Test
   void randomRequestsMatchTheirBytes() {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new SplittableRandom(seed);
     for (int round = 0; round < 20_000; round++) {
       long base = random.nextLong(1L << 48);

@@ -2,6 +2,7 @@ package dev.athanor.ops.bench;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
@@ -54,7 +55,8 @@ class CeilingsTest {
       // f32 also adds its sums once
       assertThat(counted)
           .isBetween(multiplier.flops() * rounds, multiplier.flops() * rounds + 256 * 8);
-      var assembler = JCudaAssembler.find().orElseThrow();
+      var assembler = Programs.require(
+            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64");
       var usage =
           assembler
               .assemble(Module.of(kernel.kernel()).toString(), Target.SM_80)

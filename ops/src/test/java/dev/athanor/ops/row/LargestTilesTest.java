@@ -2,6 +2,7 @@ package dev.athanor.ops.row;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -61,7 +62,8 @@ class LargestTilesTest {
   void fitsInRegisters(RowKernel variant) {
     Kernel kernel = variant.build();
     var text = Module.of(kernel).toString();
-    var usage = JCudaAssembler.find().orElseThrow().assemble(text, Target.SM_80).of(kernel.name());
+    var usage = Programs.require(
+            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64").assemble(text, Target.SM_80).of(kernel.name());
     assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes()).isZero();
     assertThat(usage.registers()).isLessThanOrEqualTo(128);
   }

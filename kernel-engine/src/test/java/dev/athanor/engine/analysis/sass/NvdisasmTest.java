@@ -1,11 +1,11 @@
 package dev.athanor.engine.analysis.sass;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.athanor.engine.analysis.Assemblers;
 import dev.athanor.engine.analysis.sass.SassInstruction.Branch;
 import dev.athanor.engine.ptx.Target;
-import java.io.File;
+import dev.athanor.testing.Programs;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,7 +20,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -43,21 +42,11 @@ class NvdisasmTest {
   @TempDir private Path folder;
 
   private static Path nvdisasm() {
-    var directories = System.getenv().getOrDefault("PATH", "").split(File.pathSeparator);
-    var found =
-        Stream.concat(
-                Optional.ofNullable(System.getProperty("athanor.nvdisasm")).stream(),
-                Arrays.stream(directories).map(each -> each + "/nvdisasm"))
-            .map(Path::of)
-            .filter(Files::isExecutable)
-            .findFirst();
-    if (found.isEmpty()) {
-      System.err.println(
-          "SKIPPED: there is no nvdisasm here, so the decoder of machine code is not compared with"
-              + " it; name one with -Dathanor.nvdisasm=FILE");
-    }
-    assumeThat(found).isPresent();
-    return found.orElseThrow();
+    var named = Optional.ofNullable(System.getProperty("athanor.nvdisasm")).map(Path::of);
+    return Programs.require(
+        named.or(() -> Programs.find("nvdisasm")),
+        "nvdisasm",
+        "install a CUDA toolkit or name the program with -Dathanor.nvdisasm=FILE");
   }
 
   @ParameterizedTest
@@ -71,7 +60,7 @@ class NvdisasmTest {
             SassKernels.spilling(),
             SassKernels.straight());
     for (var ptx : sources) {
-      var cubin = SassKernels.assembler().assemble(ptx, Target.of(target)).cubin();
+      var cubin = Assemblers.any().assemble(ptx, Target.of(target)).cubin();
       var kernel = Cubin.read(cubin).kernels().getFirst();
       var decoded = new TreeMap<Integer, String>();
       for (var each : kernel.instructions()) {

@@ -1,9 +1,5 @@
 package dev.athanor.engine.analysis.sass;
 
-import static org.assertj.core.api.Assumptions.assumeThat;
-
-import dev.athanor.engine.analysis.Assembler;
-import dev.athanor.engine.analysis.Ptxas;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -11,26 +7,6 @@ import java.util.stream.IntStream;
 final class SassKernels {
 
   private SassKernels() {}
-
-  /** Returns the assembler of this machine, or skips the test. */
-  static Assembler assembler() {
-    var found = Assembler.best();
-    if (found.isEmpty()) {
-      System.err.println("SKIPPED: there is no assembler here, so no machine code is read");
-    }
-    assumeThat(found).isPresent();
-    return found.orElseThrow();
-  }
-
-  /** Returns {@code ptxas}, which alone knows targets after sm_90a, or skips the test. */
-  static Assembler ptxas() {
-    var found = Ptxas.find();
-    if (found.isEmpty()) {
-      System.err.println("SKIPPED: there is no ptxas here, so no code for sm_120 is read");
-    }
-    assumeThat(found).isPresent();
-    return found.orElseThrow();
-  }
 
   private static String module(String name, String registers, String body) {
     return """

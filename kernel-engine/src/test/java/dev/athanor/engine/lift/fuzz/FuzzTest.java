@@ -2,10 +2,14 @@ package dev.athanor.engine.lift.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.sun.management.OperatingSystemMXBean;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.lift.fuzz.Comparison.Difference;
+import dev.athanor.testing.HangDetector;
+import dev.athanor.testing.TestTier;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -26,15 +30,13 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Random kernels give the same bits in plain Java and lifted on the emulator. A kernel that does
- * not is shrunk and shown with its seed; {@code -Dathanor.fuzz.seed=…} starts with that one. There
- * are 200 kernels, with {@code -Dathanor.sweep=true} 10,000, with {@code -Dathanor.fuzz.kernels=…}
- * another number.
+ * not is shrunk and shown with its seed; {@code -Dathanor.seed=…} starts with that one, and {@code
+ * -Dathanor.fuzz.kernels=…} sets the number of kernels.
  */
 class FuzzTest {
   private static final int KERNELS =
-      Integer.getInteger(
-          "athanor.fuzz.kernels", Boolean.getBoolean("athanor.sweep") ? 10_000 : 200);
-  private static final long SEED = Long.getLong("athanor.fuzz.seed", 1);
+      Integer.getInteger("athanor.fuzz.kernels", TestTier.choose(20, 200, 10_000));
+  private static final long SEED = TestTier.seed();
 
   /** Kernels that are compiled at once. */
   private static final int BATCH = 50;
@@ -44,8 +46,14 @@ class FuzzTest {
 
   private static final int SHRINKING_ATTEMPTS = 2000;
 
-  /** Time for all runs of a kernel, which take milliseconds. */
+  /** Kind of the difference of a kernel that does not end, which is not shrunk. */
+  private static final String NO_END = "no end";
+
+  /** Processor time of this process for all runs of a kernel, which take milliseconds. */
   private static final Duration LIMIT = Duration.ofMinutes(2);
+
+  private static final OperatingSystemMXBean SYSTEM =
+      ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 
   private final ExecutorService threads =
       Executors.newThreadPerTaskExecutor(Thread.ofPlatform().daemon().factory());
@@ -76,7 +84,11 @@ class FuzzTest {
       for (var each : found.entrySet()) {
         if (differences.size() < ENOUGH && known.add(each.getValue().words())) {
           long seed = each.getKey();
-          var text = shrunk(Objects.requireNonNull(kernels.get(seed)), seed, each.getValue());
+          var kernel = Objects.requireNonNull(kernels.get(seed));
+          var text =
+              each.getValue().kind().equals(NO_END)
+                  ? shown(kernel, kernel.text(), seed, each.getValue())
+                  : shrunk(kernel, seed, each.getValue());
           System.err.println("FuzzTest: " + text);
           differences.add(text);
         }
@@ -101,24 +113,19 @@ class FuzzTest {
                         .isPresent(),
                 SHRINKING_ATTEMPTS)
             .shrink(kernel.text());
+    return shown(kernel, small, seed, compare(kernel, small, seed).orElse(difference));
+  }
+
+  private static String shown(RandomKernel kernel, Piece text, long seed, Difference difference) {
     return "seed %d, grid %s, block %s: %s%n%s"
-        .formatted(
-            seed,
-            kernel.grid(),
-            kernel.block(),
-            compare(kernel, small, seed).orElse(difference),
-            small.text());
+        .formatted(seed, kernel.grid(), kernel.block(), difference, text.text());
   }
 
   private Optional<Difference> compare(ClassLoader loader, RandomKernel kernel, long seed) {
     try {
       var type = loader.loadClass(name(seed));
-      return CompletableFuture.supplyAsync(() -> comparison.compare(type, kernel, seed), threads)
-          .get(LIMIT.toSeconds(), TimeUnit.SECONDS);
-    } catch (TimeoutException e) {
-      var text = "seed %d has not ended after %s".formatted(seed, LIMIT);
-      System.err.println("FuzzTest: " + text); // the device may not close
-      return Optional.of(new Difference("no end", text));
+      return awaited(
+          CompletableFuture.supplyAsync(() -> comparison.compare(type, kernel, seed), threads));
     } catch (ExecutionException e) {
       if (e.getCause() instanceof VerifyError) {
         System.err.printf("FuzzTest: SKIPPED seed %d: javac's code is invalid%n", seed);
@@ -128,6 +135,21 @@ class FuzzTest {
     } catch (ClassNotFoundException | InterruptedException e) {
       throw new IllegalStateException("seed " + seed, e);
     }
+  }
+
+  /** Waits for a comparison, as long as this process has not used up the processor time for it. */
+  private static Optional<Difference> awaited(CompletableFuture<Optional<Difference>> comparison)
+      throws ExecutionException, InterruptedException {
+    long end = SYSTEM.getProcessCpuTime() + LIMIT.toNanos();
+    while (SYSTEM.getProcessCpuTime() < end) {
+      try {
+        return comparison.get(1, TimeUnit.SECONDS);
+      } catch (TimeoutException e) {
+        // look at the processor time again
+      }
+    }
+    System.err.println(HangDetector.stacks()); // now, since the device may not close
+    return Optional.of(new Difference(NO_END, "after %s of processor time".formatted(LIMIT)));
   }
 
   private Optional<Difference> compare(RandomKernel kernel, Piece text, long seed) {

@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx.check;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.analysis.Assemblers;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Module;
@@ -379,7 +379,7 @@ class InlinerTest {
         new Module(module.version(), module.target(), variables, List.of(), List.of(kernel));
     var text = alone.toString();
     assertThat(Parser.parse(text, "again.ptx", Samples::anyInstruction)).hasToString(text);
-    var assembler = JCudaAssembler.find().orElseThrow();
+    var assembler = Assemblers.library();
     assertThat(assembler.assemble(text, module.target()).cubin()).isNotEmpty();
   }
 }

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.InstructionRun;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.testing.TestTier;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
@@ -59,7 +60,7 @@ class MatrixProductTest {
       SlowTensorCore.Format format,
       int smallestA,
       int smallestB) {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new Random(seed);
     var opcode = spelling.startsWith("wmma") ? spelling : "mma.sync.aligned." + spelling;
     var run = new InstructionRun(opcode, Target.of(target), Arithmetic.EXACT);
@@ -106,7 +107,7 @@ class MatrixProductTest {
     "m16n8k32.row.col.f16.e4m3.e4m3.f16, sm_110"
   })
   void ptxasReplacesFp8Products(String spelling, String target) {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new Random(seed);
     var run = new InstructionRun("mma.sync.aligned." + spelling, Target.of(target));
     boolean halves = run.types.getFirst() == Type.F16;
@@ -219,7 +220,7 @@ class MatrixProductTest {
     "m16n8k32.row.col.f32.e4m3.e5m2.f32, sm_89"
   })
   void fastSumsAreFusedMultiplyAddsOfF32(String spelling, String target) {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new Random(seed);
     var run =
         new InstructionRun("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
@@ -257,7 +258,7 @@ class MatrixProductTest {
     "m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
   })
   void integersWrapOrSaturate(String spelling) {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new Random(seed);
     var run = new InstructionRun("mma.sync.aligned." + spelling, Target.SM_80);
     int[] extremes = {0, 1, -1, Integer.MAX_VALUE, Integer.MIN_VALUE, Integer.MAX_VALUE - 1000};
@@ -304,7 +305,7 @@ class MatrixProductTest {
     "m16n8k16.row.col.rn.f64.f64.f64.f64"
   })
   void doublesAreFusedMultiplyAdds(String spelling) {
-    long seed = System.nanoTime();
+    long seed = TestTier.seed();
     var random = new Random(seed);
     var run = new InstructionRun("mma.sync.aligned." + spelling, Target.SM_90);
     for (var matrix : List.of(run.a, run.b, run.c)) {

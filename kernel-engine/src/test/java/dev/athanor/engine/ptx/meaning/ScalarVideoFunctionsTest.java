@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.table.VideoRows;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.TestTier;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -26,9 +27,9 @@ class ScalarVideoFunctionsTest {
   };
 
   /** Number of spellings to test per row. */
-  private static final int SPELLINGS = Boolean.getBoolean("athanor.sweep") ? 100_000 : 800;
+  private static final int SPELLINGS = TestTier.choose(200, 800, 100_000);
 
-  private static final long SEED = Long.getLong("athanor.seed", 1);
+  private static final long SEED = TestTier.seed();
 
   static Stream<String> mnemonics() {
     return VideoRows.ALL.stream()

@@ -6,6 +6,7 @@ import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.table.VideoRows;
+import dev.athanor.testing.TestTier;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -32,7 +33,7 @@ class VideoFunctionsTest {
     0x80FF017F
   };
 
-  private static final long SEED = Long.getLong("athanor.seed", 1);
+  private static final long SEED = TestTier.seed();
 
   static Stream<String> mnemonics() {
     return VideoRows.ALL.stream()

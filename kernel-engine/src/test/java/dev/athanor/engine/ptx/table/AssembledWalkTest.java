@@ -2,16 +2,15 @@ package dev.athanor.engine.ptx.table;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.analysis.Assembler;
-import dev.athanor.engine.analysis.JCudaAssembler;
-import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.analysis.Assemblers;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -21,6 +20,7 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,9 +28,10 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * NVIDIA's assemblers accept every spelling of the table. A build asks for the oldest target and
- * for those with the most spellings; {@code -Dathanor.sweep=true} asks for all supported targets.
+ * NVIDIA's assemblers accept every spelling of the table, for the oldest target and for those with
+ * the most spellings, or in the sweep for all supported targets.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class AssembledWalkTest {
 
   /**
@@ -62,32 +63,28 @@ class AssembledWalkTest {
   private static final Pattern LINE = Pattern.compile("line (\\d+); error");
 
   static Stream<Arguments> modules() {
-    boolean sweep = Boolean.getBoolean("athanor.sweep");
+    boolean sweep = TestTier.current() == TestTier.SWEEP;
     var known =
         Stream.of("sm_80", "sm_89", "sm_90", "sm_90a")
             .filter(target -> sweep || Set.of("sm_80", "sm_90a").contains(target))
-            .map(target -> Arguments.of("JNvPTXCompiler", target, JCudaAssembler.find()));
+            .map(target -> Arguments.of("JNvPTXCompiler", target));
     var all =
         Stream.of("sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a")
             .filter(target -> sweep || Set.of("sm_90a", "sm_100a").contains(target))
-            .map(target -> Arguments.of("ptxas", target, Ptxas.find()));
+            .map(target -> Arguments.of("ptxas", target));
     return Stream.concat(known, all);
   }
 
   @ParameterizedTest(name = "{0} {1}")
   @MethodSource("modules")
-  void everySpellingAssembles(String name, String target, Optional<Assembler> assembler) {
-    if (assembler.isEmpty()) {
-      System.err.println(
-          "SKIPPED: " + name + " is not here, so it did not assemble the table for " + target);
-    }
-    assumeTrue(assembler.isPresent());
+  void everySpellingAssembles(String name, String target) {
+    var assembler = name.equals("ptxas") ? Assemblers.ptxas() : Assemblers.library();
     var version =
         name.equals("ptxas")
             ? new Version(9, 0)
             : target.equals("sm_80") ? Module.PORTABLE : new Version(8, 0);
     var module = TableWalk.module(version, Target.of(target));
-    var assembly = assembler.get().assemble(module.toString(), Target.of(target));
+    var assembly = assembler.assemble(module.toString(), Target.of(target));
     assertThat(assembly.cubin()).isNotEmpty();
   }
 
@@ -129,11 +126,7 @@ class AssembledWalkTest {
   @MethodSource("before")
   @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
   void assemblerRejectsOlderVersionsAndTargets(Before before) {
-    var assembler = Ptxas.find();
-    if (assembler.isEmpty()) {
-      System.err.println("SKIPPED: ptxas is not here, so it was not asked about " + before);
-    }
-    assumeTrue(assembler.isPresent());
+    var assembler = Assemblers.ptxas();
     var spellings =
         TableWalk.spellings().stream()
             .filter(i -> i.since().equals(before.since) && i.form().alternative() == null)
@@ -145,7 +138,7 @@ class AssembledWalkTest {
             .toString()
             .replaceFirst("\\.version .*", ".version " + before.version)
             .replaceFirst("\\.target .*", ".target " + before.target);
-    var refused = refusedLines(assembler.get(), written, before.target);
+    var refused = refusedLines(assembler, written, before.target);
     var lines = written.lines().toList();
     var texts = spellings.stream().map(Instruction::toString).collect(Collectors.toSet());
     var taken = new TreeSet<String>();
@@ -172,19 +165,12 @@ class AssembledWalkTest {
   }
 
   @Test
-  void anAssemblerIsAvailable() {
-    assertThat(JCudaAssembler.find()).isPresent();
-  }
-
-  @Test
   void assemblerRejectsWrongText() {
     var module = TableWalk.module(Module.PORTABLE, Target.SM_80).toString();
     var broken = module.replaceFirst("fma\\.rn\\.f32", "fma.f32");
     assertThat(broken).isNotEqualTo(module);
-    for (var assembler : List.of(JCudaAssembler.find().orElseThrow())) {
-      assertThatThrownBy(() -> assembler.assemble(broken, Target.SM_80))
-          .isInstanceOf(Assembler.AssemblyException.class)
-          .hasMessageContaining("fma");
-    }
+    assertThatThrownBy(() -> Assemblers.library().assemble(broken, Target.SM_80))
+        .isInstanceOf(Assembler.AssemblyException.class)
+        .hasMessageContaining("fma");
   }
 }

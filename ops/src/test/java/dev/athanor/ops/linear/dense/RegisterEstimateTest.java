@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.dense;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.LedgerEntry;
@@ -62,7 +63,7 @@ class RegisterEstimateTest {
     }
     assertThat(rows).hasSizeGreaterThan(300);
     var below = rows.stream().filter(row -> row.estimate < row.actual).toList();
-    if (Boolean.getBoolean("athanor.sweep")) {
+    if (TestTier.current() == TestTier.SWEEP) {
       System.out.printf(
           "registers of first choices: %d estimates, %d below the allocation of ptxas%n",
           rows.size(), below.size());

@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.dense;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Statement;
@@ -233,7 +234,7 @@ class TensorMatmulTest {
     for (var target : List.of(Target.SM_89, Target.SM_90)) {
       cases.add(Arguments.of(DType.E4M3, target, 1024, 1));
       cases.add(Arguments.of(DType.E4M3, target, 4096, 1));
-      if (Boolean.getBoolean("athanor.sweep")) {
+      if (TestTier.current() == TestTier.SWEEP) {
         for (var dtype : List.of(DType.E4M3, DType.E5M2, DType.F16, DType.BF16, DType.F32)) {
           cases.add(Arguments.of(dtype, target, 4096, 99));
           cases.add(Arguments.of(dtype, target, 16384, 99));

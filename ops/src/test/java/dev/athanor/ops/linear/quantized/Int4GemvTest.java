@@ -2,6 +2,8 @@ package dev.athanor.ops.linear.quantized;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.TestTier;
+import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Ptxas;
@@ -55,7 +57,8 @@ class Int4GemvTest {
               Ptxas.find()
                   .map(ptxas -> MachineCode.of(ptxas, ptx, target))
                   .orElseGet(
-                      () -> MachineCode.of(JCudaAssembler.find().orElseThrow(), ptx, Target.SM_80));
+                      () -> MachineCode.of(Programs.require(
+            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64"), ptx, Target.SM_80));
           return code.of(variant.name());
         });
   }
@@ -93,7 +96,7 @@ class Int4GemvTest {
     "gptq, 64"
   })
   void keepsEnoughBytesInFlight(String layout, int group) {
-    boolean all = group == 128 || Boolean.getBoolean("athanor.sweep");
+    boolean all = group == 128 || TestTier.current() == TestTier.SWEEP;
     for (var gpu : GPUS) {
       for (int m : all ? List.of(1, 2, 4, 8) : List.of(8)) {
         for (int k : EXTENTS) {

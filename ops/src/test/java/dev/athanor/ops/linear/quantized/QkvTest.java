@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.quantized;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.testing.TestTier;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -28,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Projections of queries, keys and values in one launch. */
 class QkvTest {
 
-  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
+  private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
 
   /** Weights of 1, 2 and 3 give K, 2·K and 3·K in every tile. */
   @ParameterizedTest
