@@ -19,16 +19,22 @@ import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A register-to-register instruction in its own kernel, {@code kernel(.param .u64 in, .param .u64
  * out)}. Each thread reads an 8-byte word per source, executes the instruction, and writes a word
  * per result. The words of a thread are contiguous.
  *
+ * @param carryWriter instruction that writes the carry flag, if the probed one reads it
  * @param sources sources, including the carry flag
- * @param results results, including the carry flag
+ * @param results results, including the carry flag as each instruction that reads it sees it
  */
-public record Probe(Instruction instruction, List<Value> sources, List<Value> results) {
+public record Probe(
+    Instruction instruction,
+    Optional<CarryWriter> carryWriter,
+    List<Value> sources,
+    List<Value> results) {
 
   /** Bytes per value in memory. */
   public static final int WORD = 8;
@@ -42,7 +48,42 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /** Maximum number of literals to try per operand. */
   private static final int LITERALS = 5;
 
+  /** The source of the carry flag: any nonzero word sets it. */
   static final Register CARRY_WORD = new Register(RegisterClass.B32, "%carry");
+
+  /**
+   * The instructions that write the carry flag, with operands for which it is {@code word != 0}.
+   */
+  enum CarryWriter {
+    ADD("add.cc.u32", CARRY_WORD, Immediate.of(-1)),
+    SUB("sub.cc.u32", CARRY_WORD, Immediate.of(1)),
+    MAD("mad.lo.cc.u32", CARRY_WORD, Immediate.of(1), Immediate.of(-1));
+
+    final String opcode;
+    final List<Operand> sources;
+
+    CarryWriter(String opcode, Operand... sources) {
+      this.opcode = opcode;
+      this.sources = List.of(sources);
+    }
+  }
+
+  /** The instructions that read the carry flag, with operands for which the result is the flag. */
+  enum CarryReader {
+    ADD("addc.u32", Immediate.of(0), Immediate.of(0)),
+    SUB("subc.u32", Immediate.of(0), Immediate.of(-1)),
+    MAD("madc.lo.u32", Immediate.of(0), Immediate.of(0), Immediate.of(0));
+
+    final String opcode;
+    final List<Operand> sources;
+    final Register result;
+
+    CarryReader(String opcode, Operand... sources) {
+      this.opcode = opcode;
+      this.sources = List.of(sources);
+      this.result = new Register(RegisterClass.B32, "%carry" + ordinal());
+    }
+  }
 
   /**
    * A register and its operand.
@@ -128,6 +169,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     }
     return new Probe(
         InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN),
+        Optional.empty(),
         sources,
         sums);
   }
@@ -137,15 +179,24 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return new Register(RegisterClass.B64, "%descriptor_" + factor.word());
   }
 
-  /** Adds a probe for each tried literal of the row. */
+  /**
+   * Adds a probe for each tried literal of the row, or for each writer of the flag that it reads.
+   */
   private static void addTo(List<Probe> all, InstructionForm form, Modifiers modifiers) {
+    if (readsCarry(form)) {
+      for (var writer : CarryWriter.values()) {
+        all.add(of(form, modifiers, 0, Optional.of(writer)));
+      }
+      return;
+    }
     int choices = form.operands().stream().mapToInt(slot -> literals(slot).size()).max().orElse(1);
     for (int choice = 0; choice < choices; choice++) {
-      all.add(of(form, modifiers, choice));
+      all.add(of(form, modifiers, choice, Optional.empty()));
     }
   }
 
-  private static Probe of(InstructionForm form, Modifiers modifiers, int choice) {
+  private static Probe of(
+      InstructionForm form, Modifiers modifiers, int choice, Optional<CarryWriter> carryWriter) {
     var operands = new ArrayList<Operand>();
     var sources = new ArrayList<Value>();
     var results = new ArrayList<Value>();
@@ -168,12 +219,21 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
       }
       operands.add(operand);
     }
-    form.impliedRegisters(false)
-        .forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
-    form.impliedRegisters(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    if (readsCarry(form)) {
+      sources.add(new Value(Name.C, Type.PRED, CARRY_WORD));
+    }
+    if (!form.impliedRegisters(true).isEmpty()) {
+      for (var reader : CarryReader.values()) {
+        results.add(new Value(Name.C, Type.B32, reader.result));
+      }
+    }
     var instruction =
         InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);
-    return new Probe(instruction, sources, results);
+    return new Probe(instruction, carryWriter, sources, results);
+  }
+
+  private static boolean readsCarry(InstructionForm form) {
+    return !form.impliedRegisters(false).isEmpty();
   }
 
   private static List<Value> values(OperandSlot slot, Modifiers modifiers) {
@@ -201,9 +261,13 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return chosen;
   }
 
-  /** Returns the text of the instruction, which is unique among probes. */
+  /**
+   * Returns the text of the instruction, with the writer of the carry flag that it reads; unique
+   * among probes.
+   */
   public String name() {
-    return instruction.toString().strip();
+    var text = instruction.toString().strip();
+    return carryWriter.map(writer -> text + " after " + writer.opcode).orElse(text);
   }
 
   public String mnemonic() {
@@ -220,11 +284,6 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return isWarpgroupProduct()
         || (instruction.form().semantics() instanceof Semantics.Warp warp
             && warp.kind() == Semantics.WarpKind.MATRIX_PRODUCT);
-  }
-
-  /** Returns whether the carry flag that it reads or writes is a borrow. */
-  boolean borrows() {
-    return instruction.form().semantics() instanceof Semantics.Pure pure && pure.carry().isBorrow();
   }
 
   boolean isWarpgroupProduct() {

@@ -49,18 +49,19 @@ final class ProbeKernel {
     for (int i = 0; i < probe.sources().size(); i++) {
       load(probe.sources().get(i), i * Probe.WORD);
     }
+    probe
+        .carryWriter()
+        .ifPresent(writer ->
+            add(writer.opcode, new Register(RegisterClass.B32, "%unused"), writer.sources));
     if (probe.isWarpgroupProduct()) {
       product();
     } else {
       statements.add(probe.instruction());
     }
-    if (probe.results().stream().anyMatch(value -> value.register().equals(Probe.CARRY_WORD))) {
-      // subtract to read a borrow; the manual does not mix it with a carry
-      add(
-          probe.borrows() ? "subc.u32" : "addc.u32",
-          Probe.CARRY_WORD,
-          Immediate.of(0),
-          Immediate.of(0));
+    for (var reader : Probe.CarryReader.values()) {
+      if (probe.results().stream().anyMatch(value -> value.register().equals(reader.result))) {
+        add(reader.opcode, reader.result, reader.sources);
+      }
     }
     for (int i = 0; i < probe.results().size(); i++) {
       store(probe.results().get(i), i * Probe.WORD);
@@ -115,6 +116,12 @@ final class ProbeKernel {
     statements.add(InstructionTable.instruction(opcode, List.of(operands), null, Source.UNKNOWN));
   }
 
+  private void add(String opcode, Register result, List<Operand> sources) {
+    var operands = new ArrayList<Operand>(List.of(result));
+    operands.addAll(sources);
+    add(opcode, operands.toArray(Operand[]::new));
+  }
+
   private void pointer(Register register, Register thread, int words) {
     add("ld.param.u64", register, new Address(new Symbol(register.name().substring(1)), 0));
     add("mad.wide.u32", register, thread, Immediate.of(words * Probe.WORD), register);
@@ -122,22 +129,13 @@ final class ProbeKernel {
 
   private void load(Probe.Value value, int at) {
     var register = value.register();
-    if (value.type() != Type.PRED) {
+    if (register.registerClass() != RegisterClass.PRED) {
       add("ld.global." + bits(register), register, new Address(IN, at));
       return;
     }
     var word = new Register(RegisterClass.B32, "%word" + at);
     add("ld.global.b32", word, new Address(IN, at));
-    if (register.equals(Probe.CARRY_WORD)) { // any nonzero word sets it
-      var unused = new Register(RegisterClass.B32, "%unused");
-      if (probe.borrows()) {
-        add("sub.cc.u32", unused, Immediate.of(0), word);
-      } else {
-        add("add.cc.u32", unused, word, Immediate.of(-1));
-      }
-    } else {
-      add("setp.ne.u32", register, word, Immediate.of(0));
-    }
+    add("setp.ne.u32", register, word, Immediate.of(0));
   }
 
   private void store(Probe.Value value, int at) {

@@ -44,27 +44,17 @@ public sealed interface Semantics {
     }
   }
 
-  /**
-   * The use of the thread's carry flag.
-   *
-   * @param isBorrow whether the flag belongs to a subtraction
-   */
-  record Carry(boolean isRead, boolean isWritten, boolean isBorrow) {
+  /** The use of the thread's carry flag. */
+  record Carry(boolean isRead, boolean isWritten) {
     /** Does not use the flag. */
-    public static final Carry NONE = new Carry(false, false, false);
+    public static final Carry NONE = new Carry(false, false);
 
     /** Adds the flag. */
-    public static final Carry IN = new Carry(true, false, false);
-
-    /** Subtracts, without reading the flag. */
-    public static final Carry BORROW = new Carry(false, false, true);
-
-    /** Subtracts the flag. */
-    public static final Carry BORROW_IN = new Carry(true, false, true);
+    public static final Carry IN = new Carry(true, false);
 
     /** Returns the same use for an instruction that also writes the flag. */
     public Carry written() {
-      return new Carry(isRead, true, isBorrow);
+      return new Carry(isRead, true);
     }
   }
 

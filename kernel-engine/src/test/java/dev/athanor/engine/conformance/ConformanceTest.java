@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -42,6 +44,29 @@ class ConformanceTest {
         .filteredOn(finding -> !finding.ok() || finding.equal() != finding.values())
         .isEmpty();
     assertThat(findings.stream().map(f -> f.probe().mnemonic())).contains(SOME);
+  }
+
+  @Test
+  void probesEveryPairOfCarryInstructions() {
+    var pairs = new TreeSet<String>();
+    for (var probe : Probe.all(HOPPER)) {
+      var writer = "";
+      for (var statement : probe.kernel("probe").body()) {
+        if (statement instanceof Instruction i) {
+          if (!i.form().impliedRegisters(false).isEmpty()) {
+            pairs.add(writer + " " + i.form().mnemonic());
+          }
+          writer = i.form().impliedRegisters(true).isEmpty() ? writer : i.form().mnemonic();
+        }
+      }
+    }
+    var expected = new TreeSet<String>();
+    for (var writer : List.of("add", "sub", "mad", "addc", "subc", "madc")) {
+      for (var reader : List.of("addc", "subc", "madc")) {
+        expected.add(writer + " " + reader);
+      }
+    }
+    assertThat(pairs).isEqualTo(expected);
   }
 
   @Test

@@ -245,7 +245,10 @@ public final class IntegerFunctions {
     return c + maxUnsigned(a, b) - minUnsigned(a, b);
   }
 
-  // additions with carry (9.7.2); the last operand is the carry flag
+  // additions with carry (9.7.2); the last operand is the carry flag. Hardware has one flag and
+  // subtracts by adding ~b + 1, so a subtraction sets the flag if there is no borrow. The manual
+  // describes a borrow flag instead, which differs if a subtraction follows an addition or vice
+  // versa, as in nvcc's 128-bit division.
 
   static int addCarry(int a, int b, boolean carry) {
     return a + b + (carry ? 1 : 0);
@@ -271,28 +274,28 @@ public final class IntegerFunctions {
     return carry(a, b) || (carry && a + b == -1);
   }
 
-  static int subBorrow(int a, int b, boolean borrow) {
-    return a - b - (borrow ? 1 : 0);
+  static int subWithCarry(int a, int b, boolean carry) {
+    return addCarry(a, ~b, carry);
   }
 
-  static long subBorrow(long a, long b, boolean borrow) {
-    return a - b - (borrow ? 1 : 0);
+  static long subWithCarry(long a, long b, boolean carry) {
+    return addCarry(a, ~b, carry);
   }
 
-  static boolean borrow(int a, int b) {
-    return Integer.compareUnsigned(a, b) < 0;
+  static boolean subCarry(int a, int b) {
+    return Integer.compareUnsigned(a, b) >= 0;
   }
 
-  static boolean borrow(long a, long b) {
-    return Long.compareUnsigned(a, b) < 0;
+  static boolean subCarry(long a, long b) {
+    return Long.compareUnsigned(a, b) >= 0;
   }
 
-  static boolean borrow(int a, int b, boolean borrow) {
-    return borrow(a, b) || (borrow && a == b);
+  static boolean subCarry(int a, int b, boolean carry) {
+    return carry(a, ~b, carry);
   }
 
-  static boolean borrow(long a, long b, boolean borrow) {
-    return borrow(a, b) || (borrow && a == b);
+  static boolean subCarry(long a, long b, boolean carry) {
+    return carry(a, ~b, carry);
   }
 
   static int mulAddCarry(int a, int b, int c, boolean carry) {
