@@ -18,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Faults of kernels and their messages, in each execution mode. */
 @ParameterizedClass
@@ -206,6 +207,19 @@ class FaultsTest {
                     + " \"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%%r6}, [%%r5]\" at test.ptx:%d:1:"
                     + " address 0x58 is no multiple of 16")
                 .formatted(LINE + 3));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ldmatrix.sync.aligned.m8n8.x1.b16 {%r6}, [%rd1];",
+        "stmatrix.sync.aligned.m8n8.x1.b16 [%rd1], {%r6};"
+      })
+  void matrixRowsOutsideOfSharedMemory(String instruction) {
+    assertThat(faults(1, 32, "mov.u32 %r6, 0;\n" + instruction))
+        .containsExactly(
+            "thread (0,0,0) of block (0,0,0) of kernel test, \"%s\" at test.ptx:%d:1: the address 0x%x is not in the shared memory of the block"
+                .formatted(instruction.replace(";", ""), LINE + 1, in.address()));
   }
 
   @Test

@@ -231,7 +231,7 @@ public final class Binder {
     return new Atomic(
         block,
         instruction,
-        addresses(instruction, address, Addresses.space(instruction)),
+        addresses(instruction, address),
         atomic.function(),
         operands(instruction, true).stream().map(o -> registers.of((Operand.Register) o)).toList(),
         spread(operands.get(address + 1)).map(o -> source(o, type)).toList(),
@@ -276,13 +276,7 @@ public final class Binder {
         spread(instruction.operands().get(value)).map(operand -> source(operand, type)).toList();
     var cells = values.stream().map(lanes -> LaneAccess.of(type, lanes)).toArray(LaneAccess[]::new);
     return new LoadStore(
-        block,
-        instruction,
-        addresses(instruction, address, Addresses.space(instruction)),
-        cells,
-        values,
-        type.bytes(),
-        load);
+        block, instruction, addresses(instruction, address), cells, values, type.bytes(), load);
   }
 
   private Step warp(Instruction instruction, WarpFunction function) {
@@ -314,12 +308,7 @@ public final class Binder {
             .map(operand -> source(operand, Type.B32).ints())
             .toList();
     return new MatrixSteps.Rows(
-        block,
-        instruction,
-        addresses(instruction, address, Space.SHARED),
-        fragment,
-        registers,
-        load);
+        block, instruction, addresses(instruction, address), fragment, registers, load);
   }
 
   private Step tile(Instruction instruction, int address, int value, boolean load) {
@@ -328,13 +317,12 @@ public final class Binder {
         spread(instruction.operands().get(value))
             .map(operand -> source(operand, slot.type(instruction.modifiers())))
             .toList();
-    var space = instruction.modifiers().find(Space.class).orElse(Space.GLOBAL);
     var stride =
         instruction.operands().size() > 2
             ? source(instruction.operands().get(2), Type.U32).ints()
             : null;
     return new MatrixSteps.Tile(
-        block, instruction, addresses(instruction, address, space), stride, registers, load);
+        block, instruction, addresses(instruction, address), stride, registers, load);
   }
 
   private Step copy(Instruction instruction) {
@@ -343,8 +331,8 @@ public final class Binder {
     return async.copies()
     .new Copy(
         instruction,
-        addresses(instruction, 0, Space.SHARED),
-        addresses(instruction, 1, Space.GLOBAL),
+        addresses(instruction, 0),
+        addresses(instruction, 1),
         (int) literal(instruction, 2),
         valid == null ? null : source(valid, Type.U32).ints(),
         ignored == null ? null : source(ignored, Type.PRED).ints());
@@ -361,7 +349,8 @@ public final class Binder {
     return null;
   }
 
-  private Addresses addresses(Instruction instruction, int operand, @Nullable Space space) {
+  private Addresses addresses(Instruction instruction, int operand) {
+    var space = instruction.form().operands().get(operand).space(instruction.modifiers());
     var address = (Operand.Address) instruction.operands().get(operand);
     var type =
         address.base() instanceof Operand.Register r && r.registerClass().bits() == 32

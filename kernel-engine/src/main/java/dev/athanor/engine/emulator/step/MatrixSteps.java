@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.emulator.memory.LaneAccess;
+import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.layout.Fragment;
@@ -15,6 +16,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Instructions that move matrices between memory and the registers of a warp. */
@@ -36,6 +38,9 @@ public final class MatrixSteps {
     private final int[] bytes = new int[64];
     private final MemoryRequest touch;
 
+    /** The words of the rows that lanes give the addresses of, in the order of their columns. */
+    private final List<int[]> stored;
+
     public Rows(
         Block block,
         Instruction instruction,
@@ -54,6 +59,13 @@ public final class MatrixSteps {
         var place = fragment.mapping().at(i / 2, i % 2);
         rows[i] = place.row();
         bytes[i] = 2 * place.column();
+      }
+      this.stored =
+          Stream.generate(() -> new int[Warps.SIZE * block.active.length])
+              .limit(ROW_BYTES / Integer.BYTES)
+              .toList();
+      if (!load) {
+        touch.values = stored.stream().map(words -> new Lanes(RegisterStorage.INT, words)).toList();
       }
     }
 
@@ -75,8 +87,12 @@ public final class MatrixSteps {
     private void move(int warp) {
       int count = ROWS * registers.size();
       addresses.resolve(warp, count == 32 ? -1 : (1 << count) - 1, ROW_BYTES, touch);
+      checkShared(warp, count);
+      if (!load && block.observer != null) {
+        gather(warp);
+      }
       block.observe(touch);
-      var memory = addresses.segment();
+      var memory = block.sharedMemory.segment();
       for (int matrix = 0; matrix < registers.size(); matrix++) {
         var register = registers.get(matrix);
         for (int lane = 0; lane < Warps.SIZE; lane++) {
@@ -91,6 +107,34 @@ public final class MatrixSteps {
             memory.set(LaneAccess.SHORT, low, (short) register[at]);
             memory.set(LaneAccess.SHORT, high, (short) (register[at] >>> 16));
           }
+        }
+      }
+    }
+
+    /** Requires that generic addresses lie in the block's shared memory (PTX ISA 9.7.14.5.15). */
+    private void checkShared(int warp, int count) {
+      for (int lane = 0; lane < count; lane++) {
+        if (touch.memory(lane) != block.sharedMemory) {
+          int thread = Warps.thread(warp, lane);
+          throw block.fault(
+              thread,
+              instruction,
+              "the address 0x%x is not in the shared memory of the block"
+                  .formatted(addresses.of(thread)));
+        }
+      }
+    }
+
+    /** Gathers the rows that are about to be stored, for observers. */
+    private void gather(int warp) {
+      for (int matrix = 0; matrix < registers.size(); matrix++) {
+        var register = registers.get(matrix);
+        for (int i = 0; i < rows.length; i++) {
+          int half = register[Warps.thread(warp, i / 2)] >>> (Short.SIZE * (i % 2)) & 0xFFFF;
+          int shift = Byte.SIZE * (bytes[i] % Integer.BYTES);
+          var words = stored.get(bytes[i] / Integer.BYTES);
+          int row = Warps.thread(warp, ROWS * matrix + rows[i]);
+          words[row] = words[row] & ~(0xFFFF << shift) | half << shift;
         }
       }
     }
@@ -113,6 +157,9 @@ public final class MatrixSteps {
     private final int[][] words;
     private final MemoryRequest touch;
 
+    /** The element that each lane stores, for observers. */
+    private final long[] stored;
+
     public Tile(
         Block block,
         Instruction instruction,
@@ -134,6 +181,10 @@ public final class MatrixSteps {
       this.words = WarpSteps.words(registers);
       this.touch =
           new MemoryRequest(instruction, load ? MemoryRequest.Kind.LOAD : MemoryRequest.Kind.STORE);
+      this.stored = new long[Warps.SIZE * block.active.length];
+      if (!load) {
+        touch.values = List.of(new Lanes(RegisterStorage.LONG, stored));
+      }
     }
 
     @Override
@@ -229,10 +280,22 @@ public final class MatrixSteps {
         for (int i = 0; i < tile.elementsPerRegister(); i += step) {
           for (int lane = 0; lane < Warps.SIZE; lane++) {
             touch.offsets[lane ^ 1] = start + index(register, lane, i, stride) * tile.bits() / 8;
+            if (!load) {
+              stored[Warps.thread(warp, lane ^ 1)] = bits(register, lane, i);
+            }
           }
           block.observe(touch);
         }
       }
+    }
+
+    /** Returns the bits that a lane stores from a register, starting at an element. */
+    private long bits(int register, int lane, int element) {
+      if (tile.bits() == 64) {
+        return words[2 * register][lane] & 0xFFFF_FFFFL
+            | (long) words[2 * register + 1][lane] << 32;
+      }
+      return words[register][lane] >>> (element * tile.bits()) & (1L << 8 * touch.bytes) - 1;
     }
 
     /** Moves one register of one lane. Elements of less than a byte share a register. */
@@ -244,11 +307,7 @@ public final class MatrixSteps {
           words[2 * register][lane] = (int) value;
           words[2 * register + 1][lane] = (int) (value >>> 32);
         } else {
-          memory.set(
-              LaneAccess.LONG,
-              at,
-              (words[2 * register][lane] & 0xFFFF_FFFFL)
-                  | ((long) words[2 * register + 1][lane] << 32));
+          memory.set(LaneAccess.LONG, at, bits(register, lane, 0));
         }
         return;
       }
