@@ -10,12 +10,16 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Local, constant, parameter and generic memory, and module variables. */
@@ -228,5 +232,36 @@ class SpacesTest {
     var first = run(kernel("", body), 1);
     assertThat(first[0]).isPositive();
     assertThat(run(kernel("", body), 1)).isEqualTo(first);
+  }
+
+  /**
+   * Lanes that exchange values between fences, without a barrier, execute each instruction
+   * together, also if the store and the load name shared memory differently.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "st.u32 [%rd5], st.shared.u32 [%r5], ld.shared.u32",
+    "st.shared::cta.u32 [%r5], st.u32 [%rd5], ld.shared.u32",
+    "st.shared.u32 [%r5], st.shared.u32 [%r5], ld.shared::cta.u32"
+  })
+  void lockstepExchangeThroughAliases(String first, String second, String load) {
+    try (var unwatched = new Rig(options.withSanitize(Sanitize.OFF))) {
+      var body =
+          """
+          mov.u32 %%r6, tile; shl.b32 %%r5, %%r0, 2; add.u32 %%r5, %%r5, %%r6;
+          cvt.u64.u32 %%rd5, %%r5; cvta.shared.u64 %%rd5, %%rd5;
+          xor.b32 %%r7, %%r5, 4;
+          membar.cta;
+          %s, %%r0;
+          %s %%r8, [%%r7];
+          membar.cta;
+          %s, %%r8;
+          %s %%r9, [%%r7];
+          membar.cta;
+          st.global.u32 [%%rd2], %%r9;
+          """
+              .formatted(first, load, second, load);
+      assertThat(unwatched.run(body, 1, 32)).isEqualTo(IntStream.range(0, 32).toArray());
+    }
   }
 }

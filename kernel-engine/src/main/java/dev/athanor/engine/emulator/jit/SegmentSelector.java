@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Optional;
+import java.util.Set;
 import java.util.function.ToIntFunction;
 
 /**
@@ -104,18 +104,29 @@ final class SegmentSelector {
     for (var instruction : run.instructions(flow)) {
       var semantics = instruction.form().semantics();
       if (semantics instanceof Semantics.Load || semantics instanceof Semantics.Store) {
-        var space = Optional.ofNullable(Addresses.space(instruction)).orElse(Space.GLOBAL);
-        if (!accessed.add(space)) {
-          accessedTwice.add(space);
+        var spaces = exchangeable(instruction);
+        for (var space : spaces) {
+          if (!accessed.add(space)) {
+            accessedTwice.add(space);
+          }
         }
         if (semantics instanceof Semantics.Store) {
-          stored.add(space);
+          stored.addAll(spaces);
         }
       }
     }
     stored.retainAll(accessedTwice);
-    stored.remove(Space.LOCAL);
     return !stored.isEmpty();
+  }
+
+  /** Returns the memories through which lanes may exchange values with an access. */
+  private static Set<Space> exchangeable(Instruction instruction) {
+    return switch (Addresses.space(instruction)) {
+      case null -> EnumSet.of(Space.GLOBAL, Space.SHARED); // a generic address may lie in either
+      case GLOBAL -> EnumSet.of(Space.GLOBAL);
+      case SHARED, SHARED_CTA, SHARED_CLUSTER -> EnumSet.of(Space.SHARED);
+      case LOCAL, PARAM, CONST -> EnumSet.noneOf(Space.class);
+    };
   }
 
   private boolean isMemoryFence(int pc) {
