@@ -89,6 +89,8 @@ public sealed interface Semantics {
     SHIFT_RIGHT(Work.LOGIC, Nans.PRESERVED, true),
     /** Other bitwise logic and shifts. */
     BITWISE(Work.LOGIC, Nans.PRESERVED, true),
+    /** Copies one of two operands; the last operand, to which {@code .ftz} applies, selects it. */
+    SELECTION(Work.LOGIC, Nans.PRESERVED, false),
     /** Any other computation. */
     OTHER(Work.LOGIC, Nans.PRESERVED, false);
 

@@ -130,11 +130,11 @@ public final class MatrixSteps {
       for (int matrix = 0; matrix < registers.size(); matrix++) {
         var register = registers.get(matrix);
         for (int i = 0; i < rows.length; i++) {
-          int half = register[Warps.thread(warp, i / 2)] >>> (Short.SIZE * (i % 2)) & 0xFFFF;
+          int half = (register[Warps.thread(warp, i / 2)] >>> (Short.SIZE * (i % 2))) & 0xFFFF;
           int shift = Byte.SIZE * (bytes[i] % Integer.BYTES);
           var words = stored.get(bytes[i] / Integer.BYTES);
           int row = Warps.thread(warp, ROWS * matrix + rows[i]);
-          words[row] = words[row] & ~(0xFFFF << shift) | half << shift;
+          words[row] = (words[row] & ~(0xFFFF << shift)) | (half << shift);
         }
       }
     }
@@ -295,7 +295,7 @@ public final class MatrixSteps {
         return words[2 * register][lane] & 0xFFFF_FFFFL
             | (long) words[2 * register + 1][lane] << 32;
       }
-      return words[register][lane] >>> (element * tile.bits()) & (1L << 8 * touch.bytes) - 1;
+      return (words[register][lane] >>> (element * tile.bits())) & ((1L << (8 * touch.bytes)) - 1);
     }
 
     /** Moves one register of one lane. Elements of less than a byte share a register. */

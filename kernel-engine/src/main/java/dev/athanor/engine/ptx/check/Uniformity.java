@@ -343,6 +343,7 @@ final class Uniformity {
           MIN_MAX,
           CLASSIFICATION,
           BITWISE,
+          SELECTION,
           OTHER ->
           false;
     };

@@ -231,6 +231,16 @@ final class ConversionFunctions {
         : (rounded & 0x7F80_0000) == 0x7F80_0000 ? (rounded & 0x8000_0000) | 0x7F7F_E000 : rounded;
   }
 
+  /**
+   * Rounds like {@link #toTf32}, and subtracts the last place of an infinite result, which gives
+   * the largest finite number. ptxas emits this for {@code .rna.satfinite} and applies it to NaNs
+   * too.
+   */
+  static int toTf32StepBack(float a, Rounding rounding) {
+    int rounded = toTf32(a, rounding);
+    return (rounded & 0x7F80_0000) == 0x7F80_0000 ? rounded - 0x2000 : rounded;
+  }
+
   static int toTf32FiniteRelu(float a, Rounding rounding) {
     return isNaN(a) || a > 0 ? toTf32Finite(a, rounding) : 0;
   }

@@ -16,6 +16,9 @@ final class FloatFunctions {
   /** The canonical NaN of the hardware. */
   private static final float NAN = Float.intBitsToFloat(0x7FFF_FFFF);
 
+  /** The bit that distinguishes quiet from signaling NaNs of f32. */
+  private static final int QUIET_FLOAT = 0x0040_0000;
+
   /** The bit that distinguishes quiet from signaling NaNs. */
   private static final long QUIET = 0x0008_0000_0000_0000L;
 
@@ -65,7 +68,7 @@ final class FloatFunctions {
   }
 
   static float abs(float a) {
-    return Math.abs(a);
+    return quiet(Math.abs(a));
   }
 
   static double abs(double a) {
@@ -73,7 +76,7 @@ final class FloatFunctions {
   }
 
   static float neg(float a) {
-    return -a;
+    return quiet(-a);
   }
 
   static double neg(double a) {
@@ -199,6 +202,11 @@ final class FloatFunctions {
     }
     double of = isNaN(a) ? a : b;
     return isNaN(of) ? quiet(of) : INVALID;
+  }
+
+  /** Quiets a signaling NaN; keeps its sign and payload, and any number. */
+  static float quiet(float a) {
+    return isNaN(a) ? Float.intBitsToFloat(Float.floatToRawIntBits(a) | QUIET_FLOAT) : a;
   }
 
   /** Quiets a NaN; keeps its sign and payload. */

@@ -254,9 +254,16 @@ public final class LaneSemantics {
       if (type.carrier() == int.class && type.bits() < 32) {
         return MethodHandles.filterArguments(handle, index, TRUNCATE.bindTo(type));
       }
-      return type == Type.F32 && modifiers.has("ftz")
+      boolean isCopied = copies() && index < form.operands().size() - 2;
+      return type == Type.F32 && modifiers.has("ftz") && !isCopied
           ? MethodHandles.filterArguments(handle, index, filter("flush", float.class))
           : handle;
+    }
+
+    /** Returns whether the result is a copy of an operand. */
+    private boolean copies() {
+      return form.semantics() instanceof Semantics.Pure pure
+          && pure.operation() == Semantics.LaneOperation.SELECTION;
     }
 
     /** Returns whether {@code .ftz} applies to f16; in conversions it applies only to f32. */
@@ -266,7 +273,7 @@ public final class LaneSemantics {
 
     private MethodHandle filterResult(MethodHandle given, Type result) {
       var handle = given;
-      if (result.carrier() == float.class && modifiers.has("ftz")) {
+      if (result.carrier() == float.class && modifiers.has("ftz") && !copies()) {
         handle = MethodHandles.filterReturnValue(handle, filter("flush", float.class));
       }
       var answered = handle.type().returnType();

@@ -1,6 +1,7 @@
 package dev.athanor.engine.ptx.table;
 
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.COMPARISON;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.SELECTION;
 import static dev.athanor.engine.ptx.table.Row.pure;
 
 import dev.athanor.engine.ptx.InstructionForm;
@@ -56,9 +57,9 @@ final class ComparisonRows {
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.<u32|s32>.bf16x2 d:first, a, b{1, c:predreg}", "compare{1>combine}>toMask"),
 
           // selection
-          pure("9.7.6.3",     "1.0", 20, "selp.any d, a, b, c:pred",                                          "select"),
-          pure("9.7.6.4", "1.0", 20, "slct.any.s32 d:first, a:first, b:first, c", "selectBySign"),
-          pure("9.7.6.4", "1.0", 20, "slct{.ftz}.any.f32 d:first, a:first, b:first, c", "selectBySign"));
+          pure(SELECTION, "9.7.6.3", "1.0", 20, "selp.any d, a, b, c:pred",                                       "select"),
+          pure(SELECTION, "9.7.6.4", "1.0", 20, "slct.any.s32 d:first, a:first, b:first, c", "selectBySign"),
+          pure(SELECTION, "9.7.6.4", "1.0", 20, "slct{.ftz}.any.f32 d:first, a:first, b:first, c", "selectBySign"));
   // spotless:on
 
   private ComparisonRows() {}
