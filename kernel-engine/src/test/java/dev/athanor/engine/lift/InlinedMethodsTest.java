@@ -3,6 +3,7 @@ package dev.athanor.engine.lift;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
+import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
@@ -45,6 +46,74 @@ class InlinedMethodsTest {
     check(5, 2, 1);
     check(1, 4, 9);
     check(7, 5, 8);
+  }
+
+  private static int twice(int a) {
+    return 2 * a;
+  }
+
+  private static int calls12(int a) {
+    int sum = 0;
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    sum += twice(sum + a);
+    return sum;
+  }
+
+  private static int calls156(int a) {
+    int sum = 0;
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    sum += calls12(sum ^ a);
+    return sum;
+  }
+
+  @GpuKernel(blockSize = 1)
+  static void manyCalls(int[] a) {
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+    a[0] += calls156(a[0]);
+  }
+
+  @Test
+  void debuggedKernelsMayMakeAsManyCallsAsOthers() {
+    var kernel = Kernels.of(InlinedMethodsTest::manyCalls);
+    var expected = new int[] {3};
+    kernel.inJava().launch(1, expected);
+    for (var each : List.of(kernel, kernel.debugged())) {
+      var actual = new int[] {3};
+      each.on(DEVICE).launch(1, actual);
+      assertThat(actual).isEqualTo(expected);
+    }
   }
 
   private static void check(int... numbers) {

@@ -40,6 +40,7 @@ final class Translation {
   private @Nullable SourceFrame position;
   private boolean isPrologue;
   private int calls;
+  private int numberedCalls;
   private int variables;
   private Block block;
   private Source source = Source.UNKNOWN;
@@ -91,9 +92,9 @@ final class Translation {
     return debugged;
   }
 
-  /** Returns the number of a new call, from 1. */
+  /** Returns the number of a new call of a debugged kernel, from 1. */
   int nextCall() {
-    return ++calls;
+    return ++numberedCalls;
   }
 
   /** Returns the number of a new register of a variable. */
