@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
@@ -289,7 +290,9 @@ public final class StoppedState {
   private static Type sharedElement(Kernel kernel) {
     return kernel
         .instructions()
-        .filter(each -> each.opcode().startsWith("ld.") || each.opcode().startsWith("st."))
+        .filter(each ->
+            each.form().semantics() instanceof Semantics.Load
+                || each.form().semantics() instanceof Semantics.Store)
         .filter(each -> each.opcode().contains(".shared"))
         .flatMap(each -> typeOf(each.opcode()).stream())
         .findFirst()

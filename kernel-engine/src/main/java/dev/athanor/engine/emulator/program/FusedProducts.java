@@ -5,11 +5,13 @@ import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.LoadStore;
 import dev.athanor.engine.emulator.step.Vectors;
+import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -218,7 +220,14 @@ public final class FusedProducts {
       if (i.guard() != null) {
         return false;
       }
-      return i.opcode().equals("fma.rn.f32") ? takesProduct(i) : takesLoad(i);
+      return isProduct(i) ? takesProduct(i) : takesLoad(i);
+    }
+
+    /** Returns whether an instruction is a multiply-add of f32, rounded to nearest. */
+    private static boolean isProduct(Instruction i) {
+      return i.form().semantics() instanceof Semantics.Pure pure
+          && pure.operation() == Semantics.LaneOperation.MULTIPLY_ADD
+          && i.modifiers().list().equals(List.of(Rounding.RN, Type.F32));
     }
 
     private boolean takesProduct(Instruction i) {
