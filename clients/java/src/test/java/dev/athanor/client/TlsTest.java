@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.athanor.testing.ServiceProcess;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,10 +28,7 @@ class TlsTest {
   @TempDir private static Path folder;
 
   @SuppressWarnings("NullAway.Init") // set before all tests
-  private static Process service;
-
-  private static int httpPort;
-  private static int grpcPort;
+  private static ServiceProcess service;
 
   @BeforeAll
   static void start() throws Exception {
@@ -60,14 +58,9 @@ class TlsTest {
             .start();
     var said = new String(keytool.getInputStream().readAllBytes(), UTF_8);
     assertThat(keytool.waitFor()).as(said).isZero();
-    httpPort = LiveService.freePort();
-    grpcPort = LiveService.freePort();
     var bundle = "spring.ssl.bundle.jks.web.keystore.";
     service =
         LiveService.start(
-            httpPort,
-            grpcPort,
-            Athanor.builder("https://127.0.0.1:" + httpPort).sslContext(trusting()),
             bundle + "location=" + folder.resolve("server").toUri(),
             bundle + "password=" + PASSWORD,
             bundle + "type=PKCS12",
@@ -76,7 +69,7 @@ class TlsTest {
 
   @AfterAll
   static void stop() {
-    service.destroyForcibly();
+    service.close();
   }
 
   /** Returns a context that trusts only the service's certificate. */
@@ -97,7 +90,8 @@ class TlsTest {
 
   /** Returns the URLs of the service over both protocols. */
   static Stream<String> urls() {
-    return Stream.of("https://HOST:" + httpPort, "grpcs://HOST:" + grpcPort);
+    return Stream.of(
+        "https://HOST:" + service.url().getPort(), "grpcs://HOST:" + service.grpcPort());
   }
 
   private static void expectFailedHandshake(AthanorBuilder builder, String reason) {

@@ -24,10 +24,11 @@ import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
-import dev.athanor.service.ServiceProcess;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
+import dev.athanor.testing.LoopbackBlock;
+import dev.athanor.testing.ServiceProcess;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -38,8 +39,6 @@ import io.grpc.stub.AbstractStub;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -57,11 +56,9 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the copying of named tensors between replicas 2 and 3, over gRPC. */
-@Timeout(300)
 class GrpcReplicasTest {
 
   private static final ApiKey.NewKey LAB = key("lab");
@@ -70,52 +67,53 @@ class GrpcReplicasTest {
   private static final Map<String, ManagedChannel> CHANNELS = new TreeMap<>();
 
   @TempDir private static Path folder;
-  private static int port;
+
+  @SuppressWarnings("NullAway.Init") // before all tests
+  private static LoopbackBlock addresses;
 
   private static ApiKey.NewKey key(String tenant) {
     return ApiKey.create(
         new Tenant(tenant), Scope.list("ops:run,tensors:read,tensors:write"), new SecureRandom());
   }
 
-  private static int freePort() throws IOException {
-    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
-  }
-
   @BeforeAll
   static void start() throws Exception {
-    port = freePort();
+    addresses = new LoopbackBlock();
     Files.write(folder.resolve("keys"), List.of(LAB.line(), OTHER.line()));
     for (var mark : List.of("2", "3")) {
-      int grpcPort = freePort();
       REPLICAS.put(
           mark,
           new ServiceProcess(
-              "127.0.0." + mark,
-              port,
-              grpcPort,
-              folder.resolve(mark + ".log"),
+              folder,
               List.of("-Xmx256m"),
               List.of(
+                  "server.address=" + addresses.host(mark),
+                  "server.port=" + addresses.port(),
                   "athanor.replica=test-" + mark,
-                  "athanor.forward.url=http://127.0.0.{replica}:" + port,
+                  "athanor.forward.url=http://" + addresses.address("{replica}"),
                   "athanor.forward.replicas=2,3",
+                  "athanor.forward.connect-timeout=1h",
+                  "athanor.forward.idle-timeout=1h",
                   "athanor.security.mode=api-key",
                   "athanor.security.api-keys.file=" + folder.resolve("keys"),
                   "athanor.tuning.cache=" + folder.resolve(mark + ".json"))));
-      CHANNELS.put(
-          mark, NettyChannelBuilder.forAddress("127.0.0." + mark, grpcPort).usePlaintext().build());
     }
-    for (var replica : REPLICAS.values()) {
+    for (var each : REPLICAS.entrySet()) {
+      var replica = each.getValue();
       replica.awaitReady();
+      CHANNELS.put(
+          each.getKey(),
+          NettyChannelBuilder.forAddress(addresses.host(each.getKey()), replica.grpcPort())
+              .usePlaintext()
+              .build());
     }
   }
 
   @AfterAll
-  static void stop() {
+  static void stop() throws IOException {
     CHANNELS.values().forEach(ManagedChannel::shutdownNow);
     REPLICAS.values().forEach(ServiceProcess::close);
+    addresses.close();
   }
 
   @AfterEach
@@ -209,7 +207,7 @@ class GrpcReplicasTest {
     assertThat(info.getReason()).isEqualTo("wrong-replica");
     assertThat(info.getMetadataMap())
         .containsEntry("replica", "2")
-        .containsEntry("url", "http://127.0.0.2:" + port);
+        .containsEntry("url", "http://" + addresses.address("2"));
     assertThat(thrown).hasMessageContaining("w belongs to replica 2; send the request there");
   }
 
@@ -238,7 +236,7 @@ class GrpcReplicasTest {
       assertThat(read(mark)).isEqualTo("xy");
     }
     var request =
-        HttpRequest.newBuilder(URI.create("http://127.0.0.2:%d/tensors/w".formatted(port)))
+        HttpRequest.newBuilder(URI.create("http://" + addresses.address("2") + "/tensors/w"))
             .header("X-API-Key", LAB.key())
             .build();
     try (var client = HttpClient.newHttpClient()) {

@@ -4,13 +4,12 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.service.AthanorApplication;
-import dev.athanor.service.ServiceProcess;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
+import dev.athanor.testing.LoopbackBlock;
+import dev.athanor.testing.ServiceProcess;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -20,7 +19,6 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,7 +29,6 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -42,7 +39,6 @@ import tools.jackson.databind.json.JsonMapper;
  * Tests the copying of named tensors between replicas 2, 3 and 4. Replica 5 is configured but does
  * not run.
  */
-@Timeout(300)
 class NamedReplicasTest {
 
   private static final JsonMapper JSON = new JsonMapper();
@@ -54,7 +50,10 @@ class NamedReplicasTest {
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
   @TempDir private static Path folder;
-  private static int port;
+
+  @SuppressWarnings("NullAway.Init") // before all tests
+  private static LoopbackBlock addresses;
+
   private static @Nullable ServiceProcess killed;
 
   private static ApiKey.NewKey key(String tenant, String scopes) {
@@ -63,9 +62,7 @@ class NamedReplicasTest {
 
   @BeforeAll
   static void start() throws Exception {
-    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      port = socket.getLocalPort();
-    }
+    addresses = new LoopbackBlock();
     Files.write(folder.resolve("keys"), List.of(LAB.line(), OTHER.line(), READER.line()));
     killed = startProcess();
     CONTEXTS.add(startHere("2"));
@@ -75,9 +72,13 @@ class NamedReplicasTest {
 
   private static List<String> settings(String mark) {
     return List.of(
+        "server.address=" + addresses.host(mark),
+        "server.port=" + addresses.port(),
         "athanor.replica=test-" + mark,
-        "athanor.forward.url=http://127.0.0.{replica}:" + port,
+        "athanor.forward.url=http://" + addresses.address("{replica}"),
         "athanor.forward.replicas=2,3,4,5",
+        "athanor.forward.connect-timeout=1h",
+        "athanor.forward.idle-timeout=1h",
         "athanor.tensors.max-bytes=" + (1 << 20),
         "athanor.security.mode=api-key",
         "athanor.security.api-keys.file=" + folder.resolve("keys"),
@@ -88,11 +89,7 @@ class NamedReplicasTest {
   private static ConfigurableApplicationContext startHere(String mark) {
     var options =
         Stream.concat(
-            Stream.of(
-                "athanor.device=emulator",
-                "server.address=127.0.0." + mark,
-                "server.port=" + port,
-                "spring.grpc.server.port=0"),
+            Stream.of("athanor.device=emulator", "spring.grpc.server.port=0"),
             settings(mark).stream());
     return SpringApplication.run(
         AthanorApplication.class, options.map(option -> "--" + option).toArray(String[]::new));
@@ -100,14 +97,14 @@ class NamedReplicasTest {
 
   /** Starts the replica that a test kills. */
   private static ServiceProcess startProcess() throws IOException {
-    return new ServiceProcess(
-        "127.0.0.4", port, 0, folder.resolve("4.log"), List.of("-Xmx256m"), settings("4"));
+    return new ServiceProcess(folder, List.of("-Xmx256m"), settings("4"));
   }
 
   @AfterAll
-  static void stop() {
+  static void stop() throws IOException {
     CONTEXTS.forEach(ConfigurableApplicationContext::close);
     Objects.requireNonNull(killed).close();
+    addresses.close();
   }
 
   @AfterEach
@@ -137,8 +134,7 @@ class NamedReplicasTest {
       String... headers)
       throws Exception {
     var request =
-        HttpRequest.newBuilder(URI.create("http://127.0.0.%s:%d%s".formatted(mark, port, path)))
-            .timeout(Duration.ofMinutes(1))
+        HttpRequest.newBuilder(URI.create("http://" + addresses.address(mark) + path))
             .header("X-API-Key", key.key())
             .method(
                 method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));

@@ -45,7 +45,7 @@ import java.util.stream.Collectors;
 /** The actions of clients over gRPC. */
 final class GrpcActions {
 
-  private static final long TIMEOUT_SECONDS = 60;
+  private static final long TIMEOUT_SECONDS = 3600;
   private static final int MAX_BYTES = 256 << 10;
   private static final Set<String> BUSY =
       Set.of("queue-full", "out-of-host-memory", "quota-exceeded", "draining", "device-lost");

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The resources of a service process.
@@ -71,7 +70,7 @@ record Resources(
             .redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.DISCARD)
             .start();
-    if (!jcmd.waitFor(60, TimeUnit.SECONDS) || jcmd.exitValue() != 0) {
+    if (jcmd.waitFor() != 0) {
       jcmd.destroyForcibly();
       throw new IOException("jcmd could not run a garbage collection in process %d".formatted(pid));
     }

@@ -8,7 +8,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.Executors;
 import tools.jackson.databind.JsonNode;
@@ -18,7 +17,6 @@ import tools.jackson.databind.json.JsonMapper;
 final class Rest implements AutoCloseable {
 
   static final JsonMapper JSON = new JsonMapper();
-  private static final Duration TIMEOUT = Duration.ofMinutes(1);
 
   /** Codes of responses that must have Retry-After. */
   private static final Set<String> BUSY =
@@ -52,8 +50,7 @@ final class Rest implements AutoCloseable {
    */
   Answer send(String key, String method, String path, String type, byte[] body, String... headers)
       throws Refusal, IOException, InterruptedException {
-    var request =
-        HttpRequest.newBuilder(url.resolve(path)).timeout(TIMEOUT).setHeader("X-API-Key", key);
+    var request = HttpRequest.newBuilder(url.resolve(path)).setHeader("X-API-Key", key);
     if (body.length > 0) {
       request.setHeader("Content-Type", type);
     } else if (!type.isEmpty()) {

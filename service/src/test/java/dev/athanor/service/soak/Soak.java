@@ -1,7 +1,7 @@
 package dev.athanor.service.soak;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.ServiceProcess;
+import dev.athanor.testing.ServiceProcess;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
@@ -199,7 +199,7 @@ final class Soak implements AutoCloseable {
     rest.close();
     channel.shutdownNow();
     try {
-      if (!channel.awaitTermination(10, TimeUnit.SECONDS)) {
+      if (!channel.awaitTermination(1, TimeUnit.HOURS)) {
         throw new IllegalStateException("the channel does not close");
       }
     } catch (InterruptedException e) {
