@@ -1,61 +1,53 @@
 package dev.athanor.cli.load;
 
-import dev.athanor.client.Athanor;
-import dev.athanor.client.AthanorException;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 
 /** A service in a separate process of this program, on free ports of the loopback interface. */
 public final class ServiceProcess implements AutoCloseable {
 
-  private static final Duration START_TIMEOUT = Duration.ofMinutes(3);
   private static final String MAIN = "dev.athanor.cli.Athanor";
+
+  /** What {@code athanor serve} prints when it listens: the bound ports and whether it is ready. */
+  private static final Pattern REPORT =
+      Pattern.compile("(?ms) REST +(\\S+)$.* gRPC +(\\S+)$.*^(Ready|Not ready)\\b");
 
   private final Process process;
   private final Path log;
-  private final URI url;
-  private final int grpcPort;
+  private URI url = URI.create("");
+  private String grpc = "";
 
-  private ServiceProcess(Process process, Path log, int port, int grpcPort) {
+  private ServiceProcess(Process process, Path log) {
     this.process = process;
     this.log = log;
-    this.grpcPort = grpcPort;
-    url = URI.create("http://127.0.0.1:%d".formatted(port));
   }
 
   /**
    * Starts the service and waits until it is ready.
    *
    * @param device the value of {@code athanor serve --device}
-   * @throws LoadException if it exits or is not ready in time; the message ends with its last line
+   * @throws LoadException if it exits, with its last line, or if its self-test fails
    */
   public static ServiceProcess start(String device) throws IOException, InterruptedException {
     var log = Files.createTempFile("athanor-serve-", ".log");
-    int port = freePort();
-    int grpcPort = freePort();
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.addAll(program());
-    command.addAll(List.of("serve", "--device", device));
-    command.addAll(List.of("--port", Integer.toString(port)));
-    command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
+    command.addAll(List.of("serve", "--device", device, "--port", "0", "--grpc-port", "0"));
     var process =
         new ProcessBuilder(command)
             .redirectErrorStream(true)
             .redirectOutput(log.toFile())
             .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
             .start();
-    var service = new ServiceProcess(process, log, port, grpcPort);
+    var service = new ServiceProcess(process, log);
     try {
       service.awaitReady();
     } catch (LoadException | InterruptedException e) {
@@ -73,32 +65,21 @@ public final class ServiceProcess implements AutoCloseable {
         : List.of("-jar", path);
   }
 
-  private static int freePort() throws IOException {
-    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
-  }
-
   private void awaitReady() throws IOException, InterruptedException {
-    long end = System.nanoTime() + START_TIMEOUT.toNanos();
-    try (var target = new Target(url, grpc(), Map.of())) {
-      while (System.nanoTime() < end) {
-        if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
-          throw new LoadException("the service exited at startup: " + lastLine());
+    while (true) {
+      boolean exited = process.waitFor(100, TimeUnit.MILLISECONDS);
+      var report = REPORT.matcher(Files.readString(log));
+      if (report.find()) {
+        if (!report.group(3).equals("Ready")) {
+          throw new LoadException("the self-test of the service failed; run athanor serve --check");
         }
-        if (isReady(target.http())) {
-          return;
-        }
+        url = URI.create(report.group(1));
+        grpc = report.group(2);
+        return;
       }
-    }
-    throw new LoadException("the service was not ready after %s".formatted(START_TIMEOUT));
-  }
-
-  private static boolean isReady(Athanor service) {
-    try {
-      return service.ready();
-    } catch (AthanorException e) {
-      return false; // not listening yet
+      if (exited) {
+        throw new LoadException("the service exited at startup: " + lastLine());
+      }
     }
   }
 
@@ -116,7 +97,7 @@ public final class ServiceProcess implements AutoCloseable {
 
   /** The gRPC address, as {@code host:port}. */
   public String grpc() {
-    return "127.0.0.1:%d".formatted(grpcPort);
+    return grpc;
   }
 
   /** Stops the service and kills it after 20 seconds. */
