@@ -3,6 +3,7 @@ package dev.athanor.service.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.service.failure.Failure;
+import dev.athanor.testing.TestTier;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -99,7 +100,7 @@ class JsonSyntaxTest {
 
   @Test
   void reportsOnlyOwnMessages() throws IOException {
-    long seed = new Random().nextLong();
+    long seed = TestTier.seed();
     var random = new Random(seed);
     for (int i = 0; i < 20_000; i++) {
       var text = new StringBuilder(TEXT);
@@ -115,7 +116,9 @@ class JsonSyntaxTest {
         readAll(text.toString().getBytes(StandardCharsets.UTF_8));
       } catch (Failure.Refused e) {
         assertThat(e.code()).isEqualTo(Failure.Code.MALFORMED_BODY);
-        assertThat(e.getMessage()).as("seed %d, text %s", seed, text).matches(MESSAGES);
+        assertThat(e.getMessage()).as("-Dathanor.seed=%d, text %s", seed, text).matches(MESSAGES);
+      } catch (RuntimeException e) {
+        throw new AssertionError("-Dathanor.seed=%d, text %s".formatted(seed, text), e);
       }
     }
   }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.microsoft.playwright.Locator;
 import com.microsoft.playwright.Route;
 import com.microsoft.playwright.options.AriaRole;
+import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Pattern;
@@ -201,8 +202,8 @@ class ConsoleStatesTest extends BrowserTest {
         .hasText(Pattern.compile("matmul_f32_.*"));
     var ops = page.locator("#ptx-op option").allTextContents();
     assertThat(ops).hasSizeGreaterThanOrEqualTo(40);
-    boolean sweep = Boolean.getBoolean("athanor.sweep");
-    for (var op : sweep ? ops : List.of("matmul", "softmax", "attention", "cast")) {
+    var few = List.of("matmul", "softmax", "attention", "cast");
+    for (var op : TestTier.current() == TestTier.SWEEP ? ops : few) {
       page.locator("#ptx-op").selectOption(op);
       assertThat(page.locator("#listing details summary, #listing .error").first()).isVisible();
       assertThat(page.locator("#listing .error").allTextContents()).as(op).isEmpty();

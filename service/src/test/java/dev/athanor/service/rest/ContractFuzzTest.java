@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.service.AthanorApplication;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -27,8 +28,8 @@ import tools.jackson.databind.json.JsonMapper;
  *
  * <p>This resembles schemathesis but is written in Java, because the build does not use Python and
  * an external tool could not be pinned and run offline. Every build sends a few requests for each
- * operation; {@code -Dathanor.sweep=true} sends many, 400 or {@code -Dathanor.fuzz.requests}. A
- * failure reports its seed; {@code -Dathanor.fuzz.seed} repeats it.
+ * operation; {@code -Dathanor.sweep} sends 400. A failure reports its seed; {@code -Dathanor.seed}
+ * repeats it.
  */
 @SpringBootTest(
     classes = AthanorApplication.class,
@@ -39,8 +40,7 @@ class ContractFuzzTest {
   private static final JsonMapper JSON = JsonMapper.builder().build();
 
   /** Requests per operation; each op has two operations of its own. */
-  private static final int REQUESTS =
-      Boolean.getBoolean("athanor.sweep") ? Integer.getInteger("athanor.fuzz.requests", 400) : 4;
+  private static final int REQUESTS = TestTier.choose(2, 4, 400);
 
   /** Maximum number of reported failures. */
   private static final int MAX_REPORTED = 40;
@@ -52,7 +52,7 @@ class ContractFuzzTest {
 
   @Test
   void everyResponseIsDocumented() throws IOException, InterruptedException {
-    long seed = Long.getLong("athanor.fuzz.seed", new Random().nextLong());
+    long seed = TestTier.seed();
     var document = new OpenApi(text(get("/openapi.yaml")));
     var failures = new TreeMap<String, String>();
     for (var operation : document.operations().entrySet()) {
@@ -73,7 +73,7 @@ class ContractFuzzTest {
       }
     }
     assertThat(failures.entrySet().stream().limit(MAX_REPORTED).toList())
-        .as("seed %d; repeat with -Dathanor.fuzz.seed=%1$d", seed)
+        .as("-Dathanor.seed=%d", seed)
         .isEmpty();
   }
 

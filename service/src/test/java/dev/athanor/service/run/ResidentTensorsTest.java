@@ -21,6 +21,7 @@ import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
@@ -49,7 +50,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class ResidentTensorsTest {
 
-  private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
+  private static final long SEED = TestTier.seed();
   private static final Op IDENTITY = new TestOps.Identity();
   private static final int CLIENTS = 24;
   private static final int ACTIONS = 150;

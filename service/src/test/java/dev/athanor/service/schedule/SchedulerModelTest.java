@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.service.schedule.Decision.Started;
 import dev.athanor.service.schedule.Scheduler.Phase;
+import dev.athanor.testing.TestTier;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,7 +23,7 @@ import org.junit.jupiter.api.Test;
  */
 class SchedulerModelTest {
 
-  private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
+  private static final long SEED = TestTier.seed();
 
   /** About 10^5 events in total. */
   private static final int HISTORIES = 150;

@@ -9,6 +9,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.TestClock;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.time.Instant;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.Test;
  */
 class TensorStoreModelTest {
 
-  private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
+  private static final long SEED = TestTier.seed();
   private static final int HISTORIES = 150;
   private static final int EVENTS = 400;
 
