@@ -2,24 +2,23 @@ package dev.athanor.service.rest;
 
 import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.microsoft.playwright.Browser;
 import com.microsoft.playwright.BrowserType;
 import com.microsoft.playwright.Locator;
 import com.microsoft.playwright.Page;
 import com.microsoft.playwright.Playwright;
+import com.microsoft.playwright.assertions.PlaywrightAssertions;
 import com.microsoft.playwright.options.AriaRole;
 import com.microsoft.playwright.options.ColorScheme;
 import dev.athanor.service.AthanorApplication;
+import dev.athanor.testing.Programs;
 import io.restassured.RestAssured;
 import java.net.URI;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -27,8 +26,6 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
@@ -42,8 +39,8 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 abstract class BrowserTest {
 
-  private static final Logger LOG = LoggerFactory.getLogger(BrowserTest.class);
   private static final Path PICTURES = Path.of("../docs/console");
+  private static final int MAX_WAIT_MILLIS = 3_600_000;
   static final boolean SCREENSHOTS = Boolean.getBoolean("athanor.screenshots");
 
   private static @Nullable Playwright playwright;
@@ -59,11 +56,14 @@ abstract class BrowserTest {
 
   @BeforeAll
   static void start() {
-    var chromium = chromium();
-    if (chromium.isEmpty()) {
-      LOG.warn("SKIPPED: the console tests need Chromium; apt-get install chromium");
-    }
-    assumeTrue(chromium.isPresent(), "Chromium is not installed; apt-get install chromium");
+    var chromium =
+        Programs.require(
+            Stream.of("chromium", "chromium-browser", "google-chrome")
+                .flatMap(name -> Programs.find(name).stream())
+                .findFirst(),
+            "Chromium",
+            "apt-get install chromium");
+    PlaywrightAssertions.setDefaultAssertionTimeout(MAX_WAIT_MILLIS);
     playwright =
         Playwright.create(
             new Playwright.CreateOptions().setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
@@ -72,7 +72,8 @@ abstract class BrowserTest {
             .chromium()
             .launch(
                 new BrowserType.LaunchOptions()
-                    .setExecutablePath(chromium.get())
+                    .setExecutablePath(chromium)
+                    .setTimeout(MAX_WAIT_MILLIS)
                     .setArgs(
                         List.of(
                             "--no-sandbox",
@@ -82,13 +83,6 @@ abstract class BrowserTest {
                             "--disable-background-networking",
                             "--disable-component-update",
                             "--disable-sync")));
-  }
-
-  private static Optional<Path> chromium() {
-    return Stream.of("chromium", "chromium-browser", "google-chrome")
-        .map(name -> Path.of("/usr/bin", name))
-        .filter(Files::isExecutable)
-        .findFirst();
   }
 
   @AfterAll
@@ -113,6 +107,7 @@ abstract class BrowserTest {
         Objects.requireNonNull(browser)
             .newPage(
                 new Browser.NewPageOptions().setViewportSize(width, height).setColorScheme(colors));
+    page.setDefaultTimeout(MAX_WAIT_MILLIS);
     page.onConsoleMessage(message -> {
       if (List.of("error", "warning").contains(message.type())) {
         faults.add(message.text());
