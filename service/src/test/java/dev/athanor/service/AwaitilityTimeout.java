@@ -6,12 +6,12 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Gives Awaitility a timeout that a busy machine does not reach. It is registered for all tests.
+ * Gives Awaitility a timeout that a slow machine does not reach. It is registered for all tests.
  */
 public final class AwaitilityTimeout implements BeforeAllCallback {
 
   @Override
   public void beforeAll(ExtensionContext context) {
-    Awaitility.setDefaultTimeout(Duration.ofMinutes(1));
+    Awaitility.setDefaultTimeout(Duration.ofHours(1));
   }
 }

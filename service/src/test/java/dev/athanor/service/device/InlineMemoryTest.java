@@ -282,7 +282,7 @@ class InlineMemoryTest {
               Map.of("x", new Call.Input.Inline(HostTensor.zeros(type))),
               Map.of("gate", true),
               Map.of(),
-              Rig.in(memory, new RequestContext(Tenant.LOCAL, Deadline.in(20_000))));
+              Rig.in(memory, new RequestContext(Tenant.LOCAL, Deadline.in(3_600_000))));
       assertThat(catchThrowableOfType(Failure.class, () -> rig.runner.run(call)).code())
           .isEqualTo(Code.TOO_LARGE);
     }

@@ -2,7 +2,6 @@ package dev.athanor.service.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
-import static org.awaitility.Awaitility.await;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
@@ -61,10 +60,11 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
+      "athanor.run.queue-time=1h",
       "athanor.run.drain-linger=0s",
       "athanor.tensors.max-bytes=67108864",
       "athanor.grpc.max-tensor-bytes=33554432",
-      "athanor.grpc.idle-timeout=2s",
+      "athanor.grpc.idle-timeout=1h",
       "spring.grpc.server.inbound.message.max-size=4MB"
     })
 abstract class GrpcTest {
@@ -94,12 +94,7 @@ abstract class GrpcTest {
 
   /** Releases all jobs at the gate of {@link TestOps.Identity}. */
   void openGate() {
-    await()
-        .until(() -> {
-          TestOps.Identity.GATE.release(TestOps.Identity.AT_GATE.getAndSet(0));
-          return streams.busy() + streams.waiting() == 0;
-        });
-    TestOps.Identity.GATE.drainPermits();
+    TestOps.Identity.openGate(streams);
   }
 
   ManagedChannel channel() {

@@ -20,8 +20,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -214,7 +212,7 @@ class ProtocolClientsTest extends GrpcTest {
 
   @Test
   void marksTheFinalResponseForTriton()
-      throws IOException, InterruptedException, ExecutionException, TimeoutException {
+      throws IOException, InterruptedException, ExecutionException {
     var received = new CompletableFuture<ModelStreamInferResponse>();
     var requests =
         GRPCInferenceServiceGrpc.newStub(channel())
@@ -236,7 +234,7 @@ class ProtocolClientsTest extends GrpcTest {
     requests.onNext(
         ModelInferRequest.parseFrom(
             triton().parameter(4, "triton_enable_empty_final_response", bool(true)).toByteArray()));
-    var answer = received.get(60, TimeUnit.SECONDS);
+    var answer = received.get();
     assertThat(answer.getErrorMessage()).isEmpty();
     assertThat(
             answer.getInferResponse().getParametersOrThrow("triton_final_response").getBoolParam())

@@ -149,7 +149,7 @@ class ProtocolTest extends GrpcTest {
     var method =
         RawMessages.unary(name).toBuilder().setType(MethodDescriptor.MethodType.UNKNOWN).build();
     ClientCall<byte[], byte[]> call =
-        channel().newCall(method, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS));
+        channel().newCall(method, CallOptions.DEFAULT.withDeadlineAfter(1, TimeUnit.HOURS));
     var ended = new CompletableFuture<Status>();
     call.start(
         new ClientCall.Listener<byte[]>() {

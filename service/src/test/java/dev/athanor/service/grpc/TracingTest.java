@@ -63,7 +63,7 @@ class TracingTest extends GrpcTest {
   }
 
   private List<SpanData> finished() {
-    tracing.forceFlush().join(10, TimeUnit.SECONDS);
+    tracing.forceFlush().join(1, TimeUnit.HOURS);
     return exported.getFinishedSpanItems().stream()
         .filter(span -> span.getTraceId().equals(trace))
         .sorted(Comparator.comparingLong(SpanData::getStartEpochNanos))

@@ -59,9 +59,9 @@ class OtlpTest {
                   .formatted(collector.getAddress().getPort()))
           .run(it -> {
             it.getBean(Tracer.class).spanBuilder("test span").startSpan().end();
-            it.getBean(SdkTracerProvider.class).forceFlush().join(10, TimeUnit.SECONDS);
+            it.getBean(SdkTracerProvider.class).forceFlush().join(1, TimeUnit.HOURS);
             assertThat(received)
-                .succeedsWithin(10, TimeUnit.SECONDS)
+                .succeedsWithin(1, TimeUnit.HOURS)
                 .asString()
                 .startsWith("application/x-protobuf")
                 .contains("test span");

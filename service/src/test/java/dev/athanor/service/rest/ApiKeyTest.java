@@ -552,7 +552,6 @@ class ApiKeyTest extends RestTest {
 
   private Socket send(String line, String... headers) throws IOException {
     var socket = new Socket(InetAddress.getLoopbackAddress(), port);
-    socket.setSoTimeout(30_000);
     var text = String.join("\r\n", headers);
     socket
         .getOutputStream()

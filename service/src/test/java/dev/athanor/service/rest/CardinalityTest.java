@@ -113,7 +113,6 @@ class CardinalityTest extends RestTest {
       int number = from;
       while (number < to) {
         try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-          socket.setSoTimeout(60_000);
           var in = new BufferedInputStream(socket.getInputStream());
           boolean open = true;
           while (open && number < to) {

@@ -545,7 +545,6 @@ class HostileTest extends RestTest {
 
   private String raw(String request) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-      socket.setSoTimeout(60_000);
       var out = socket.getOutputStream();
       try {
         out.write(request.getBytes(ISO_8859_1));

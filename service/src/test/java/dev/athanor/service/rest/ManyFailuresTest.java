@@ -60,7 +60,6 @@ class ManyFailuresTest extends RestTest {
 
   private String answer(String request) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-      socket.setSoTimeout(60_000);
       socket.getOutputStream().write(request.getBytes(ISO_8859_1));
       return new String(socket.getInputStream().readAllBytes(), ISO_8859_1);
     }

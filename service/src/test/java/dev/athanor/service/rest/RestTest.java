@@ -33,6 +33,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
+      "athanor.run.queue-time=1h",
       "athanor.run.drain-linger=0s",
       "athanor.run.inline-bytes=48MB",
       "athanor.tensors.max-bytes=67108864",

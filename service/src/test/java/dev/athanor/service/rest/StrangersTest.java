@@ -13,7 +13,6 @@ import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.tomcat.util.threads.VirtualThreadExecutor;
@@ -41,9 +40,7 @@ class StrangersTest extends RestTest {
 
   static final int CONNECTIONS = 40;
 
-  private static final Duration LIMIT = Duration.ofMinutes(1);
-
-  private static final String UPLOAD =
+  static final String UPLOAD =
       "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n";
 
   @TempDir static Path folder;
@@ -60,7 +57,6 @@ class StrangersTest extends RestTest {
 
   private static Socket connect(int port, String text) throws IOException {
     var socket = new Socket(InetAddress.getLoopbackAddress(), port);
-    socket.setSoTimeout((int) LIMIT.toMillis());
     socket.getOutputStream().write(text.getBytes(ISO_8859_1));
     return socket;
   }
@@ -130,7 +126,6 @@ class StrangersTest extends RestTest {
   private static void awaitClose(List<TricklingClient> all) {
     var open = new ArrayList<>(all);
     await()
-        .atMost(LIMIT)
         .until(() -> {
           var ended = new ArrayList<TricklingClient>();
           for (var each : open) {
@@ -182,19 +177,6 @@ class StrangersTest extends RestTest {
       for (var each : all) {
         each.close();
       }
-    }
-  }
-
-  @Test
-  void rejectedBodySentAtOnceDoesNotBreakTheConnection() throws IOException {
-    int bytes = 20 << 20;
-    try (var socket = connect(port, UPLOAD + "Content-Length: " + bytes + "\r\n\r\n")) {
-      for (int i = 0; i < 20; i++) {
-        socket.getOutputStream().write(new byte[bytes / 20]);
-      }
-      assertThat(new String(socket.getInputStream().readAllBytes(), ISO_8859_1))
-          .startsWith("HTTP/1.1 401 ")
-          .contains("Connection: close", "urn:athanor:problem:unauthenticated");
     }
   }
 

@@ -123,7 +123,7 @@ public final class Rig implements AutoCloseable {
     return new RunSettings(
         streams,
         queue,
-        Duration.ofMinutes(10),
+        Duration.ofHours(1),
         DataSize.ofMegabytes(64),
         DataSize.ofMegabytes(2),
         DataSize.ofMegabytes(4),
@@ -132,7 +132,7 @@ public final class Rig implements AutoCloseable {
         100,
         graphs,
         Duration.ZERO,
-        Duration.ofSeconds(30),
+        Duration.ofHours(1),
         Duration.ZERO,
         Duration.ofHours(1),
         Duration.ZERO);

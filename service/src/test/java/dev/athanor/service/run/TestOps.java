@@ -1,5 +1,7 @@
 package dev.athanor.service.run;
 
+import static org.awaitility.Awaitility.await;
+
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
@@ -16,6 +18,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.service.stream.StreamPool;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
@@ -92,6 +95,16 @@ public final class TestOps {
 
     /** The number of runs that have reached the gate. */
     public static final AtomicInteger AT_GATE = new AtomicInteger();
+
+    /** Releases all jobs, also those that reach the gate later, and waits until they end. */
+    public static void openGate(StreamPool streams) {
+      await()
+          .until(() -> {
+            GATE.release(AT_GATE.getAndSet(0));
+            return streams.busy() + streams.waiting() == 0;
+          });
+      GATE.drainPermits();
+    }
 
     @Override
     public OpDescription description() {

@@ -20,8 +20,11 @@ import org.slf4j.LoggerFactory;
  */
 final class UnreadBodies {
 
-  /** Maximum time to discard one body, if the read timeout is not shorter. */
-  private static final Duration MAX_DISCARD_TIME = Duration.ofSeconds(5);
+  /** The maximum time to discard one body is the read timeout divided by this. */
+  private static final int READ_TIMEOUT_SHARE = 4;
+
+  /** Maximum time to discard one body if the read timeout is unlimited. */
+  private static final Duration DEFAULT_DISCARD_TIME = Duration.ofSeconds(5);
 
   /** At most one in this many connections may wait for the rest of a body concurrently. */
   private static final int SHARE = 8;
@@ -81,9 +84,10 @@ final class UnreadBodies {
     return false;
   }
 
-  private static long waitNanos(int silenceMillis) {
-    long silence = TimeUnit.MILLISECONDS.toNanos(silenceMillis);
-    return silence > 0 ? Math.min(silence, MAX_DISCARD_TIME.toNanos()) : MAX_DISCARD_TIME.toNanos();
+  private static long waitNanos(int readTimeoutMillis) {
+    return readTimeoutMillis > 0
+        ? TimeUnit.MILLISECONDS.toNanos(readTimeoutMillis) / READ_TIMEOUT_SHARE
+        : DEFAULT_DISCARD_TIME.toNanos();
   }
 
   /** Receives buffers from Tomcat and ignores their contents. */
