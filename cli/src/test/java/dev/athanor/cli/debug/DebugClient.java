@@ -11,7 +11,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import org.eclipse.lsp4j.debug.ConfigurationDoneArguments;
 import org.eclipse.lsp4j.debug.EvaluateArguments;
 import org.eclipse.lsp4j.debug.InitializeRequestArguments;
@@ -36,8 +35,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A client that behaves like an editor. */
 final class DebugClient implements IDebugProtocolClient {
-  private static final long SECONDS = 100;
-
   private final BlockingQueue<Object> events = new LinkedBlockingQueue<>();
   private final Queue<String> printed = new ConcurrentLinkedQueue<>();
   final IDebugProtocolServer server;
@@ -55,19 +52,19 @@ final class DebugClient implements IDebugProtocolClient {
 
   /** Sends the requests up to the launch and waits for the initialized event. */
   void launch(Map<String, Object> arguments) throws Exception {
-    server.initialize(new InitializeRequestArguments()).get(SECONDS, TimeUnit.SECONDS);
-    server.launch(arguments).get(SECONDS, TimeUnit.SECONDS);
+    server.initialize(new InitializeRequestArguments()).get();
+    server.launch(arguments).get();
     next(String.class);
   }
 
   /** Starts the launches. */
   void start() throws Exception {
-    server.configurationDone(new ConfigurationDoneArguments()).get(SECONDS, TimeUnit.SECONDS);
+    server.configurationDone(new ConfigurationDoneArguments()).get();
   }
 
   /** Sends a request that extends the protocol. */
   void custom(String method) throws Exception {
-    endpoint.request(method, Map.of()).get(SECONDS, TimeUnit.SECONDS);
+    endpoint.request(method, Map.of()).get();
   }
 
   StoppedEventArguments stopped() throws Exception {
@@ -79,7 +76,7 @@ final class DebugClient implements IDebugProtocolClient {
   }
 
   private <T> T next(Class<T> type) throws InterruptedException {
-    var event = events.poll(SECONDS, TimeUnit.SECONDS);
+    var event = events.take();
     if (!type.isInstance(event)) {
       throw new AssertionError(
           "expected %s, got %s; printed: %s".formatted(type.getSimpleName(), event, printed()));
@@ -101,19 +98,19 @@ final class DebugClient implements IDebugProtocolClient {
     var arguments = new SetBreakpointsArguments();
     arguments.setSource(source);
     arguments.setBreakpoints(new SourceBreakpoint[] {breakpoint});
-    return server.setBreakpoints(arguments).get(SECONDS, TimeUnit.SECONDS).getBreakpoints()[0];
+    return server.setBreakpoints(arguments).get().getBreakpoints()[0];
   }
 
   StackFrame[] frames(int thread) throws Exception {
     var arguments = new StackTraceArguments();
     arguments.setThreadId(thread);
-    return server.stackTrace(arguments).get(SECONDS, TimeUnit.SECONDS).getStackFrames();
+    return server.stackTrace(arguments).get().getStackFrames();
   }
 
   Scope[] scopes(int frame) throws Exception {
     var arguments = new ScopesArguments();
     arguments.setFrameId(frame);
-    return server.scopes(arguments).get(SECONDS, TimeUnit.SECONDS).getScopes();
+    return server.scopes(arguments).get().getScopes();
   }
 
   Variable[] variables(int reference, @Nullable Integer start, @Nullable Integer count)
@@ -122,7 +119,7 @@ final class DebugClient implements IDebugProtocolClient {
     arguments.setVariablesReference(reference);
     arguments.setStart(start);
     arguments.setCount(count);
-    return server.variables(arguments).get(SECONDS, TimeUnit.SECONDS).getVariables();
+    return server.variables(arguments).get().getVariables();
   }
 
   /** Returns a variable of a scope. */
@@ -143,7 +140,7 @@ final class DebugClient implements IDebugProtocolClient {
     var arguments = new EvaluateArguments();
     arguments.setExpression(expression);
     arguments.setFrameId(frame);
-    return server.evaluate(arguments).get(SECONDS, TimeUnit.SECONDS).getResult();
+    return server.evaluate(arguments).get().getResult();
   }
 
   String memory(String reference, int offset, int count) throws Exception {
@@ -151,7 +148,7 @@ final class DebugClient implements IDebugProtocolClient {
     arguments.setMemoryReference(reference);
     arguments.setOffset(offset);
     arguments.setCount(count);
-    return server.readMemory(arguments).get(SECONDS, TimeUnit.SECONDS).getData();
+    return server.readMemory(arguments).get().getData();
   }
 
   /** Returns the error message of a failing request. */

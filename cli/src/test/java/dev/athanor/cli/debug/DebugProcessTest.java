@@ -7,15 +7,12 @@ import java.net.Socket;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.eclipse.lsp4j.debug.ContinueArguments;
 import org.eclipse.lsp4j.debug.DisconnectArguments;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Tests {@code athanor debug} in a separate process. */
-@Timeout(120)
 class DebugProcessTest {
 
   private static ProcessBuilder athanor(String... arguments) {
@@ -63,8 +60,7 @@ class DebugProcessTest {
       session(client);
       client.server.disconnect(new DisconnectArguments()).get();
       process.getOutputStream().close();
-      assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-      assertThat(process.exitValue()).isZero();
+      assertThat(process.waitFor()).isZero();
     } finally {
       process.destroyForcibly();
     }

@@ -24,11 +24,9 @@ import org.eclipse.lsp4j.debug.StackFrame;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Base of tests with the kernels of Waves.java, which each test compiles. */
-@Timeout(120)
 abstract class JavaSessions {
 
   private static final int LENGTH = 20;

@@ -28,10 +28,9 @@ class TextTest {
   void erasesProgressFromATerminal() {
     var text = new StringWriter();
     try (var progress = new Progress(new PrintWriter(text), true)) {
-      long end = System.nanoTime() + 150_000_000;
-      while (System.nanoTime() < end) {
+      do {
         progress.at(3, 9, "matmul");
-      }
+      } while (text.toString().isEmpty());
     }
     assertThat(text.toString())
         .startsWith("\r3 of 9: matmul")

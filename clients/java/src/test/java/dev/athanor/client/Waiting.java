@@ -4,20 +4,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Waits for conditions, with a generous timeout. */
+/** Waits for conditions, as long as necessary. */
 final class Waiting {
 
-  private static final long LONGEST = TimeUnit.SECONDS.toNanos(60);
+  private static final long PAUSE = TimeUnit.MILLISECONDS.toNanos(5);
 
   private Waiting() {}
 
   static void until(BooleanSupplier condition) {
-    long end = System.nanoTime() + LONGEST;
     while (!condition.getAsBoolean()) {
-      if (System.nanoTime() > end) {
-        throw new AssertionError("The condition does not come true.");
-      }
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+      LockSupport.parkNanos(PAUSE);
     }
   }
 }

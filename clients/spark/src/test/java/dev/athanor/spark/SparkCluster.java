@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.SparkSession;
@@ -65,6 +64,9 @@ final class SparkCluster implements ParameterResolver {
               .config("spark.driver.host", "127.0.0.1")
               .config("spark.driver.bindAddress", "127.0.0.1")
               .config("spark.ui.enabled", false)
+              // a slow machine must not lose executors
+              .config("spark.network.timeout", "1h")
+              .config("spark.worker.timeout", 3600)
               .config("spark.executor.memory", "1g")
               .config("spark.executor.extraClassPath", System.getProperty("java.class.path"))
               // short jobs: fast startup matters more than throughput
@@ -84,8 +86,7 @@ final class SparkCluster implements ParameterResolver {
       var executors = executors(spark);
       spark.stop();
       for (long executor : executors) {
-        ProcessHandle.of(executor)
-            .ifPresent(process -> process.onExit().orTimeout(1, TimeUnit.MINUTES).join());
+        ProcessHandle.of(executor).ifPresent(process -> process.onExit().join());
       }
       if (Files.notExists(Path.of(System.getenv("SPARK_HOME"), "work"))) {
         throw new IllegalStateException("The executors' work folder is not under SPARK_HOME.");
