@@ -24,12 +24,30 @@ cache=$home/athanor.aot
 if [ "${1:-}" = serve ] && [ ! -e "$cache" ] && [ -w "$home" ]; then
   echo "Preparing faster starts; this happens once." >&2
   new=$cache.$$
+  for old in "$cache".[0-9]*; do # left by a preparation that was killed
+    owner=${old#"$cache".}
+    kill -0 "${owner%%.*}" 2>/dev/null || rm -f "$old"
+  done
   # A service on the emulator, without the settings and the environment of this one.
   (
     cd "$home"
     clean="env -i"
     launch "-XX:AOTCacheOutput=$new" serve --check --device emulator --port 0 --grpc-port 0
-  ) >/dev/null 2>&1 || : >"$new" # so that what failed is not tried again
+  ) >/dev/null 2>&1 &
+  training=$!
+  # The JVM writes the cache in a process of its own. SIGTERM would make it write the cache first.
+  stop() {
+    children=$(ps -A -o pid= -o ppid= 2>/dev/null | awk -v parent="$training" '$2 == parent {print $1}')
+    kill -KILL "$training" $children 2>/dev/null || :
+    wait "$training" 2>/dev/null || :
+    rm -f "$new" "$new".*
+    exit "$1"
+  }
+  trap 'stop 129' HUP
+  trap 'stop 130' INT
+  trap 'stop 143' TERM
+  wait "$training" || : >"$new" # so that what failed is not tried again
+  trap - HUP INT TERM
   mv "$new" "$cache"
   rm -f "$new".*
 fi

@@ -41,6 +41,7 @@ class ScriptsTest {
           "mkdir",
           "mktemp",
           "mv",
+          "ps",
           "readlink",
           "rm",
           "sed",
@@ -447,6 +448,36 @@ class ScriptsTest {
       assertThat(next.errors()).isEmpty();
       assertThat(next.output()).containsExactly("-XX:AOTCache=" + cache);
     }
+  }
+
+  /** A service manager with a start timeout would otherwise fill the disk. */
+  @Test
+  void stoppedCacheCreationLeavesNothing() throws Exception {
+    Path bundle = machine.resolve("the bundle");
+    bundle(
+        bundle,
+        """
+        #!/bin/sh
+        for argument in "$@"; do
+          case $argument in -XX:AOTCacheOutput=*) cache=${argument#*=} ;; esac
+        done
+        echo part >"$cache"
+        echo part >"$cache.config"
+        echo $$ >java.pid
+        kill $PPID
+        exec sleep 300
+        """);
+    write(bundle.resolve("athanor.aot.999999999"), "left by a start that was killed");
+
+    Ran ran = run(bundle.resolve("bin/athanor"), "serve");
+
+    assertThat(ran.status()).isEqualTo(143);
+    try (var files = Files.list(bundle)) {
+      assertThat(files.map(file -> file.getFileName().toString()))
+          .containsExactlyInAnyOrder("bin", "runtime", "java.pid");
+    }
+    long java = Long.parseLong(Files.readString(bundle.resolve("java.pid")).strip());
+    assertThat(ProcessHandle.of(java).filter(ProcessHandle::isAlive)).isEmpty();
   }
 
   @Test
