@@ -130,6 +130,15 @@ public final class Json {
     return new Failure.Refused(Code.MALFORMED_BODY, message);
   }
 
+  /** Returns the current value for error messages, as the client wrote it; strings in quotes. */
+  public static String excerpt(JsonParser parser) {
+    return switch (parser.currentToken()) {
+      case VALUE_STRING -> "\"%s\"".formatted(Tensors.excerpt(parser.getString()));
+      case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> Tensors.excerpt(parser.getString());
+      default -> name(parser.currentToken());
+    };
+  }
+
   /** Returns the name of a token for error messages. */
   public static String name(JsonToken token) {
     return switch (token) {

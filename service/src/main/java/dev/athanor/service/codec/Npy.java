@@ -36,8 +36,8 @@ public final class Npy {
 
   private static final Pattern ENTRY =
       Pattern.compile(
-          "\\s*'(descr|fortran_order|shape)'\\s*:\\s*"
-              + "(?:'([^']*)'|(True|False)|\\(([\\d,\\sL]*)\\))\\s*");
+          "\\s*(['\"])(descr|fortran_order|shape)\\1\\s*:\\s*"
+              + "(?:(['\"])([^'\"]*)\\3|(True|False)|\\(([\\d,\\sL]*)\\))\\s*");
 
   private Npy() {}
 
@@ -147,10 +147,10 @@ public final class Npy {
       int end = body.length() - 1;
       Matcher entry = ENTRY.matcher(body).region(at, end);
       while (entry.lookingAt()) {
-        switch (entry.group(1)) {
-          case "descr" -> descr = or(entry.group(2));
-          case "fortran_order" -> order = or(entry.group(3));
-          default -> extents = entry.group(4) == null ? null : extents(entry.group(4), field);
+        switch (entry.group(2)) {
+          case "descr" -> descr = or(entry.group(4));
+          case "fortran_order" -> order = or(entry.group(5));
+          default -> extents = entry.group(6) == null ? null : extents(entry.group(6), field);
         }
         at = entry.end();
         if (at < end && body.charAt(at) == ',') {
@@ -187,11 +187,12 @@ public final class Npy {
     }
 
     private static DType dtype(String descr, String field) {
+      // no prefix and = mean the native order, which is taken for little-endian
+      boolean hasOrder = "<>|=".indexOf(descr.charAt(0)) >= 0;
+      var name = hasOrder ? descr.substring(1) : descr;
       for (var dtype : DType.values()) {
         var known = description(dtype);
-        if (known.isPresent()
-            && known.get().substring(1).equals(descr.substring(1))
-            && "<>|".indexOf(descr.charAt(0)) >= 0) {
+        if (known.isPresent() && known.get().substring(1).equals(name)) {
           return dtype;
         }
       }

@@ -1,6 +1,7 @@
 package dev.athanor.service.config;
 
 import dev.athanor.service.security.ApiKeys;
+import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.CertificateCallers;
 import dev.athanor.service.security.JwtCallers;
@@ -46,6 +47,11 @@ class SecurityConfiguration {
       case JWT -> new JwtCallers(decoder(environment, decoder), security.jwt());
       case MTLS -> mtls(security, environment);
     };
+  }
+
+  @Bean
+  BrowserGuard browserGuard(AthanorProperties properties, Environment environment) {
+    return BrowserGuard.of(properties.security(), Listeners.of(environment).isLoopback());
   }
 
   private static Callers apiKeys(SecuritySettings security) {

@@ -88,6 +88,11 @@ public abstract sealed class Failure extends RuntimeException {
     return step;
   }
 
+  /** Returns the delay after which to retry; null if a retry would fail again. */
+  public @Nullable Duration retryAfter() {
+    return null;
+  }
+
   /** Returns the failure of a call whose client has disconnected. */
   public static Failure clientGone() {
     return new Refused(Code.CANCELLED, "the client disconnected; nothing was stored");
@@ -264,7 +269,7 @@ public abstract sealed class Failure extends RuntimeException {
           Code.DRAINING, "the service is shutting down and accepts no new work", RETRY_ELSEWHERE);
     }
 
-    /** Returns how long to wait before a retry. */
+    @Override
     public Duration retryAfter() {
       return retryAfter;
     }
@@ -289,9 +294,21 @@ public abstract sealed class Failure extends RuntimeException {
       this.failed = List.copyOf(failed);
     }
 
-    /** Returns the delay after which to retry. */
-    public Duration retryAfter() {
-      return Busy.RETRY_ELSEWHERE;
+    /** Not null if the missing replicas are only busy. */
+    @Override
+    public @Nullable Duration retryAfter() {
+      return switch (code()) {
+        case QUEUE_FULL,
+            QUOTA_EXCEEDED,
+            OUT_OF_HOST_MEMORY,
+            DRAINING,
+            IDENTITY_PROVIDER_UNAVAILABLE,
+            REPLICA_UNAVAILABLE,
+            DEVICE_LOST,
+            CANCELLED ->
+            Busy.RETRY_ELSEWHERE;
+        default -> null;
+      };
     }
 
     /** Returns the ids of the replicas that completed the request. */

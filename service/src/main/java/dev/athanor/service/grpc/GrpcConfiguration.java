@@ -90,6 +90,24 @@ class GrpcConfiguration {
             factory);
   }
 
+  @Bean
+  @GlobalServerInterceptor
+  TraceParents traceParents() {
+    return new TraceParents();
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  EndOnce endOnce() {
+    return new EndOnce();
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  MetadataChecks metadataChecks() {
+    return new MetadataChecks(GrpcSettings.MAX_METADATA);
+  }
+
   /** Runs outside the exception handler, so that failures belong to the trace of their call. */
   @Bean
   @Order(Ordered.HIGHEST_PRECEDENCE)

@@ -23,6 +23,9 @@ public record GrpcSettings(
     @Min(1) @DefaultValue("256") int maxConcurrentCalls,
     @Min(1) @DefaultValue("5000") int maxResets) {
 
+  /** Maximum size of the metadata of a call in bytes. */
+  static final long MAX_METADATA = DataSize.ofKilobytes(16).toBytes();
+
   /** Maximum size of a chunk in bytes. */
   static final int MAX_CHUNK = Math.toIntExact(DataSize.ofMegabytes(1).toBytes());
 }

@@ -1,6 +1,7 @@
 package dev.athanor.service.grpc;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Descriptors.FieldDescriptor;
 import dev.athanor.api.inference.InferParameter;
 import dev.athanor.api.inference.InferTensorContents;
 import dev.athanor.api.inference.ModelInferRequest;
@@ -29,6 +30,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** Converts requests and responses of the Open Inference Protocol from and to messages. */
 final class InferenceMessages {
@@ -159,6 +161,17 @@ final class InferenceMessages {
   /** Reads elements from the typed contents. */
   private static HostTensor numbers(TensorType type, InferInputTensor input, String field) {
     var contents = input.getContents();
+    var given = contents.getAllFields().keySet();
+    if (given.size() > 1) {
+      throw invalid(
+          field,
+          "%s has several lists of contents, %s; give only one"
+              .formatted(
+                  field,
+                  given.stream()
+                      .map(FieldDescriptor::getName)
+                      .collect(Collectors.joining(" and "))));
+    }
     return switch (type.dtype()) {
       case BOOL ->
           numbers(

@@ -78,7 +78,8 @@ class OpsService extends OpsGrpc.OpsImplBase {
     var call = RunMessages.call(catalogue, request, GrpcCalls.context(memory));
     var result =
         request.hasIdempotencyKey()
-            ? idempotent.run(call, request.getIdempotencyKey(), Messages.sha256(request))
+            ? idempotent.run(
+                call, "idempotency_key", request.getIdempotencyKey(), Messages.sha256(request))
             : runner.run(call);
     var answer =
         RunResponse.newBuilder()

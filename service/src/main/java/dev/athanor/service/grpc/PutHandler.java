@@ -98,8 +98,21 @@ final class PutHandler {
     return transfers.replace(
         replaced.getHandle(),
         Elements.of(type, upload, settings.maxTensorBytes(), "chunk"),
-        version -> !replaced.hasVersion() || replaced.getVersion() == version,
+        version -> {
+          checkVersion(replaced, version);
+          return true;
+        },
         context);
+  }
+
+  private static void checkVersion(Replacement replaced, long version) {
+    if (replaced.hasVersion() && replaced.getVersion() != version) {
+      throw new Failure.Refused(
+          Code.VERSION_MISMATCH,
+          "header.replace.version",
+          "header.replace.version is %d, but the tensor has version %d; read it again"
+              .formatted(replaced.getVersion(), version));
+    }
   }
 
   private TensorInfo create(
@@ -114,6 +127,7 @@ final class PutHandler {
     var handle =
         keys.once(
             context.tenant(),
+            "header.create.idempotency_key",
             asked.getIdempotencyKey(),
             context.deadline(),
             () -> {

@@ -90,8 +90,8 @@ final class Statuses {
             .setCode(code(failure.code()).value())
             .setMessage(bounded(String.valueOf(failure.getMessage())))
             .addDetails(Any.pack(info(failure)));
-    if (failure instanceof Failure.Busy busy) {
-      var delay = busy.retryAfter();
+    var delay = failure.retryAfter();
+    if (delay != null) {
       status.addDetails(
           Any.pack(
               RetryInfo.newBuilder()

@@ -179,6 +179,23 @@ public final class ReplicatedTensors {
    * @throws Failure.Incomplete if a replica does not answer, which may still have one
    */
   public void delete(EntryRequest request, String name) throws IOException {
+    delete(request, name, null);
+  }
+
+  /**
+   * Deletes the copies of a tensor on all replicas.
+   *
+   * @param precondition receives the version, empty if no replica has a copy, and may throw; null
+   *     for none
+   * @throws Failure.Incomplete if a replica does not answer, which may still have one
+   */
+  public void delete(
+      EntryRequest request, String name, @Nullable Consumer<OptionalLong> precondition)
+      throws IOException {
+    var here = store.of(request.context().tenant()).named().version(name);
+    if (precondition != null) {
+      precondition.accept(here.isPresent() ? here : versionElsewhere(request, name));
+    }
     var _ = store.of(request.context().tenant()).named().remove(name, Long.MAX_VALUE);
     var others = peers.of(request);
     var done = new ArrayList<String>();

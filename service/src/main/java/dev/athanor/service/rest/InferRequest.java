@@ -53,6 +53,12 @@ record InferRequest(
       List.of("name", "shape", "datatype", "parameters", "data");
   private static final List<String> OUTPUT_KEYS = List.of("name", "parameters");
 
+  /** Keys whose value may be null, which means absent: serializers write it for unset fields. */
+  private static final Set<String> NULLABLE = Set.of("id", "parameters", "outputs");
+
+  private static final Set<String> NULLABLE_OF_INPUT = Set.of("parameters", "data");
+  private static final Set<String> NULLABLE_OF_OUTPUT = Set.of("parameters");
+
   boolean isBinary(String output) {
     return binaryOf.getOrDefault(output, binary);
   }
@@ -205,7 +211,9 @@ record InferRequest(
     Reader read() {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
-        parser.nextToken();
+        if (parser.nextToken() == JsonToken.VALUE_NULL && NULLABLE.contains(key)) {
+          continue;
+        }
         switch (key) {
           case "id" ->
               id = InferenceRequest.checkedId(Json.string(parser, "id", Code.INVALID_ATTRIBUTE));
@@ -252,7 +260,9 @@ record InferRequest(
       var at = position;
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
-        parser.nextToken();
+        if (parser.nextToken() == JsonToken.VALUE_NULL && NULLABLE_OF_INPUT.contains(key)) {
+          continue;
+        }
         switch (key) {
           case "name" -> {
             name =
@@ -292,7 +302,9 @@ record InferRequest(
       var at = position;
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
-        parser.nextToken();
+        if (parser.nextToken() == JsonToken.VALUE_NULL && NULLABLE_OF_OUTPUT.contains(key)) {
+          continue;
+        }
         switch (key) {
           case "name" -> {
             name =

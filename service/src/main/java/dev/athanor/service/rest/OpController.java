@@ -124,7 +124,7 @@ class OpController {
     var wanted = Media.ofAnswer(request, media, other);
     var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var key = request.getHeader("Idempotency-Key");
+    var key = request.getHeader(HttpRequests.IDEMPOTENCY_KEY);
     var sent = HttpRequests.body(request, limit);
     var body = key == null ? sent : new Digested(sent);
     var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
@@ -138,7 +138,11 @@ class OpController {
     var result =
         key == null || !(body instanceof Digested digested)
             ? runner.run(asked.call())
-            : idempotent.run(asked.call(), key, fingerprint(request, media, digested));
+            : idempotent.run(
+                asked.call(),
+                HttpRequests.IDEMPOTENCY_KEY,
+                key,
+                fingerprint(request, media, digested));
     RunAnswers.timing(response, result.timing());
     response.setHeader("Vary", "Accept");
     if (wanted == Media.SAFETENSORS) {

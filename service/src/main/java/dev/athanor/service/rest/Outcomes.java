@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.rest.http.Problems;
 import java.io.IOException;
 
 /** Counts run requests by outcome. */
@@ -28,7 +29,7 @@ final class Outcomes {
       request.serve();
       metrics.request(label, "ok");
     } catch (IOException | RuntimeException | Error e) {
-      metrics.failed(label, e);
+      metrics.failed(label, Problems.ofClient(e).<Throwable>map(each -> each).orElse(e));
       throw e;
     }
   }

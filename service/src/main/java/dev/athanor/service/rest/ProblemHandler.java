@@ -9,15 +9,10 @@ import jakarta.servlet.RequestDispatcher;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import org.apache.coyote.BadRequestException;
-import org.apache.tomcat.util.http.InvalidParameterException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.webmvc.error.ErrorController;
-import org.springframework.http.converter.HttpMessageNotWritableException;
-import org.springframework.security.web.firewall.RequestRejectedException;
 import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RequestMapping;
@@ -98,10 +93,9 @@ class ProblemHandler implements ErrorController {
    * Handles a lost connection or an incomplete body. If the container has detected it and the
    * client is still connected, the container dispatches the request to {@link #error}.
    */
-  @ExceptionHandler({IOException.class, UncheckedIOException.class})
-  void lost(Exception lost, HttpServletRequest request, HttpServletResponse response)
+  private void lost(Exception lost, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (isClientError(lost)) {
+    if (Problems.isDisconnection(lost)) {
       LOG.debug("Request aborted by the client: {}", lost.toString());
       Connections.abortResponse();
     } else {
@@ -109,55 +103,25 @@ class ProblemHandler implements ErrorController {
     }
   }
 
-  /** Whether an exception was caused by reading from or writing to the client. */
-  private static boolean isClientError(Exception thrown) {
-    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
-      if (cause instanceof BadRequestException) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   private static Failure internal(Exception fault) {
     return DeviceHealth.internal(
         fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault));
   }
 
-  /** Handles malformed or suspicious headers and parameters, which are parsed lazily. */
-  @ExceptionHandler({RequestRejectedException.class, InvalidParameterException.class})
-  void malformed(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    write(Problems.of(400), request, response);
-  }
-
-  /** Handles an Accept header that no response format satisfies, such as JSON in UTF-16. */
-  @ExceptionHandler
-  void unwritable(
-      HttpMessageNotWritableException fault,
-      HttpServletRequest request,
-      HttpServletResponse response)
-      throws IOException {
-    if (fault.getCause() == null) {
-      write(Problems.of(406), request, response);
-    } else {
-      write(DeviceHealth.internal(fault), request, response);
-    }
-  }
-
   @ExceptionHandler
   void other(Exception fault, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (isClientError(fault)) {
+    var failure = Problems.ofClient(fault);
+    if (failure.isEmpty() || Problems.isDisconnection(fault)) {
       lost(fault, request, response);
-    } else if (fault instanceof ErrorResponse refusal
-        && refusal.getStatusCode().is4xxClientError()) {
+      return;
+    }
+    if (fault instanceof ErrorResponse refusal) {
       refusal
           .getHeaders()
           .forEach((name, values) -> values.forEach(v -> response.addHeader(name, v)));
-      write(Problems.of(refusal.getStatusCode().value()), request, response);
-    } else {
-      write(internal(fault), request, response);
     }
+    write(failure.get(), request, response);
   }
 
   /** Handles the container's error dispatch: rejected requests and incomplete bodies. */

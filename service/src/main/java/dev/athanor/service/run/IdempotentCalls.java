@@ -25,24 +25,26 @@ public final class IdempotentCalls {
    * Runs a call, or returns its result if it ran before. Outputs that the call does not name are
    * discarded.
    *
+   * @param field the path of the key in the request
    * @param fingerprint the same for equal requests only
    * @throws Failure.Refused with {@code invalid-attribute} unless the call keeps each output that
    *     it names, and names one; a result keeps neither elements nor contents that may change
    */
-  public Result run(Call call, String key, String fingerprint) {
+  public Result run(Call call, String field, String key, String fingerprint) {
     if (call.outputs().isEmpty()) {
-      throw rejected("this request names none");
+      throw rejected(field, "this request names none");
     }
     call.outputs()
         .forEach((name, target) -> {
           if (!(target.destination() instanceof Destination.Keep)) {
-            throw rejected("%s is not".formatted(name));
+            throw rejected(field, "%s is not".formatted(name));
           }
         });
     var kept =
         new Call(call.op(), call.inputs(), call.attributes(), call.outputs(), null, call.context());
     return keys.once(
         call.context().tenant(),
+        field,
         key,
         call.context().deadline(),
         () -> creation(runner.run(kept), fingerprint),
@@ -57,11 +59,11 @@ public final class IdempotentCalls {
     return new Creation<>(result, handles, fingerprint);
   }
 
-  private static Failure rejected(String reason) {
+  private static Failure rejected(String field, String reason) {
     return new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
-        "Idempotency-Key",
-        "Idempotency-Key is for calls that keep all outputs as new tensors, but %s; request a handle or omit the key"
-            .formatted(reason));
+        field,
+        "%s is for calls that keep all outputs as new tensors, but %s; request a handle or omit the key"
+            .formatted(field, reason));
   }
 }

@@ -44,6 +44,12 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
     return new Listeners(addresses, apart);
   }
 
+  /** Whether REST and management listen on loopback addresses only. */
+  public boolean isLoopback() {
+    return addresses.entrySet().stream()
+        .allMatch(entry -> entry.getKey().equals(GRPC) || isLoopback(entry.getValue()));
+  }
+
   /**
    * Checks that a service without authentication listens only on loopback addresses.
    *

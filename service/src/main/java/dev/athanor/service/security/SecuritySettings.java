@@ -17,12 +17,15 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param mode How callers authenticate: none, api-key, jwt or mtls.
  * @param allowUnauthenticated Whether the service may listen on addresses other than loopback in
  *     mode none.
+ * @param allowedHosts Host names besides those of loopback that requests may name in mode none on a
+ *     loopback address; pages of these hosts may send requests.
  * @param unauthenticatedManagement Whether metrics and info need no authentication if management
  *     has a separate port.
  */
 public record SecuritySettings(
     @NotNull @DefaultValue("none") Mode mode,
     @DefaultValue("false") boolean allowUnauthenticated,
+    @NotNull @DefaultValue Set<String> allowedHosts,
     @DefaultValue("false") boolean unauthenticatedManagement,
     @Valid @NotNull @DefaultValue ApiKeysFile apiKeys,
     @Valid @NotNull @DefaultValue Jwt jwt,

@@ -51,6 +51,7 @@ public final class IdempotencyKeys<T> {
    * Creates tensors, or returns the result of the request that created them before with the same
    * key. Waits for a concurrent creation.
    *
+   * @param field the path of the key in the request
    * @param text the key; keys of different tenants are independent
    * @param deadline the deadline for waiting
    * @param fingerprint computes the fingerprint of this request; called instead of {@code create}
@@ -61,6 +62,7 @@ public final class IdempotencyKeys<T> {
    */
   public T once(
       Tenant tenant,
+      String field,
       String text,
       Deadline deadline,
       Supplier<Creation<T>> create,
@@ -68,8 +70,8 @@ public final class IdempotencyKeys<T> {
     if (text.isBlank() || text.length() > 255) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
-          "Idempotency-Key",
-          "Idempotency-Key has %d characters; it must have 1 to 255".formatted(text.length()));
+          field,
+          "%s has %d characters; it must have 1 to 255".formatted(field, text.length()));
     }
     var key = new Key(tenant, text);
     while (true) {
@@ -86,8 +88,9 @@ public final class IdempotencyKeys<T> {
       if (!done.fingerprint.equals(fingerprint.get())) {
         throw new Failure.Refused(
             Code.IDEMPOTENCY_KEY_REUSED,
-            "Idempotency-Key",
-            "this Idempotency-Key was used for a different request; use a new key for each request");
+            field,
+            "this %s was used for a different request; use a new key for each request"
+                .formatted(field));
       }
       return done.result;
     }

@@ -13,7 +13,9 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -179,9 +181,16 @@ public final class TenantTensors {
     if (exceeds(bytes, count)) {
       throw new Failure.Busy(
           Code.QUOTA_EXCEEDED,
-          ("Quota exceeded by a tensor of %d bytes: %d of %d bytes and %d of %d tensors"
+          ("Quota exceeded by %s: %d of %d bytes and %d of %d tensors"
                   + " are in use. Delete tensors or let their leases end.")
-              .formatted(bytes, chargedBytes, maxBytes, charged, maxCount),
+              .formatted(
+                  count > maxCount - charged
+                      ? "another tensor"
+                      : "a tensor of %d bytes".formatted(bytes),
+                  chargedBytes,
+                  maxBytes,
+                  charged,
+                  maxCount),
           RETRY_QUOTA);
     }
     chargedBytes += bytes;
@@ -274,15 +283,22 @@ public final class TenantTensors {
     return store.guarded(() -> find(handle, "handle").info());
   }
 
+  /** Sets a new lease, which starts now; zero for unlimited. */
+  public TensorInfo renew(String handle, Duration lease) {
+    return renew(handle, lease, _ -> {});
+  }
+
   /**
    * Sets a new lease, which starts now.
    *
    * @param lease the lease; zero for unlimited
+   * @param precondition receives the version and may throw
    */
-  public TensorInfo renew(String handle, Duration lease) {
+  public TensorInfo renew(String handle, Duration lease, Consumer<OptionalLong> precondition) {
     requireHandle(handle, "store the tensor again to set its lease");
     return store.guarded(() -> {
       var entry = find(handle, "handle");
+      precondition.accept(OptionalLong.of(entry.version));
       lease(entry, lease);
       return entry.info();
     });
@@ -299,12 +315,18 @@ public final class TenantTensors {
     }
   }
 
+  /** Deletes a tensor without a precondition. */
+  public void delete(String handle) {
+    delete(handle, _ -> {});
+  }
+
   /**
    * Deletes a tensor; it is freed when no work uses it any more. Repeated deletion has no effect.
    *
+   * @param precondition receives the version, empty for a deleted or expired tensor, and may throw
    * @throws Failure.Refused with {@code unknown-handle} if it never existed
    */
-  public void delete(String handle) {
+  public void delete(String handle, Consumer<OptionalLong> precondition) {
     requireHandle(handle, "DELETE /tensors/%s deletes them all");
     var freed =
         store.guarded(() -> {
@@ -313,8 +335,13 @@ public final class TenantTensors {
             if (tombstone(handle) == null) {
               throw unknown(handle, "handle");
             }
+            precondition.accept(OptionalLong.empty());
             return List.<Entry>of();
           }
+          precondition.accept(
+              entry.hasExpired(store.clock.instant())
+                  ? OptionalLong.empty()
+                  : OptionalLong.of(entry.version));
           return store.remove(List.of(entry));
         });
     store.release(freed);

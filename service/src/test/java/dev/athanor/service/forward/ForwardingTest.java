@@ -120,7 +120,7 @@ class ForwardingTest extends RestTest {
   /** Returns the head of an authenticated request, without the final empty line. */
   private static String head(String request, String... headers) {
     return request
-        + " HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer "
+        + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
         + KEY.key()
         + "\r\n"
         + String.join("\r\n", headers)
@@ -458,7 +458,7 @@ class ForwardingTest extends RestTest {
   @Test
   void doesNotForwardUnauthenticatedRequests() throws Exception {
     for (var path : new String[] {"/tensors/" + handle("2"), "/livez?x=" + handle("2")}) {
-      assertThat(exchange("GET " + path + " HTTP/1.1\r\nHost: here\r\n", ""))
+      assertThat(exchange("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n", ""))
           .matches("(?s)HTTP/1.1 (401|200) .*");
     }
     assertThat(REQUESTS).hasValue(0);

@@ -221,6 +221,12 @@ class InferenceServiceTest extends GrpcTest {
             "invalid-tensor",
             "inputs.x",
             "inputs.x must have 1 numbers in fp32_contents, got 0");
+    rejection(with("FP32", contents().addFp32Contents(1).addInt64Contents(2)))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x",
+            "inputs.x has several lists of contents, int64_contents and fp32_contents; give only one");
     for (var raw : List.of("FP16", "BF16", "FP8_E4M3", "FP8_E5M2")) {
       rejection(with(raw, contents().addFp32Contents(1)))
           .is(

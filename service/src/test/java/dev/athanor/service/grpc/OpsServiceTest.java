@@ -278,14 +278,14 @@ class OpsServiceTest extends GrpcTest {
         .is(
             Status.Code.ALREADY_EXISTS,
             "idempotency-key-reused",
-            "Idempotency-Key",
-            "this Idempotency-Key was used for a different request; use a new key for each request");
+            "idempotency_key",
+            "this idempotency_key was used for a different request; use a new key for each request");
     rejection(identity(1).setIdempotencyKey("op-2"))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
-            "Idempotency-Key",
-            "Idempotency-Key is for calls that keep all outputs as new tensors, but this request names none; request a handle or omit the key");
+            "idempotency_key",
+            "idempotency_key is for calls that keep all outputs as new tensors, but this request names none; request a handle or omit the key");
   }
 
   @Test

@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import io.grpc.Status;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -67,6 +68,16 @@ class StatusesTest {
   void retryableErrorsHaveRetryInfo() {
     var busy = new Failure.Busy(Code.QUEUE_FULL, "too much", Duration.ofMillis(1500));
     assertThat(GrpcTest.refusal(Statuses.of(busy)).mayRetry()).isTrue();
+  }
+
+  @Test
+  void incompleteCopiesHaveRetryInfoIfReplicasAreBusy() {
+    var done = List.of("0");
+    var failed = List.of("1");
+    var busy = new Failure.Incomplete(Code.REPLICA_UNAVAILABLE, "one is down", done, failed);
+    assertThat(GrpcTest.refusal(Statuses.of(busy)).mayRetry()).isTrue();
+    var refused = new Failure.Incomplete(Code.FORBIDDEN, "one refused", done, failed);
+    assertThat(GrpcTest.refusal(Statuses.of(refused)).mayRetry()).isFalse();
   }
 
   @Test

@@ -249,8 +249,8 @@ class TensorsServiceTest extends GrpcTest {
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
-            "Idempotency-Key",
-            "Idempotency-Key has 0 characters; it must have 1 to 255");
+            "header.create.idempotency_key",
+            "header.create.idempotency_key has 0 characters; it must have 1 to 255");
   }
 
   @Test

@@ -195,4 +195,21 @@ class TracingTest extends GrpcTest {
     assertThat(refused.status()).isNotEqualTo(Status.Code.OK);
     assertThat(ops().run(identity()).getOutputsCount()).isEqualTo(1);
   }
+
+  /** As in REST. */
+  @Test
+  void severalParentsStartANewTrace() {
+    var headers = new AtomicReference<Metadata>();
+    ops()
+        .withInterceptors(
+            traced(),
+            metadata("traceparent", "00-" + "b".repeat(32) + "-" + CLIENT + "-01"),
+            MetadataUtils.newCaptureMetadataInterceptor(headers, new AtomicReference<>()))
+        .run(identity());
+    assertThat(
+            headers.get().get(Metadata.Key.of("traceresponse", Metadata.ASCII_STRING_MARSHALLER)))
+        .isNotNull()
+        .doesNotContain(trace)
+        .doesNotContain("b".repeat(32));
+  }
 }

@@ -556,7 +556,7 @@ class ApiKeyTest extends RestTest {
     socket
         .getOutputStream()
         .write(
-            "%s\r\nHost: x\r\nConnection: close\r\n%s\r\n"
+            "%s\r\nHost: localhost\r\nConnection: close\r\n%s\r\n"
                 .formatted(line, text.isEmpty() ? "" : text + "\r\n")
                 .getBytes(ISO_8859_1));
     return socket;

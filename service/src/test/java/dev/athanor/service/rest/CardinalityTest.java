@@ -52,7 +52,7 @@ class CardinalityTest extends RestTest {
 
   private static final String HEADERS =
       """
-      Host: host-%d
+      Host: host-%d.localhost
       User-Agent: agent-%d
       Accept: type/x-%d
       X-API-Key: key-%d

@@ -480,8 +480,8 @@ class HostileTest extends RestTest {
   void rejectsALengthTogetherWithChunks(String line, String one, String other) throws IOException {
     var answer =
         raw(
-            String.join("\r\n", line, "Host: x", one, other)
-                + "\r\n\r\n0\r\n\r\nGET /tensors HTTP/1.1\r\nHost: x\r\n\r\n");
+            String.join("\r\n", line, "Host: localhost", one, other)
+                + "\r\n\r\n0\r\n\r\nGET /tensors HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assertThat(answer)
         .startsWith("HTTP/1.1 400 ")
         .containsOnlyOnce("HTTP/1.1 ")
@@ -539,7 +539,8 @@ class HostileTest extends RestTest {
   private static final String JSON = "Content-Type: application/json";
 
   private static String head(String line, String... headers) {
-    return String.join("\r\n", line, "Host: x", "Connection: close", String.join("\r\n", headers))
+    return String.join(
+            "\r\n", line, "Host: localhost", "Connection: close", String.join("\r\n", headers))
         + (headers.length == 0 ? "\r\n" : "\r\n\r\n");
   }
 

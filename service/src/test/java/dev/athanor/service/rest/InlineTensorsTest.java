@@ -176,7 +176,7 @@ class InlineTensorsTest extends RestTest {
     var request =
         """
         POST /ops/identity HTTP/1.1\r
-        Host: x\r
+        Host: localhost\r
         Content-Type: application/x-safetensors\r
         Content-Length: %d\r
         \r

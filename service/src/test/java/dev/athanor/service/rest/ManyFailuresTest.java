@@ -54,7 +54,7 @@ class ManyFailuresTest extends RestTest {
           request("BREW", "/ops", JSON, ""));
 
   private static String request(String method, String path, String type, String body) {
-    return "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
+    return "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
         .formatted(method, path, type, body.length(), body);
   }
 

@@ -640,6 +640,20 @@ class OpenInferenceTest extends RestTest {
         .statusCode(200);
   }
 
+  /** Serializers of optional fields write null for absent ones. */
+  @Test
+  void nullMeansAbsent() {
+    json("""
+    {"id": null, "parameters": null, "outputs": null,
+     "inputs": [{"name": "x", "datatype": "FP32", "shape": [1], "data": [1], "parameters": null}]}
+    """)
+        .post("/v2/models/identity/infer")
+        .then()
+        .statusCode(200)
+        .body("id", nullValue())
+        .body("outputs[0].data[0]", equalTo(1f));
+  }
+
   @Test
   void returnsIdsUnchanged() {
     var id = "a\\\"b\\r\\nX-Evil: 1\\u001b[31m\\uD83D\\uDE00";

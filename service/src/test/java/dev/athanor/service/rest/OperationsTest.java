@@ -8,6 +8,10 @@ import static org.hamcrest.Matchers.notNullValue;
 
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.stream.Drain;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -136,6 +140,22 @@ class OperationsTest extends RestTest {
           "not-acceptable",
           "Accept",
           "this path cannot produce any media type in Accept");
+    }
+  }
+
+  /** An empty header means no preference (RFC 9110, section 12.5.1). */
+  @ParameterizedTest
+  @ValueSource(strings = {"", " ", ","})
+  void acceptsAnEmptyAccept(String accept) throws IOException {
+    for (var path : List.of("/actuator/prometheus", "/actuator/health", "/actuator/info")) {
+      var request =
+          "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept:%s\r\n\r\n"
+              .formatted(path, accept);
+      try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+        socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+        assertThat(new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+            .startsWith("HTTP/1.1 200");
+      }
     }
   }
 }

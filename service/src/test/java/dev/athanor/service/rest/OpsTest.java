@@ -373,7 +373,7 @@ class OpsTest extends RestTest {
           .write(
               """
               POST /ops/identity HTTP/1.1\r
-              Host: here\r
+              Host: localhost\r
               Content-Type: application/json\r
               Content-Length: %d\r
               \r

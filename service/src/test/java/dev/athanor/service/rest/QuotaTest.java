@@ -26,7 +26,12 @@ class QuotaTest extends RestTest {
     for (int i = 0; i < 50; i++) {
       octets(1, "many").then().statusCode(201);
     }
-    octets(1, "many").then().statusCode(429);
+    problem(
+        octets(1, "many"),
+        429,
+        "quota-exceeded",
+        null,
+        "Quota exceeded by another tensor: 50 of 67108864 bytes and 50 of 50 tensors are in use. Delete tensors or let their leases end.");
     given().queryParam("scope", "many").delete("/tensors").then().statusCode(204);
     given()
         .get("/actuator/prometheus")

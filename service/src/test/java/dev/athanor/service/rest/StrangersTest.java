@@ -41,7 +41,7 @@ class StrangersTest extends RestTest {
   static final int CONNECTIONS = 40;
 
   static final String UPLOAD =
-      "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n";
+      "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n";
 
   @TempDir static Path folder;
 
@@ -79,7 +79,8 @@ class StrangersTest extends RestTest {
 
   private static void live(int port, String path) throws IOException {
     try (var socket =
-        connect(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")) {
+        connect(
+            port, "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) {
       assertThat(new String(socket.getInputStream().readAllBytes(), ISO_8859_1))
           .startsWith("HTTP/1.1 200 ");
     }
@@ -164,7 +165,7 @@ class StrangersTest extends RestTest {
 
   /** Idle connections and incomplete requests time out earlier if many connections are open. */
   @ParameterizedTest
-  @ValueSource(strings = {"", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A: "})
+  @ValueSource(strings = {"", "GET /ops HTTP/1.1\r\nHost: localhost\r\nX-A: "})
   void idleConnectionsDoNotBlockOthers(String start) throws IOException {
     var all = new ArrayList<Socket>();
     try {
@@ -184,7 +185,7 @@ class StrangersTest extends RestTest {
   void managementRejectsMalformedRequestsLikeRest() throws IOException {
     for (var request :
         List.of(
-            "GET /actuator/health/liveness HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "GET /actuator/health/liveness HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "GET /actuator/health/liveness HTTP/1.1\r\nno header\r\n\r\n")) {
       try (var socket = connect(managementPort, request)) {
         assertThat(new String(socket.getInputStream().readAllBytes(), ISO_8859_1))

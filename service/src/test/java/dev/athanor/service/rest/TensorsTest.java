@@ -301,6 +301,102 @@ class TensorsTest extends RestTest {
     given().header("If-None-Match", "W/\"1\"").get(data).then().statusCode(304);
   }
 
+  /** Every change obeys the preconditions of RFC 9110. */
+  @Test
+  void changesObeyPreconditions() {
+    var path = "/tensors/" + tensor(1, 2);
+    var mismatch =
+        "If-Match does not match the current version 1 of the tensor; read the tensor again";
+    problem(
+        json("{\"ttlSeconds\": 60}").header("If-Match", "\"2\"").patch(path),
+        412,
+        "version-mismatch",
+        "If-Match",
+        mismatch);
+    problem(
+        given().header("If-Match", "\"2\"").delete(path),
+        412,
+        "version-mismatch",
+        "If-Match",
+        mismatch);
+    problem(
+        given().header("If-Match", "\"2\"").get(path),
+        412,
+        "version-mismatch",
+        "If-Match",
+        mismatch);
+    for (var none : List.of("*", "\"1\"", "W/\"1\"", "\"7\", \"1-npy\"")) {
+      problem(
+          given()
+              .contentType("application/octet-stream")
+              .header("If-None-Match", none)
+              .body(f32Bytes(3, 4))
+              .put(path + "/data"),
+          412,
+          "version-mismatch",
+          "If-None-Match",
+          "If-None-Match matches the current version 1 of the tensor, so it is not changed");
+    }
+    given().header("If-None-Match", "*").delete(path).then().statusCode(412);
+    json("{\"ttlSeconds\": 60}").header("If-Match", "\"1\"").patch(path).then().statusCode(200);
+    given()
+        .contentType("application/octet-stream")
+        .header("If-None-Match", "\"7\"")
+        .body(f32Bytes(3, 4))
+        .put(path + "/data")
+        .then()
+        .statusCode(200);
+    given().header("If-Match", "\"2\"").delete(path).then().statusCode(204);
+    problem(
+        given().header("If-Match", "*").delete(path),
+        412,
+        "version-mismatch",
+        "If-Match",
+        "If-Match is given, but the tensor does not exist");
+    given().delete(path).then().statusCode(204);
+  }
+
+  @Test
+  void descriptionIsNotSentAgain() {
+    var path = "/tensors/" + tensor(1, 2);
+    given()
+        .header("If-None-Match", "\"1\"")
+        .get(path)
+        .then()
+        .statusCode(304)
+        .header("ETag", "\"1\"");
+    given().header("If-None-Match", "\"1\"").head(path).then().statusCode(304);
+    given().header("If-None-Match", "\"2\"").get(path).then().statusCode(200);
+  }
+
+  /** Headers that {@code numpy.load} accepts, as other libraries write them. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (2,)}",
+        "{'descr': '=f4', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': 'f4', 'fortran_order': False, 'shape': (2,)}"
+      })
+  void readsOtherFormsOfNpyHeaders(String header) {
+    var path =
+        given()
+            .contentType("application/x-npy")
+            .body(npy(header, f32Bytes(1, 2)))
+            .post("/tensors")
+            .then()
+            .statusCode(201)
+            .extract()
+            .header("Location");
+    assertThat(
+            given()
+                .accept("application/octet-stream")
+                .get(path + "/data")
+                .then()
+                .extract()
+                .asByteArray())
+        .isEqualTo(f32Bytes(1, 2));
+  }
+
   /** Equal ETags would imply equal bytes. */
   @Test
   void everyFormatHasItsOwnETag() {
@@ -453,6 +549,18 @@ class TensorsTest extends RestTest {
         "invalid-attribute",
         "ttlSeconds",
         "ttlSeconds is -1; it must be an integer 0 to 315360000");
+    problem(
+        json("{\"ttlSeconds\": \"5\"}").patch(unlimited),
+        400,
+        "invalid-attribute",
+        "ttlSeconds",
+        "ttlSeconds is \"5\"; it must be an integer 0 to 315360000");
+    problem(
+        json("{\"ttlSeconds\": null}").patch(unlimited),
+        400,
+        "invalid-attribute",
+        "ttlSeconds",
+        "ttlSeconds is null; it must be an integer 0 to 315360000");
     problem(
         json("{\"ttl\": 1}").patch(unlimited),
         400,

@@ -275,4 +275,20 @@ class TracingTest extends RestTest {
     }
     assertThat(spans()).allMatch(span -> !span.getAttributes().toString().contains("Evil"));
   }
+
+  /** As W3C's test suite requires. */
+  @Test
+  void severalParentsStartANewTrace() {
+    var answer =
+        given()
+            .header(
+                "traceparent",
+                "00-%s-%s-01".formatted(trace, CLIENT),
+                "00-%s-%s-01".formatted("b".repeat(32), CLIENT))
+            .get("/ops");
+    assertThat(answer.header("traceresponse"))
+        .isNotNull()
+        .doesNotContain(trace)
+        .doesNotContain("b".repeat(32));
+  }
 }

@@ -2,27 +2,34 @@ package dev.athanor.service.rest;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.athanor.service.Http2;
+import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.MeterRegistry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.util.Base64;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.test.context.TestPropertySource;
 
 /** Tests incomplete and pipelined requests, and other protocols. The service has long timeouts. */
 @TestPropertySource(properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=1h"})
 class WireTest extends RestTest {
 
+  @Autowired MeterRegistry registry;
+
   static final String POST =
       """
       POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r
-      Host: x\r
+      Host: localhost\r
       Content-Type: application/octet-stream\r
       Content-Length: 1000000\r
       \r
@@ -66,7 +73,7 @@ class WireTest extends RestTest {
     var request =
         """
         PUT /tensors/t_none/data HTTP/1.1\r
-        Host: x\r
+        Host: localhost\r
         Content-Type: application/octet-stream\r
         Content-Length: %d\r
         \r
@@ -88,7 +95,8 @@ class WireTest extends RestTest {
   void respondsWithoutWaitingForUnusedBodies() throws IOException {
     for (var line : List.of("GET /livez", "DELETE /tensors?scope=none")) {
       var request =
-          line + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
+          line
+              + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
       try (var socket = connect(request)) {
         assertThat(rest(socket)).matches("(?s)HTTP/1\\.1 [24].*").doesNotContain("HTTP/1.1 100");
       }
@@ -101,7 +109,7 @@ class WireTest extends RestTest {
   void rejectsBodiesOfGetAndHead(String line) throws IOException {
     var request =
         line
-            + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+            + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
     assertThat(exchange(request)).startsWith("HTTP/1.1 400 ").containsOnlyOnce("HTTP/1.1 ");
   }
 
@@ -109,7 +117,7 @@ class WireTest extends RestTest {
   @Test
   void rejectionsKeepTheConnection() throws IOException {
     var requests =
-        "POST /ops/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+        "POST /ops/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
             .repeat(3);
     assertThat(STATUS.matcher(exchange(requests)).results().map(m -> m.group(1)))
         .containsExactly("404", "404", "404");
@@ -125,7 +133,7 @@ class WireTest extends RestTest {
   @ParameterizedTest
   @ValueSource(strings = {"BREW /livez", "PROPFIND /ops", "get /ops", "POST /livez"})
   void rejectsUnsupportedMethods(String line) throws IOException {
-    try (var socket = connect(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")) {
+    try (var socket = connect(line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) {
       assertThat(rest(socket))
           .startsWith("HTTP/1.1 405 ")
           .contains("Allow: GET, HEAD, OPTIONS\r\n", "urn:athanor:problem:method-not-allowed");
@@ -134,7 +142,9 @@ class WireTest extends RestTest {
 
   @Test
   void doesNotContinueRejectedRequests() throws IOException {
-    var request = POST.replace("u8", "f7").replace("Host: x", "Host: x\r\nExpect: 100-continue");
+    var request =
+        POST.replace("u8", "f7")
+            .replace("Host: localhost", "Host: localhost\r\nExpect: 100-continue");
     try (var socket = connect(request)) {
       assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").doesNotContain("HTTP/1.1 100");
     }
@@ -156,7 +166,7 @@ class WireTest extends RestTest {
           "{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [%d]}}}"
               .formatted(i + 100);
       requests.append(
-          "POST /ops/identity HTTP/1.1\r\nHost: x\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+          "POST /ops/identity HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
               .formatted(i == 39 ? "Connection: close\r\n" : "", each.length(), each));
     }
     try (var socket = connect(requests.toString())) {
@@ -176,7 +186,7 @@ class WireTest extends RestTest {
   @ValueSource(strings = {"-1", "1e3", "9223372036854775808", "0x10", ""})
   void rejectsInvalidLengths(String length) throws IOException {
     var request =
-        "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n{}"
+        "POST /tensors HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n{}"
             .formatted(length);
     assertThat(exchange(request))
         .matches("(?s)HTTP/1\\.1 4\\d\\d .*")
@@ -187,7 +197,7 @@ class WireTest extends RestTest {
   @Test
   void tooShortLengthTruncatesTheBody() throws IOException {
     var request =
-        "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}{}\r\n\r\n";
+        "POST /tensors HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}{}\r\n\r\n";
     assertThat(STATUS.matcher(exchange(request)).results().map(m -> m.group(1)))
         .hasSizeBetween(1, 2)
         .containsOnly("400");
@@ -202,9 +212,63 @@ class WireTest extends RestTest {
       assertThat(rest(socket)).doesNotContain("HTTP/1.1 2").doesNotContain("HTTP/1.1 101");
     }
     var upgrade =
-        "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
     try (var socket = connect(upgrade)) {
       assertThat(rest(socket)).startsWith("HTTP/1.1 200 ").doesNotContainIgnoringCase("h2c");
+    }
+  }
+
+  /** A response during whose transfer the client disconnects is no internal error. */
+  @Test
+  void disconnectingClientsAreNoInternalErrors() throws IOException {
+    int elements = 8 << 20;
+    var body =
+        "{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [%d], \"base64\": \"%s\"}}}"
+            .formatted(elements, Base64.getEncoder().encodeToString(new byte[elements]));
+    double internal = requests("internal");
+    double cancelled = requests("cancelled");
+    try (var socket =
+        connect(
+            "POST /ops/identity HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                .formatted(body.length(), body))) {
+      assertThat(socket.getInputStream().read()).isEqualTo('H'); // the rest fills the buffers
+      socket.setSoLinger(true, 0); // closing resets the connection
+    }
+    await().until(() -> requests("cancelled") > cancelled);
+    assertThat(requests("internal")).isEqualTo(internal);
+  }
+
+  private double requests(String outcome) {
+    return registry.find("athanor.op.requests").tags("outcome", outcome).counters().stream()
+        .mapToDouble(Counter::count)
+        .sum();
+  }
+
+  /** Clients would otherwise send the next request on a connection that closes. */
+  @ParameterizedTest
+  @ValueSource(strings = {"/tensors?dtype=u8&shape=67108865", "/nothing"})
+  void announcesThatTheConnectionCloses(String path) throws IOException {
+    var request = POST.replaceFirst("/tensors\\S*", path).replace("1000000", "30000000");
+    try (var socket = connect(request + "some")) {
+      assertThat(rest(socket)).startsWith("HTTP/1.1 4").contains("Connection: close");
+    }
+  }
+
+  /** A page of another origin could otherwise run ops without a preflight. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "Host: evil.example\r\n",
+        "Host: localhost\r\nOrigin: https://evil.example\r\n",
+        "Host: localhost\r\nOrigin: null\r\n"
+      })
+  void refusesForeignPages(String headers) throws IOException {
+    var request =
+        "POST /v2/models/identity/infer HTTP/1.1\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n%s\r\n{}";
+    try (var socket = connect(request.formatted(headers))) {
+      assertThat(rest(socket))
+          .startsWith("HTTP/1.1 403 ")
+          .contains("urn:athanor:problem:forbidden");
     }
   }
 }

@@ -36,7 +36,7 @@ final class KilledClients {
     var head =
         """
         POST /tensors?dtype=u8&shape=%d HTTP/1.1\r
-        Host: x\r
+        Host: localhost\r
         X-API-Key: %s\r
         Content-Type: application/octet-stream\r
         Content-Length: %d\r

@@ -214,7 +214,7 @@ final class RestActions {
   private void disconnect(Turn turn) throws IOException {
     var body = inline(turn.sample(), Encoding.BASE64);
     var head =
-        "POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+        "POST %s HTTP/1.1\r\nHost: localhost\r\nX-API-Key: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
             .formatted(path(turn.sample()), turn.key(), TYPE, body.length);
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), url.getPort())) {
       var out = socket.getOutputStream();

@@ -24,6 +24,7 @@ class IdempotencyKeysTest {
         CompletableFuture.supplyAsync(() ->
             keys.once(
                 Tenant.LOCAL,
+                "field",
                 "key",
                 Deadline.none(),
                 () -> {
@@ -40,7 +41,7 @@ class IdempotencyKeysTest {
   }
 
   private String once(Deadline deadline, Creation<String> creation) {
-    return keys.once(Tenant.LOCAL, "key", deadline, () -> creation, () -> "body");
+    return keys.once(Tenant.LOCAL, "field", "key", deadline, () -> creation, () -> "body");
   }
 
   @Test

@@ -3,6 +3,7 @@ package dev.athanor.service.rest.http;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.Unsupported;
+import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Credentials;
@@ -21,6 +22,7 @@ import java.security.cert.X509Certificate;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -50,7 +52,8 @@ import org.springframework.security.web.header.writers.StaticHeadersWriter;
 /**
  * Authentication and authorization of HTTP requests with {@link Callers} and {@link Rules}.
  * Credentials are checked only if the rule requires them, and before the body is read. The service
- * uses neither sessions nor cookies, so it needs no CSRF tokens.
+ * uses neither sessions nor cookies, so it needs no CSRF tokens; {@link BrowserGuard} protects the
+ * modes in which no header authenticates.
  */
 @Configuration(proxyBeanMethods = false)
 class AccessConfiguration {
@@ -62,10 +65,12 @@ class AccessConfiguration {
 
   private final Callers callers;
   private final Rules rules;
+  private final BrowserGuard browsers;
 
-  AccessConfiguration(Callers callers, Rules rules) {
+  AccessConfiguration(Callers callers, Rules rules, BrowserGuard browsers) {
     this.callers = callers;
     this.rules = rules;
+    this.browsers = browsers;
   }
 
   @Bean
@@ -77,6 +82,7 @@ class AccessConfiguration {
                 .anyRequest()
                 .access((authentication, context) ->
                     new AuthorizationDecision(admits(context.getRequest(), authentication.get()))))
+        .addFilterAfter(this::rejectForeignPages, HeaderWriterFilter.class)
         .addFilterBefore(authentication(manager), AnonymousAuthenticationFilter.class)
         .addFilterAfter(AccessConfiguration::rejectBody, AuthorizationFilter.class)
         .exceptionHandling(handling ->
@@ -156,6 +162,21 @@ class AccessConfiguration {
     });
     filter.setFailureHandler(this::unauthenticated);
     return filter;
+  }
+
+  private void rejectForeignPages(
+      ServletRequest request, ServletResponse response, FilterChain chain)
+      throws IOException, ServletException {
+    var http = (HttpServletRequest) request;
+    var refusal =
+        request.getDispatcherType() == DispatcherType.REQUEST
+            ? browsers.refusal(http.getHeader(HttpHeaders.HOST), http.getHeader(HttpHeaders.ORIGIN))
+            : Optional.<Failure>empty();
+    if (refusal.isPresent()) {
+      Problems.write(http, (HttpServletResponse) response, refusal.get());
+    } else {
+      chain.doFilter(request, response);
+    }
   }
 
   /**

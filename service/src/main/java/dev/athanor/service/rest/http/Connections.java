@@ -80,6 +80,15 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
     return current == null || current.isBodyRead();
   }
 
+  /**
+   * Discards what has arrived of the body of this thread's request. Returns whether the body has
+   * ended, so that the connection can be reused after the response.
+   */
+  static boolean discardArrivedBody() {
+    var current = HttpProcessor.currentOrNull();
+    return current == null || current.discardArrivedBody();
+  }
+
   /** Stops reading the body of this thread's request and closes its connection afterwards. */
   public static void abandonBody() {
     var current = HttpProcessor.currentOrNull();

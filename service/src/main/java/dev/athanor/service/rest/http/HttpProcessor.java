@@ -1,6 +1,7 @@
 package dev.athanor.service.rest.http;
 
 import java.io.IOException;
+import java.util.Collections;
 import org.apache.coyote.Adapter;
 import org.apache.coyote.ErrorState;
 import org.apache.coyote.Request;
@@ -15,6 +16,9 @@ import org.jspecify.annotations.Nullable;
 final class HttpProcessor extends Http11Processor {
 
   private static final ThreadLocal<HttpProcessor> CURRENT = new ThreadLocal<>();
+
+  private static final String PARENT = "traceparent";
+  private static final String ACCEPT = "accept";
 
   private final HttpProtocol protocol;
   private final Adapter completingAdapter;
@@ -58,10 +62,19 @@ final class HttpProcessor extends Http11Processor {
 
   /**
    * Rejects requests with ambiguous length, which allow request smuggling (RFC 9112, section 6.1),
-   * and HTTP/0.9, which has no status.
+   * and HTTP/0.9, which has no status. Discards several {@code traceparent} headers, which start a
+   * new trace (W3C Trace Context), and an empty {@code Accept}, which means no preference (RFC
+   * 9110, section 12.5.1) and on which Spring Boot's endpoints fail.
    */
   void checkHeaders() {
     var headers = request.getMimeHeaders();
+    if (Collections.list(headers.values(PARENT)).size() > 1) {
+      headers.removeHeader(PARENT);
+    }
+    var accepted = Collections.list(headers.values(ACCEPT));
+    if (!accepted.isEmpty() && accepted.stream().allMatch(each -> each.matches("[\\s,]*"))) {
+      headers.removeHeader(ACCEPT);
+    }
     if (request.protocol().equals("")) {
       setErrorState(ErrorState.CLOSE_NOW, null);
     } else if (headers.getValue("transfer-encoding") != null
@@ -82,6 +95,23 @@ final class HttpProcessor extends Http11Processor {
   /** Stops reading this request's body. */
   void abandonBody() {
     abandoned = true;
+  }
+
+  /**
+   * Discards what has arrived of this request's body.
+   *
+   * @return whether the body has ended, so that the connection can be reused
+   */
+  boolean discardArrivedBody() {
+    if (sentBody() && !abandoned && getErrorState().isIoAllowed()) {
+      var _ = protocol.unreadBodies().discard(request, getSocketWrapper(), false);
+    }
+    return isRequestBodyFullyRead();
+  }
+
+  /** Whether the client has sent its body; it may wait for 100 Continue. */
+  private boolean sentBody() {
+    return !request.hasExpectation() || request.getBytesRead() > 0;
   }
 
   /** Aborts a response that has begun, so that the client sees that it is incomplete. */
@@ -107,10 +137,8 @@ final class HttpProcessor extends Http11Processor {
   /** Bounds the reading of an unread body after the response; Tomcat would read it at any pace. */
   private void finish() {
     if (!isAsync() && getErrorState().isIoAllowed() && !isRequestBodyFullyRead()) {
-      // a client that still waits for 100 Continue has not sent its body
-      boolean sentBody = !request.hasExpectation() || request.getBytesRead() > 0;
-      boolean waits = sentBody && !abandoned && !getErrorState().isError();
-      if (!sentBody || !protocol.unreadBodies().discard(request, getSocketWrapper(), waits)) {
+      boolean waits = sentBody() && !abandoned && !getErrorState().isError();
+      if (!sentBody() || !protocol.unreadBodies().discard(request, getSocketWrapper(), waits)) {
         disableSwallowRequest();
         setErrorState(ErrorState.CLOSE_CLEAN, null);
       }

@@ -48,6 +48,9 @@ public final class HttpRequests {
    */
   public static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
 
+  /** The header that makes retries of a creation safe. */
+  public static final String IDEMPOTENCY_KEY = "Idempotency-Key";
+
   private HttpRequests() {}
 
   /**

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.apache.catalina.connector.ClientAbortException;
 
 /**
  * A response body with a minimum transfer rate. Its bytes occupy shared memory until the client has
@@ -71,7 +72,7 @@ public final class PacedOutput extends ServletOutputStream {
     waited += nanos;
     long due = TimeUnit.SECONDS.toNanos(written) / MIN_BYTES_PER_SECOND;
     if (waited > silence + due) {
-      throw new IOException(
+      throw new ClientAbortException(
           "The client read %d bytes in %d s, which is below the minimum of %d bytes per second; the connection is closed."
               .formatted(written, TimeUnit.NANOSECONDS.toSeconds(waited), MIN_BYTES_PER_SECOND));
     }

@@ -8,9 +8,14 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
+import org.apache.coyote.BadRequestException;
+import org.apache.tomcat.util.http.InvalidParameterException;
 import org.springframework.http.HttpStatus;
+import org.springframework.http.converter.HttpMessageNotWritableException;
+import org.springframework.security.web.firewall.RequestRejectedException;
+import org.springframework.web.ErrorResponse;
 import tools.jackson.core.JsonGenerator;
 
 /** Converts failures into RFC 9457 problem responses. */
@@ -68,11 +73,9 @@ public final class Problems {
     response.resetBuffer();
     response.setStatus(status);
     response.setContentType("application/problem+json");
-    if (failure instanceof Failure.Busy busy) {
-      retryAfter(response, busy.retryAfter());
-    } else if (failure instanceof Failure.Incomplete incomplete
-        && (status == 429 || status == 503)) {
-      retryAfter(response, incomplete.retryAfter());
+    var delay = failure.retryAfter();
+    if (delay != null) {
+      response.setHeader("Retry-After", Long.toString(Math.max(delay.toSeconds(), 1)));
     }
     var text = new ByteArrayOutputStream();
     try (var out = Json.write(text)) {
@@ -117,7 +120,7 @@ public final class Problems {
       }
       out.writeEndObject();
     }
-    if (closes(status) && !Connections.isBodyRead()) {
+    if (!Connections.isBodyRead() && (closes(status) || !Connections.discardArrivedBody())) {
       response.setHeader("Connection", "close");
     }
     response.setContentLength(text.size());
@@ -125,15 +128,42 @@ public final class Problems {
         response.getOutputStream()); // not closed, since that would also close the request body
   }
 
-  private static void retryAfter(HttpServletResponse response, Duration delay) {
-    response.setHeader("Retry-After", Long.toString(Math.max(delay.toSeconds(), 1)));
-  }
-
   private static void marks(JsonGenerator out, String name, List<String> replicas) {
     out.writeName(name);
     out.writeStartArray();
     replicas.forEach(out::writeString);
     out.writeEndArray();
+  }
+
+  /**
+   * Returns the failure for an exception that the client caused: a disconnection or an invalid
+   * request that a library detected; empty for faults of the service.
+   */
+  public static Optional<Failure> ofClient(Throwable thrown) {
+    return switch (thrown) {
+      case Failure failure -> Optional.of(failure);
+      // headers and parameters are parsed lazily
+      case RequestRejectedException _, InvalidParameterException _ -> Optional.of(of(400));
+      // an Accept header that no response format satisfies, such as JSON in UTF-16
+      case HttpMessageNotWritableException fault when fault.getCause() == null ->
+          Optional.of(of(406));
+      case ErrorResponse refusal when refusal.getStatusCode().is4xxClientError() ->
+          Optional.of(of(refusal.getStatusCode().value()));
+      default -> isDisconnection(thrown) ? Optional.of(Failure.clientGone()) : Optional.empty();
+    };
+  }
+
+  /**
+   * Whether an exception was caused by reading from or writing to the client. Libraries wrap such
+   * exceptions in their own.
+   */
+  public static boolean isDisconnection(Throwable thrown) {
+    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BadRequestException) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Whether the same error would apply to everything else on this connection. */

@@ -46,6 +46,13 @@ final class ETags {
         || matches(ifMatch, Arrays.stream(Media.values()).map(each -> tag(version, each)), true);
   }
 
+  /** Returns whether {@code If-None-Match} forbids a change of the version, in any format. */
+  static boolean forbids(@Nullable String ifNoneMatch, long version) {
+    return ifNoneMatch != null
+        && matches(
+            ifNoneMatch, Arrays.stream(Media.values()).map(each -> tag(version, each)), false);
+  }
+
   /** Returns whether the client has the version in a format, according to {@code If-None-Match}. */
   static boolean has(@Nullable String ifNoneMatch, long version, Media media) {
     return ifNoneMatch != null && matches(ifNoneMatch, Stream.of(tag(version, media)), false);

@@ -218,7 +218,7 @@ class NamedTensorController {
         Code.INVALID_ATTRIBUTE,
         key,
         "%s is %s; it must be an integer %d to %d"
-            .formatted(key, Tensors.excerpt(parser.getString()), least, most));
+            .formatted(key, Json.excerpt(parser), least, most));
   }
 
   private static void marks(JsonParser parser, List<String> replicas) {

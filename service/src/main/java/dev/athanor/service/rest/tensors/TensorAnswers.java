@@ -54,6 +54,12 @@ final class TensorAnswers {
     }
   }
 
+  /** Answers that the client has the current version. */
+  static void sendNotModified(HttpServletResponse response, TensorInfo info, Media media) {
+    headers(response, info, media);
+    response.setStatus(HttpServletResponse.SC_NOT_MODIFIED);
+  }
+
   /** Sends a description as JSON. */
   static void send(HttpServletResponse response, int status, TensorInfo info) throws IOException {
     response.setStatus(status);

@@ -26,6 +26,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.OptionalLong;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -95,7 +96,7 @@ class TensorController {
             HttpRequests.lease(request),
             request.getParameter("device"));
     health.admit();
-    var key = request.getHeader("Idempotency-Key");
+    var key = request.getHeader(HttpRequests.IDEMPOTENCY_KEY);
     TensorInfo info;
     if (key == null) {
       var body = HttpRequests.body(request, settings.maxBodyBytes());
@@ -128,6 +129,7 @@ class TensorController {
       var handle =
           keys.once(
               terms.tenant(),
+              HttpRequests.IDEMPOTENCY_KEY,
               key,
               terms.deadline(),
               () -> {
@@ -206,6 +208,14 @@ class TensorController {
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
     var info = tensors(request).describe(handle);
+    if (!ETags.allows(request.getHeader("If-Match"), info.version())) {
+      throw Transfers.mismatch(info.version());
+    }
+    // only the lease may differ from what the client has
+    if (ETags.has(request.getHeader("If-None-Match"), info.version(), Media.OCTET_STREAM)) {
+      TensorAnswers.sendNotModified(response, info, Media.OCTET_STREAM);
+      return;
+    }
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
   }
 
@@ -220,7 +230,11 @@ class TensorController {
     HttpRequests.checkQuery(request, List.of());
     var lease =
         Json.read(HttpRequests.body(request, settings.maxBodyBytes()), TensorController::lease);
-    TensorAnswers.send(response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease));
+    var preconditions = Preconditions.of(request);
+    TensorAnswers.send(
+        response,
+        HttpServletResponse.SC_OK,
+        tensors(request).renew(handle, lease, preconditions::check));
   }
 
   private static Duration lease(JsonParser parser) {
@@ -238,7 +252,7 @@ class TensorController {
             Code.INVALID_ATTRIBUTE,
             "ttlSeconds",
             "ttlSeconds is %s; it must be an integer 0 to %d"
-                .formatted(Tensors.excerpt(parser.getString()), Tensors.LONGEST_LEASE_SECONDS));
+                .formatted(Json.excerpt(parser), Tensors.LONGEST_LEASE_SECONDS));
       }
       lease = Duration.ofSeconds(parser.getLongValue());
     }
@@ -264,12 +278,20 @@ class TensorController {
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
     var body = HttpRequests.body(request, settings.maxBodyBytes());
-    var ifMatch = request.getHeader("If-Match");
+    var preconditions = Preconditions.of(request);
     TensorInfo info;
     try (var memory = inline.open(HttpRequests.tenant(request))) {
       var room = new DecodeBudget(memory, settings.maxBodyBytes());
       var contents = bodies.elements(request, media, type, body, room);
-      info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
+      info =
+          transfers.replace(
+              handle,
+              contents,
+              version -> {
+                preconditions.check(OptionalLong.of(version));
+                return true;
+              },
+              terms);
     }
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
   }
@@ -279,10 +301,14 @@ class TensorController {
   void delete(@PathVariable("handle") String handle, HttpServletRequest request)
       throws IOException {
     HttpRequests.checkQuery(request, List.of());
+    var preconditions = Preconditions.of(request);
     if (Names.isName(handle)) {
-      replicated.delete(HttpRequests.entry(request), handle);
+      replicated.delete(
+          HttpRequests.entry(request),
+          handle,
+          preconditions.isEmpty() ? null : preconditions::check);
     } else {
-      tensors(request).delete(handle);
+      tensors(request).delete(handle, preconditions::check);
     }
   }
 }

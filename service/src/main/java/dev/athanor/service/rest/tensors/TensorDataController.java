@@ -71,9 +71,8 @@ class TensorDataController {
     var terms = HttpRequests.context(request);
     var info = store.of(terms.tenant()).describe(handle);
     if (ETags.has(request.getHeader("If-None-Match"), info.version(), media)) {
-      TensorAnswers.headers(response, info, media);
       response.setHeader("Vary", "Accept");
-      response.setStatus(HttpServletResponse.SC_NOT_MODIFIED);
+      TensorAnswers.sendNotModified(response, info, media);
       return;
     }
     health.admit();
