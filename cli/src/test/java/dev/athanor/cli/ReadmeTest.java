@@ -2,6 +2,8 @@ package dev.athanor.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.testing.Programs;
 import java.io.IOException;
@@ -23,6 +25,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "spring.grpc.server.port=0"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class ReadmeTest {
 
   private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();

@@ -9,6 +9,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.marcnuri.helm.Helm;
 import com.marcnuri.helm.LintResult;
 import dev.athanor.service.device.RunSettings;
@@ -28,6 +30,7 @@ import org.springframework.boot.convert.DurationStyle;
 import org.springframework.util.unit.DataSize;
 
 /** Tests the pods of the chart: security, memory, probes and settings. */
+@Tag(TestTier.THOROUGH_TAG)
 class ChartTest {
   /**
    * {@code spring.grpc.server.shutdown.grace-period}, the maximum time from the end of the drain to

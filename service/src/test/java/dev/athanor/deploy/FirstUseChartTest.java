@@ -9,6 +9,8 @@ import static dev.athanor.deploy.Chart.text;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.sun.net.httpserver.HttpServer;
 import dev.athanor.testing.Programs;
 import java.io.IOException;
@@ -24,6 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tests the installation notes, {@code helm test}, and the KServe runtime. */
+@Tag(TestTier.THOROUGH_TAG)
 class FirstUseChartTest {
 
   @Test

@@ -7,6 +7,8 @@ import static dev.athanor.deploy.Chart.text;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.testing.Programs;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -20,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the alerts and dashboards of the chart. */
+@Tag(TestTier.THOROUGH_TAG)
 class MonitoringChartTest {
 
   private static final Path SCENARIOS =

@@ -2,6 +2,8 @@ package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.cli.Athanor;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.testing.Timeouts;
@@ -27,6 +29,7 @@ import tools.jackson.databind.json.JsonMapper;
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "spring.grpc.server.port=0"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class LoadCommandTest {
 
   @LocalServerPort int port;

@@ -3,6 +3,8 @@ package dev.athanor.cli.command;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.cli.Athanor;
 import dev.athanor.cli.project.PluginProject;
 import dev.athanor.engine.lift.GpuKernel;
@@ -40,6 +42,7 @@ import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 import org.springframework.boot.SpringApplication;
 
 /** Tests that a project of {@code athanor new} compiles, passes its test and serves its op. */
+@Tag(TestTier.THOROUGH_TAG)
 class NewCommandTest {
 
   @TempDir private Path folder;

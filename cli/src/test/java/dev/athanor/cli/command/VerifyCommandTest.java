@@ -2,6 +2,8 @@ package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
@@ -22,6 +24,7 @@ import picocli.CommandLine;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Tests {@code athanor verify} with wrong ops. */
+@Tag(TestTier.THOROUGH_TAG)
 class VerifyCommandTest {
 
   @TempDir Path folder;

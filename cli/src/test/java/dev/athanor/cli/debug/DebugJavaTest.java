@@ -4,6 +4,8 @@ import static dev.athanor.cli.debug.DebugClient.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.cli.argument.TensorFile;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -25,6 +27,7 @@ import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Tests sessions with Java kernels. */
+@Tag(TestTier.THOROUGH_TAG)
 class DebugJavaTest extends JavaSessions {
 
   private int lineOf(int thread) throws Exception {

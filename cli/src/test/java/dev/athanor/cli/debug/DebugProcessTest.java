@@ -2,6 +2,8 @@ package dev.athanor.cli.debug;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.file.Path;
@@ -13,6 +15,7 @@ import org.eclipse.lsp4j.debug.DisconnectArguments;
 import org.junit.jupiter.api.Test;
 
 /** Tests {@code athanor debug} in a separate process. */
+@Tag(TestTier.THOROUGH_TAG)
 class DebugProcessTest {
 
   private static ProcessBuilder athanor(String... arguments) {

@@ -3,6 +3,8 @@ package dev.athanor.cli.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
@@ -44,6 +46,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Load on services that misbehave in known ways. */
+@Tag(TestTier.THOROUGH_TAG)
 class LoadTest {
 
   private static final byte[] TENSOR =

@@ -2,6 +2,8 @@ package dev.athanor.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -20,6 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests that the Java examples of the documents compile, and that complete ones run. */
+@Tag(TestTier.THOROUGH_TAG)
 class DocumentsTest {
 
   private static final Path ROOT = Path.of("../..");

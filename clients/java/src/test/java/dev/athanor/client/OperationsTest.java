@@ -3,6 +3,8 @@ package dev.athanor.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.client.ops.Activation;
 import dev.athanor.client.ops.AsyncOperations;
 import dev.athanor.client.ops.Form;
@@ -21,6 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests every typed method against a live service, over both transports. */
+@Tag(TestTier.THOROUGH_TAG)
 class OperationsTest {
 
   private static final float TOLERANCE = 1e-3f;

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.client.ops.Activation;
 import dev.athanor.testing.Timeouts;
 import java.nio.ByteBuffer;
@@ -26,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Tests tensors, pipelines and errors with a live service, over both transports. */
 @ParameterizedClass
 @MethodSource("dev.athanor.client.LiveService#urls")
+@Tag(TestTier.THOROUGH_TAG)
 class TensorsTest {
 
   private static final HostTensor MATRIX = HostTensor.of(new float[] {1, 2, 3, 4}, 2, 2);

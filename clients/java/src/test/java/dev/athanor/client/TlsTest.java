@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.testing.ServiceProcess;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -21,6 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests a service with a self-signed certificate for 127.0.0.1. */
+@Tag(TestTier.THOROUGH_TAG)
 class TlsTest {
 
   private static final String PASSWORD = "changeit";

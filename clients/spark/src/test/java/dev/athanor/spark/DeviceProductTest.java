@@ -2,6 +2,8 @@ package dev.athanor.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.DType;
@@ -11,6 +13,7 @@ import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+@Tag(TestTier.THOROUGH_TAG)
 class DeviceProductTest {
 
   /** All batches on all devices use the same kernel, with one launch and no partial sums. */

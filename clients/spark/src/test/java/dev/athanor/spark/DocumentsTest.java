@@ -2,6 +2,8 @@ package dev.athanor.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.net.URI;
@@ -19,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Tests that the example of docs/spark.md compiles and prints the documented output. */
 @ExtendWith(SparkCluster.class)
+@Tag(TestTier.THOROUGH_TAG)
 class DocumentsTest {
   private static final Pattern EXAMPLE = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
   private static final Pattern OUTPUT = Pattern.compile("```\n(\\[\\[.*?)```", Pattern.DOTALL);

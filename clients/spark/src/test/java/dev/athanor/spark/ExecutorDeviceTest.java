@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
@@ -21,6 +23,7 @@ import org.apache.spark.resource.ResourceInformation;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+@Tag(TestTier.THOROUGH_TAG)
 class ExecutorDeviceTest {
   private static final Duration LONG = Duration.ofHours(1);
   private static final float[][] VECTORS = Vectors.random(1, 100, 20);

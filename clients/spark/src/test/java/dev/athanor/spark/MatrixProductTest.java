@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.Devices;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -33,6 +35,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 @ExtendWith(SparkCluster.class)
+@Tag(TestTier.THOROUGH_TAG)
 class MatrixProductTest {
   private static final int WIDTH = 37;
   private static final float[][] VECTORS = Vectors.random(1, 203, WIDTH);

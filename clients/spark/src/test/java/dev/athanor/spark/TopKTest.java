@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -19,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 @ExtendWith(SparkCluster.class)
+@Tag(TestTier.THOROUGH_TAG)
 class TopKTest {
   private static final float[][] QUERIES = Vectors.random(5, 6, 24);
   private static final float[][] VECTORS = withDuplicates();

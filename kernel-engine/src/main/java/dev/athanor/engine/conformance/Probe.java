@@ -51,37 +51,29 @@ public record Probe(
   /** The source of the carry flag: any nonzero word sets it. */
   static final Register CARRY_WORD = new Register(RegisterClass.B32, "%carry");
 
-  /**
-   * The instructions that write the carry flag, with operands for which it is {@code word != 0}.
-   */
-  enum CarryWriter {
-    ADD("add.cc.u32", CARRY_WORD, Immediate.of(-1)),
-    SUB("sub.cc.u32", CARRY_WORD, Immediate.of(1)),
-    MAD("mad.lo.cc.u32", CARRY_WORD, Immediate.of(1), Immediate.of(-1));
-
-    final String opcode;
-    final List<Operand> sources;
-
-    CarryWriter(String opcode, Operand... sources) {
-      this.opcode = opcode;
-      this.sources = List.of(sources);
-    }
+  /** An instruction that writes the carry flag, with operands for which it is {@code word != 0}. */
+  record CarryWriter(String opcode, List<Operand> sources) {
+    static final List<CarryWriter> ALL =
+        List.of(
+            new CarryWriter("add.cc.u32", List.of(CARRY_WORD, Immediate.of(-1))),
+            new CarryWriter("sub.cc.u32", List.of(CARRY_WORD, Immediate.of(1))),
+            new CarryWriter(
+                "mad.lo.cc.u32", List.of(CARRY_WORD, Immediate.of(1), Immediate.of(-1))));
   }
 
-  /** The instructions that read the carry flag, with operands for which the result is the flag. */
-  enum CarryReader {
-    ADD("addc.u32", Immediate.of(0), Immediate.of(0)),
-    SUB("subc.u32", Immediate.of(0), Immediate.of(-1)),
-    MAD("madc.lo.u32", Immediate.of(0), Immediate.of(0), Immediate.of(0));
+  /** An instruction that reads the carry flag, with operands for which the result is the flag. */
+  record CarryReader(String opcode, List<Operand> sources, Register result) {
+    static final List<CarryReader> ALL =
+        List.of(
+            new CarryReader("addc.u32", List.of(Immediate.of(0), Immediate.of(0)), flag(0)),
+            new CarryReader("subc.u32", List.of(Immediate.of(0), Immediate.of(-1)), flag(1)),
+            new CarryReader(
+                "madc.lo.u32",
+                List.of(Immediate.of(0), Immediate.of(0), Immediate.of(0)),
+                flag(2)));
 
-    final String opcode;
-    final List<Operand> sources;
-    final Register result;
-
-    CarryReader(String opcode, Operand... sources) {
-      this.opcode = opcode;
-      this.sources = List.of(sources);
-      this.result = new Register(RegisterClass.B32, "%carry" + ordinal());
+    private static Register flag(int number) {
+      return new Register(RegisterClass.B32, "%carry" + number);
     }
   }
 
@@ -184,7 +176,7 @@ public record Probe(
    */
   private static void addTo(List<Probe> all, InstructionForm form, Modifiers modifiers) {
     if (readsCarry(form)) {
-      for (var writer : CarryWriter.values()) {
+      for (var writer : CarryWriter.ALL) {
         all.add(of(form, modifiers, 0, Optional.of(writer)));
       }
       return;
@@ -223,8 +215,8 @@ public record Probe(
       sources.add(new Value(Name.C, Type.PRED, CARRY_WORD));
     }
     if (!form.impliedRegisters(true).isEmpty()) {
-      for (var reader : CarryReader.values()) {
-        results.add(new Value(Name.C, Type.B32, reader.result));
+      for (var reader : CarryReader.ALL) {
+        results.add(new Value(Name.C, Type.B32, reader.result()));
       }
     }
     var instruction =
@@ -267,7 +259,7 @@ public record Probe(
    */
   public String name() {
     var text = instruction.toString().strip();
-    return carryWriter.map(writer -> text + " after " + writer.opcode).orElse(text);
+    return carryWriter.map(writer -> text + " after " + writer.opcode()).orElse(text);
   }
 
   public String mnemonic() {

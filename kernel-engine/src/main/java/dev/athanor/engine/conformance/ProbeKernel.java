@@ -52,15 +52,15 @@ final class ProbeKernel {
     probe
         .carryWriter()
         .ifPresent(writer ->
-            add(writer.opcode, new Register(RegisterClass.B32, "%unused"), writer.sources));
+            add(writer.opcode(), new Register(RegisterClass.B32, "%unused"), writer.sources()));
     if (probe.isWarpgroupProduct()) {
       product();
     } else {
       statements.add(probe.instruction());
     }
-    for (var reader : Probe.CarryReader.values()) {
-      if (probe.results().stream().anyMatch(value -> value.register().equals(reader.result))) {
-        add(reader.opcode, reader.result, reader.sources);
+    for (var reader : Probe.CarryReader.ALL) {
+      if (probe.results().stream().anyMatch(value -> value.register().equals(reader.result()))) {
+        add(reader.opcode(), reader.result(), reader.sources());
       }
     }
     for (int i = 0; i < probe.results().size(); i++) {

@@ -3,6 +3,8 @@ package dev.athanor.service.forward;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.sun.net.httpserver.HttpServer;
 import dev.athanor.service.rest.RestTest;
 import io.restassured.RestAssured;
@@ -25,6 +27,7 @@ import org.springframework.test.context.TestPropertySource;
       "athanor.forward.answer-timeout=200ms",
       "athanor.forward.replicas=1,2"
     })
+@Tag(TestTier.THOROUGH_TAG)
 class AnswerTimeoutTest extends RestTest {
 
   private static final CountDownLatch DONE = new CountDownLatch(1);

@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;
@@ -59,6 +61,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the copying of named tensors between replicas 2 and 3, over gRPC. */
+@Tag(TestTier.THOROUGH_TAG)
 class GrpcReplicasTest {
 
   private static final ApiKey.NewKey LAB = key("lab");

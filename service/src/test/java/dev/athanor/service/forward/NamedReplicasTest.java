@@ -3,6 +3,8 @@ package dev.athanor.service.forward;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
@@ -39,6 +41,7 @@ import tools.jackson.databind.json.JsonMapper;
  * Tests the copying of named tensors between replicas 2, 3 and 4. Replica 5 is configured but does
  * not run.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class NamedReplicasTest {
 
   private static final JsonMapper JSON = new JsonMapper();

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
 import dev.athanor.testing.LoopbackBlock;
 import dev.athanor.testing.Programs;
 import dev.athanor.testing.ServiceProcess;
@@ -41,6 +42,7 @@ import tools.jackson.databind.json.JsonMapper;
  * Tests three replicas behind HAProxy, which ignores handles. One is killed and one is added during
  * the test; every response must be correct or report the loss.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class ReplicasTest {
 
   private static final int WORKERS = 4;

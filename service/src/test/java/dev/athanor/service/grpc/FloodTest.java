@@ -3,6 +3,8 @@ package dev.athanor.service.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.api.v1.OutputTarget;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.service.Http2;
@@ -16,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tests abusive frames, which client libraries do not send. Other clients must not be affected. */
+@Tag(TestTier.THOROUGH_TAG)
 class FloodTest extends GrpcTest {
 
   private static final byte[] EMPTY = {};

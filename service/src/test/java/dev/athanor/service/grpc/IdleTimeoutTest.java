@@ -3,6 +3,8 @@ package dev.athanor.service.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.google.protobuf.ByteString;
 import dev.athanor.service.Http2;
 import io.grpc.Status;
@@ -14,6 +16,7 @@ import org.springframework.test.context.TestPropertySource;
 
 /** Tests clients that send nothing more, or single bytes. */
 @TestPropertySource(properties = "athanor.grpc.idle-timeout=500ms")
+@Tag(TestTier.THOROUGH_TAG)
 class IdleTimeoutTest extends GrpcTest {
 
   private static final String SILENCE = "no message arrived for 500 ms; the stream was canceled";

@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.microsoft.playwright.Browser;
 import com.microsoft.playwright.BrowserType;
 import com.microsoft.playwright.Locator;
@@ -37,6 +39,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 abstract class BrowserTest {
 
   private static final Path PICTURES = Path.of("../docs/console");

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.RunRequest;
 import io.grpc.CallOptions;
@@ -28,6 +30,7 @@ import org.springframework.test.context.TestPropertySource;
 
 /** Tests that requests cannot increase the number of metric series without bound. */
 @TestPropertySource(properties = "athanor.metrics.triton=true")
+@Tag(TestTier.THOROUGH_TAG)
 class CardinalityTest extends RestTest {
 
   private static final int ROUNDS = 250;

@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.deploy.ChartQueries;
 import dev.athanor.deploy.PromQl;
 import dev.athanor.service.metrics.Meters;
@@ -26,6 +28,7 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
  * Checks that the alerts, dashboards and autoscalers of the chart query only metrics that the
  * service exports.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class ChartMetricsTest extends RestTest {
 
   /** Labels that the Prometheus operator adds to each series of a PodMonitor. */

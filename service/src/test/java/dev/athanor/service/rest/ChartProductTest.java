@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.testing.Programs;
 import java.nio.file.Path;
@@ -15,6 +17,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class ChartProductTest {
 
   private static final Path SCRIPT = Path.of("../helm/athanor/files/test-product.sh");

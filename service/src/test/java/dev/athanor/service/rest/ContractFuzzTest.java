@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.testing.TestTier;
 import java.io.IOException;
@@ -35,6 +36,7 @@ import tools.jackson.databind.json.JsonMapper;
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class ContractFuzzTest {
 
   private static final JsonMapper JSON = JsonMapper.builder().build();

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.Matchers.equalTo;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.stream.Drain;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -13,6 +15,7 @@ import org.springframework.test.context.TestPropertySource;
 /** Uses a separate service, which cannot be used afterwards. */
 @DirtiesContext
 @TestPropertySource(properties = {"athanor.replica=drained", "athanor.run.drain-linger=1h"})
+@Tag(TestTier.THOROUGH_TAG)
 class DrainTest extends RestTest {
 
   @Autowired Drain drain;

@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.nimbusds.jose.JOSEException;
 import com.nimbusds.jose.JWSAlgorithm;
 import com.nimbusds.jose.JWSHeader;
@@ -45,6 +47,7 @@ import org.springframework.test.context.TestPropertySource;
       "spring.security.oauth2.resourceserver.jwt.audiences=athanor",
       "spring.security.oauth2.resourceserver.jwt.jws-algorithms=RS256"
     })
+@Tag(TestTier.THOROUGH_TAG)
 class JwtTest extends RestTest {
 
   private static final String INVALID =

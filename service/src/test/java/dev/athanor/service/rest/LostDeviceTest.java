@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.DeviceException;
 import org.junit.jupiter.api.Test;
 import org.springframework.test.annotation.DirtiesContext;
@@ -11,6 +13,7 @@ import org.springframework.test.context.TestPropertySource;
 /** Tests the service after its device is lost. */
 @DirtiesContext
 @TestPropertySource(properties = "athanor.replica=lost")
+@Tag(TestTier.THOROUGH_TAG)
 class LostDeviceTest extends RestTest {
 
   private static final String DETAIL = "the device is lost, and so are the tensors on it";

@@ -8,6 +8,8 @@ import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
 import static org.hamcrest.Matchers.startsWith;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import io.restassured.specification.RequestSpecification;
@@ -24,6 +26,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class MatmulTest {
 
   @LocalServerPort int port;

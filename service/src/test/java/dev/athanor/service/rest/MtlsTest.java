@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.OpsGrpc;
 import io.grpc.Grpc;
@@ -48,6 +50,7 @@ import org.springframework.test.context.TestPropertySource;
       "spring.ssl.bundle.jks.web.reload-on-update=true",
       "spring.ssl.bundle.watch.file.quiet-period=100ms"
     })
+@Tag(TestTier.THOROUGH_TAG)
 class MtlsTest extends RestTest {
 
   private static final char[] PASSWORD = "changeit".toCharArray();

@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.AthanorApplication;
 import io.restassured.path.json.JsonPath;
 import java.io.ByteArrayOutputStream;
@@ -25,6 +27,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class PerfAnalyzerTest {
 
   @LocalServerPort int port;

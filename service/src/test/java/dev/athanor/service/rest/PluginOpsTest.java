@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.Ptxas;
@@ -47,6 +49,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests the ops of the example plugin like those of the library. */
+@Tag(TestTier.THOROUGH_TAG)
 class PluginOpsTest {
 
   private static final List<Target> TARGETS = List.of(Target.SM_80, Target.SM_89, Target.SM_90);

@@ -8,6 +8,8 @@ import static org.hamcrest.Matchers.hasItem;
 import static org.hamcrest.Matchers.hasItems;
 import static org.hamcrest.Matchers.startsWith;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.AthanorApplication;
 import io.restassured.RestAssured;
 import io.restassured.builder.RequestSpecBuilder;
@@ -29,6 +31,7 @@ import org.springframework.test.context.DynamicPropertySource;
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "athanor.tuning.cache=none.json"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class PluginTest {
 
   @TempDir private static Path folder;

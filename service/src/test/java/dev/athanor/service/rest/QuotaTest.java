@@ -2,12 +2,15 @@ package dev.athanor.service.rest;
 
 import static org.hamcrest.Matchers.containsString;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import io.restassured.response.Response;
 import org.junit.jupiter.api.Test;
 import org.springframework.test.context.TestPropertySource;
 
 /** Tests the limits of a tenant's tensors, in a separate service without other tensors. */
 @TestPropertySource(properties = "athanor.replica=quota")
+@Tag(TestTier.THOROUGH_TAG)
 class QuotaTest extends RestTest {
 
   @Test

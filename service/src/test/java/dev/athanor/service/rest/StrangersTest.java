@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.rest.http.HttpProtocol;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -36,6 +38,7 @@ import org.springframework.test.context.TestPropertySource;
       "server.tomcat.max-connections=" + StrangersTest.CONNECTIONS,
       "management.server.port=0"
     })
+@Tag(TestTier.THOROUGH_TAG)
 class StrangersTest extends RestTest {
 
   static final int CONNECTIONS = 40;

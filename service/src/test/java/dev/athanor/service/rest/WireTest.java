@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.service.Http2;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -22,6 +24,7 @@ import org.springframework.test.context.TestPropertySource;
 
 /** Tests incomplete and pipelined requests, and other protocols. The service has long timeouts. */
 @TestPropertySource(properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=1h"})
+@Tag(TestTier.THOROUGH_TAG)
 class WireTest extends RestTest {
 
   @Autowired MeterRegistry registry;
@@ -249,9 +252,9 @@ class WireTest extends RestTest {
   @ValueSource(strings = {"/tensors?dtype=u8&shape=67108865", "/nothing"})
   void announcesThatTheConnectionCloses(String path) throws IOException {
     var request = POST.replaceFirst("/tensors\\S*", path).replace("1000000", "30000000");
-    try (var socket = connect(request + "some")) {
-      assertThat(rest(socket)).startsWith("HTTP/1.1 4").contains("Connection: close");
-    }
+    assertThat(exchange(request + "some"))
+        .startsWith("HTTP/1.1 4")
+        .contains("Connection: close");
   }
 
   /** A page of another origin could otherwise run ops without a preflight. */
@@ -264,8 +267,9 @@ class WireTest extends RestTest {
       })
   void refusesForeignPages(String headers) throws IOException {
     var request =
-        "POST /v2/models/identity/infer HTTP/1.1\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n%s\r\n{}";
-    try (var socket = connect(request.formatted(headers))) {
+        "POST /v2/models/identity/infer HTTP/1.1\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n%s\r\n{}"
+            .formatted(headers);
+    try (var socket = connect(request)) {
       assertThat(rest(socket))
           .startsWith("HTTP/1.1 403 ")
           .contains("urn:athanor:problem:forbidden");

@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.Socket;
@@ -15,6 +17,7 @@ import org.springframework.test.context.TestPropertySource;
 
 /** Tests clients that send nothing more, or single bytes. */
 @TestPropertySource(properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=500ms"})
+@Tag(TestTier.THOROUGH_TAG)
 class WireTimeoutTest extends RestTest {
 
   /** Sends single bytes until the server responds and closes the connection. */

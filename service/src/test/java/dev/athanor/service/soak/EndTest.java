@@ -3,6 +3,8 @@ package dev.athanor.service.soak;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.testing.ServiceProcess;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -20,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the end of a busy service by SIGKILL and by SIGTERM. */
+@Tag(TestTier.THOROUGH_TAG)
 class EndTest {
 
   private static final String NO_KEY = "";

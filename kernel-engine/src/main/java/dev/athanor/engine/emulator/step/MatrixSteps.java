@@ -292,8 +292,8 @@ public final class MatrixSteps {
     /** Returns the bits that a lane stores from a register, starting at an element. */
     private long bits(int register, int lane, int element) {
       if (tile.bits() == 64) {
-        return words[2 * register][lane] & 0xFFFF_FFFFL
-            | (long) words[2 * register + 1][lane] << 32;
+        return (words[2 * register][lane] & 0xFFFF_FFFFL)
+            | ((long) words[2 * register + 1][lane] << 32);
       }
       return (words[register][lane] >>> (element * tile.bits())) & ((1L << (8 * touch.bytes)) - 1);
     }
