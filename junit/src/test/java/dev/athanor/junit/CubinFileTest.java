@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
-import dev.athanor.testing.Programs;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.KernelImage;
 import dev.athanor.engine.device.Launch;
@@ -14,6 +13,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.testing.Programs;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
@@ -39,20 +39,8 @@ class CubinFileTest {
   static void compile() throws Exception {
     var nvcc = Programs.require("nvcc", "install a CUDA toolkit");
     run(nvcc, "saxpy.cubin", "-cubin", "-arch=sm_90");
-    run(
-        nvcc,
-        "saxpy.none.fatbin",
-        "-fatbin",
-        "-arch=sm_90",
-        "-Xfatbin",
-        "-compress-mode=none");
-    run(
-        nvcc,
-        "saxpy.size.fatbin",
-        "-fatbin",
-        "-arch=sm_90",
-        "-Xfatbin",
-        "-compress-mode=size");
+    run(nvcc, "saxpy.none.fatbin", "-fatbin", "-arch=sm_90", "-Xfatbin", "-compress-mode=none");
+    run(nvcc, "saxpy.size.fatbin", "-fatbin", "-arch=sm_90", "-Xfatbin", "-compress-mode=size");
   }
 
   private static Path file(String name) throws URISyntaxException {

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectMethod;
 
-import dev.athanor.testing.Programs;
 import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.cuda.driver.CudaDriver.Absent;
+import dev.athanor.testing.Programs;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;

@@ -2,8 +2,6 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.Programs;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
@@ -12,6 +10,8 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -39,8 +39,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * or loops that mostly move registers, and must be correct on the emulator with its sanitizer. This
  * takes minutes, so a build checks only kernels that are new or changed since the ledger in {@code
  * src/test/resources/first-choices} was written. {@code -Dbless} rewrites the ledger once the
- * kernels pass, and the sweep checks all kernels again. {@link LedgerEntry}
- * describes the format.
+ * kernels pass, and the sweep checks all kernels again. {@link LedgerEntry} describes the format.
  */
 class FirstChoicesTest {
 

@@ -2,9 +2,6 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.Programs;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
@@ -17,6 +14,8 @@ import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -32,6 +31,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;

@@ -2,11 +2,11 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -2,10 +2,9 @@ package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.cli.Athanor;
 import dev.athanor.service.AthanorApplication;
+import dev.athanor.testing.TestTier;
 import dev.athanor.testing.Timeouts;
 import io.restassured.RestAssured;
 import java.io.IOException;
@@ -14,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;

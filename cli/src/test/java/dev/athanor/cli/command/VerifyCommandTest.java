@@ -2,8 +2,6 @@ package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
@@ -13,11 +11,13 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
+import dev.athanor.testing.TestTier;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;

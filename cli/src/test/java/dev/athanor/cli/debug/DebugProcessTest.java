@@ -2,7 +2,6 @@ package dev.athanor.cli.debug;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
 import dev.athanor.testing.TestTier;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -12,6 +11,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.eclipse.lsp4j.debug.ContinueArguments;
 import org.eclipse.lsp4j.debug.DisconnectArguments;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Tests {@code athanor debug} in a separate process. */

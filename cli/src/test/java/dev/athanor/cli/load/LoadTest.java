@@ -3,8 +3,6 @@ package dev.athanor.cli.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
@@ -19,6 +17,7 @@ import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.client.AthanorException;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.testing.TestTier;
 import dev.athanor.testing.Timeouts;
 import io.grpc.Server;
 import io.grpc.Status;
@@ -43,6 +42,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Load on services that misbehave in known ways. */

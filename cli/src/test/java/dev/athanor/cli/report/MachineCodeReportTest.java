@@ -3,7 +3,6 @@ package dev.athanor.cli.report;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.athanor.testing.Programs;
 import dev.athanor.cli.report.MachineCodeReport.Launched;
 import dev.athanor.engine.analysis.Assembly.Usage;
 import dev.athanor.engine.analysis.Gpu;
@@ -14,6 +13,7 @@ import dev.athanor.engine.analysis.sass.InstructionCounts;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.Programs;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

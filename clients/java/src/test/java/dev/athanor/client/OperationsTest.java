@@ -3,8 +3,6 @@ package dev.athanor.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.client.ops.Activation;
 import dev.athanor.client.ops.AsyncOperations;
 import dev.athanor.client.ops.Form;
@@ -12,6 +10,7 @@ import dev.athanor.client.ops.Kind;
 import dev.athanor.client.ops.Operations;
 import dev.athanor.client.ops.Order;
 import dev.athanor.client.ops.Per;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -19,6 +18,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 

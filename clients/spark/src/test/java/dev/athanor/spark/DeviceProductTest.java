@@ -2,14 +2,14 @@ package dev.athanor.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.TensorType;
+import dev.athanor.testing.TestTier;
 import java.util.HashSet;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 

@@ -2,7 +2,6 @@ package dev.athanor.spark;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
 import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
@@ -15,6 +14,7 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 import javax.tools.ToolProvider;
 import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;

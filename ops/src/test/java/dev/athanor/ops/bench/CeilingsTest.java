@@ -2,7 +2,6 @@ package dev.athanor.ops.bench;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
@@ -15,6 +14,7 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Plan;
+import dev.athanor.testing.Programs;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -55,8 +55,9 @@ class CeilingsTest {
       // f32 also adds its sums once
       assertThat(counted)
           .isBetween(multiplier.flops() * rounds, multiplier.flops() * rounds + 256 * 8);
-      var assembler = Programs.require(
-            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64");
+      var assembler =
+          Programs.require(
+              JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64");
       var usage =
           assembler
               .assemble(Module.of(kernel.kernel()).toString(), Target.SM_80)

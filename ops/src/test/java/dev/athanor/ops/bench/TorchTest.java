@@ -3,11 +3,11 @@ package dev.athanor.ops.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.athanor.testing.Programs;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
+import dev.athanor.testing.Programs;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -148,8 +148,7 @@ class TorchTest {
     var torch = shell(Duration.ofMillis(300), HELLO, "cat >&2");
     assertThat(remark(torch)).isEqualTo("failed: its process did not respond within 300 ms");
     assertThat(ProcessHandle.current().descendants())
-        .noneMatch(process ->
-            process.info().commandLine().orElse("").contains(folder.toString()));
+        .noneMatch(process -> process.info().commandLine().orElse("").contains(folder.toString()));
     torch.close();
   }
 

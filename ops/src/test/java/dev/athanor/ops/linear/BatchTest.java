@@ -3,9 +3,9 @@ package dev.athanor.ops.linear;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.testing.TestTier;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;

@@ -2,7 +2,6 @@ package dev.athanor.ops.map;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.TestTier;
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -12,6 +11,7 @@ import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;

@@ -2,7 +2,6 @@ package dev.athanor.ops.row;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -13,6 +12,7 @@ import dev.athanor.ops.row.norm.NormBackwardFunction;
 import dev.athanor.ops.row.norm.NormFunction;
 import dev.athanor.ops.row.rope.RopeFunction;
 import dev.athanor.ops.row.softmax.SoftmaxFunction;
+import dev.athanor.testing.Programs;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -62,8 +62,11 @@ class LargestTilesTest {
   void fitsInRegisters(RowKernel variant) {
     Kernel kernel = variant.build();
     var text = Module.of(kernel).toString();
-    var usage = Programs.require(
-            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64").assemble(text, Target.SM_80).of(kernel.name());
+    var usage =
+        Programs.require(
+                JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64")
+            .assemble(text, Target.SM_80)
+            .of(kernel.name());
     assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes()).isZero();
     assertThat(usage.registers()).isLessThanOrEqualTo(128);
   }

@@ -3,16 +3,16 @@ package dev.athanor.service.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.api.v1.OutputTarget;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.service.Http2;
+import dev.athanor.testing.TestTier;
 import io.grpc.Status;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

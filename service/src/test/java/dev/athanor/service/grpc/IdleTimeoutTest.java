@@ -3,14 +3,14 @@ package dev.athanor.service.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import com.google.protobuf.ByteString;
 import dev.athanor.service.Http2;
+import dev.athanor.testing.TestTier;
 import io.grpc.Status;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Objects;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.test.context.TestPropertySource;
 

@@ -2,9 +2,9 @@ package dev.athanor.service.rest;
 
 import static org.hamcrest.Matchers.containsString;
 
-import org.junit.jupiter.api.Tag;
 import dev.athanor.testing.TestTier;
 import io.restassured.response.Response;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.test.context.TestPropertySource;
 

@@ -4,9 +4,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.service.Http2;
+import dev.athanor.testing.TestTier;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.ByteArrayOutputStream;
@@ -16,6 +15,7 @@ import java.net.Socket;
 import java.util.Base64;
 import java.util.List;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -252,9 +252,7 @@ class WireTest extends RestTest {
   @ValueSource(strings = {"/tensors?dtype=u8&shape=67108865", "/nothing"})
   void announcesThatTheConnectionCloses(String path) throws IOException {
     var request = POST.replaceFirst("/tensors\\S*", path).replace("1000000", "30000000");
-    assertThat(exchange(request + "some"))
-        .startsWith("HTTP/1.1 4")
-        .contains("Connection: close");
+    assertThat(exchange(request + "some")).startsWith("HTTP/1.1 4").contains("Connection: close");
   }
 
   /** A page of another origin could otherwise run ops without a preflight. */

@@ -3,13 +3,13 @@ package dev.athanor.service.rest;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
 import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -99,7 +99,8 @@ class WireTimeoutTest extends RestTest {
   void abortsTricklingUnreadBodies(String line) throws IOException {
     for (var framing : List.of("Content-Length: 1000000", "Transfer-Encoding: chunked")) {
       try (var socket =
-          WireTest.connect(port, line + " HTTP/1.1\r\nHost: localhost\r\n" + framing + "\r\n\r\n")) {
+          WireTest.connect(
+              port, line + " HTTP/1.1\r\nHost: localhost\r\n" + framing + "\r\n\r\n")) {
         assertThat(trickle(socket, framing.startsWith("C") ? "a" : "1\r\na\r\n"))
             .containsOnlyOnce("HTTP/1.1 ")
             .contains("\r\n\r\n");

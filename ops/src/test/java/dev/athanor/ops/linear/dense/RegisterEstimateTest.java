@@ -2,13 +2,13 @@ package dev.athanor.ops.linear.dense;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.LedgerEntry;
 import dev.athanor.ops.Production;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.tile.TilePlanner;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

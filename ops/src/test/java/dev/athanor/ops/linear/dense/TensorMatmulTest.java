@@ -3,7 +3,6 @@ package dev.athanor.ops.linear.dense;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Statement;
@@ -22,6 +21,7 @@ import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;

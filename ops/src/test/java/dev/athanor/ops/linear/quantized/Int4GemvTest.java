@@ -2,8 +2,6 @@ package dev.athanor.ops.linear.quantized;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.testing.TestTier;
-import dev.athanor.testing.Programs;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Ptxas;
@@ -20,6 +18,8 @@ import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -56,9 +56,14 @@ class Int4GemvTest {
           var code =
               Ptxas.find()
                   .map(ptxas -> MachineCode.of(ptxas, ptx, target))
-                  .orElseGet(
-                      () -> MachineCode.of(Programs.require(
-            JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64"), ptx, Target.SM_80));
+                  .orElseGet(() ->
+                      MachineCode.of(
+                          Programs.require(
+                              JCudaAssembler.find(),
+                              "PTX compiler library",
+                              "JCuda has it for Linux on x86-64"),
+                          ptx,
+                          Target.SM_80));
           return code.of(variant.name());
         });
   }

@@ -3,7 +3,6 @@ package dev.athanor.ops.linear.quantized;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.athanor.testing.TestTier;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -15,6 +14,7 @@ import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.quant.QuantizeInt8;
+import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
