@@ -30,6 +30,7 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -41,6 +42,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * src/test/resources/first-choices} was written. {@code -Dbless} rewrites the ledger once the
  * kernels pass, and the sweep checks all kernels again. {@link LedgerEntry} describes the format.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class FirstChoicesTest {
 
   private static final Path REVIEWED = Path.of("src/test/resources/first-choices");

@@ -15,7 +15,6 @@ import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -29,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * line of the warp-specialized sample product, in which six k-blocks pass through a ring of four
  * stages filled by the producers of two blocks.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class PipelineTest {
 
   private static final String SAMPLE = "hopper/gemm_ws_128x256x64_c2";
@@ -159,17 +159,12 @@ class PipelineTest {
 
   @ParameterizedTest
   @MethodSource("changes")
-  @Tag(TestTier.THOROUGH_TAG)
   void brokenPipelineFailsInSomeTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.OFF).values()).contains(broken.outcome);
   }
 
-  static List<Broken> sampledChanges() {
-    return TestTier.sample(changes().toList(), 3);
-  }
-
   @ParameterizedTest
-  @MethodSource("sampledChanges")
+  @MethodSource("changes")
   void sanitizerReportsABrokenPipelineInEachTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.FULL).values()).containsOnly(Outcome.FAULT);
   }

@@ -22,6 +22,9 @@ import org.junit.jupiter.params.provider.FieldSource;
 class SampleKernelsTest {
   private static final Random RANDOM = new Random(1);
 
+  /** The inner extent of the product on tensor cores. */
+  private static final int DEPTH = TestTier.choose(32, 160, 160);
+
   /**
    * A run of a sample.
    *
@@ -188,11 +191,11 @@ class SampleKernelsTest {
               Kernels.of(SampleKernels::tensorProduct),
               Dim3.of(2, 3),
               1e-5,
-              halves(96 * 160),
-              halves(160 * 64),
+              halves(96 * DEPTH),
+              halves(DEPTH * 64),
               new float[96 * 64],
               64,
-              160),
+              DEPTH),
           new Run(
               Kernels.of(SampleKernels::luminance),
               Dim3.of(2),

@@ -12,14 +12,17 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.backward.AttentionBackward;
 import dev.athanor.ops.attention.prefill.Attention;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Profiles of attention kernels: no bank conflicts, and accesses to whole sectors. */
+@Tag(TestTier.THOROUGH_TAG)
 class AttentionProfileTest {
 
   /** Returns the profile of one launch of every plan. */

@@ -19,13 +19,16 @@ import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.prefill.Attention;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Shared memory of attention kernels, and the devices that have enough. */
+@Tag(TestTier.THOROUGH_TAG)
 class SharedMemoryTest {
 
   private static final Attention ATTENTION = new Attention();

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
  */
 class FuzzTest {
   private static final int KERNELS =
-      Integer.getInteger("athanor.fuzz.kernels", TestTier.choose(8, 200, 10_000));
+      Integer.getInteger("athanor.fuzz.kernels", TestTier.choose(5, 200, 10_000));
   private static final long SEED = TestTier.seed();
 
   /** Kernels that are compiled at once. */

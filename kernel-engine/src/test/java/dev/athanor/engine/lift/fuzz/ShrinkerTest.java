@@ -2,11 +2,14 @@ package dev.athanor.engine.lift.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.TestTier;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Shrinking keeps a property and little else. */
+@Tag(TestTier.THOROUGH_TAG)
 class ShrinkerTest {
 
   @Test

@@ -15,15 +15,18 @@ import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
+@Tag(TestTier.THOROUGH_TAG)
 class AttentionBackwardTest {
 
   private static final AttentionBackward BACKWARD = new AttentionBackward();

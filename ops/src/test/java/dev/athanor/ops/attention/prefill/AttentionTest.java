@@ -19,17 +19,20 @@ import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+@Tag(TestTier.THOROUGH_TAG)
 public class AttentionTest {
 
   private static final Attention ATTENTION = new Attention();

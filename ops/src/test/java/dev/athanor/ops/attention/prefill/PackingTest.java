@@ -14,16 +14,19 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Packing of few queries of several heads that share keys into one tile. */
+@Tag(TestTier.THOROUGH_TAG)
 class PackingTest {
 
   private static final Attention ATTENTION = new Attention();
