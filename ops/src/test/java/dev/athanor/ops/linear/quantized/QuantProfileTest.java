@@ -2,6 +2,8 @@ package dev.athanor.ops.linear.quantized;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profile.Row;
@@ -24,6 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Profiles of kernels with quantized weights: whole sectors, and no bank conflicts. */
+@Tag(TestTier.THOROUGH_TAG)
 class QuantProfileTest {
 
   private static final int K = 1024;

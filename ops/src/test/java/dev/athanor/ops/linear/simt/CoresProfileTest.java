@@ -5,6 +5,8 @@ import static dev.athanor.ops.linear.dense.MatmulProfileTest.assertWholeSectors;
 import static dev.athanor.ops.linear.dense.MatmulProfileTest.profiles;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.ops.DType;
 import java.util.List;
@@ -12,6 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Profiles of the tiled kernels of f32 and f64: no bank conflicts, and whole sectors. */
+@Tag(TestTier.THOROUGH_TAG)
 class CoresProfileTest {
 
   private static List<Profile> tiled(
