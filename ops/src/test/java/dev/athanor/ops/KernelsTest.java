@@ -43,9 +43,9 @@ class KernelsTest {
   private static final List<Target> TARGETS =
       List.of(Target.SM_80, Target.SM_86, Target.SM_89, Target.SM_90);
 
-  /** GPUs that multiply fp8 in different ways. */
+  /** GPUs that multiply fp8 in different ways; a normal build takes the kernels of the first. */
   private static final List<Capability> GPUS =
-      List.of(TestDevices.H200, OpProfile.capability(Gpu.RTX_4090));
+      TestTier.sample(List.of(TestDevices.H200, OpProfile.capability(Gpu.RTX_4090)), 2);
 
   private static final Path HASHES = Path.of("src/test/resources/kernels");
 
@@ -185,12 +185,17 @@ class KernelsTest {
 
   /**
    * Compares the texts with the recorded ones, so that a refactoring does not change them
-   * unnoticed. -Dbless records the current texts if the changed kernels assemble without spills.
+   * unnoticed. -Dbless with -Dathanor.thorough records the current texts if the changed kernels
+   * assemble without spills.
    */
   @ParameterizedTest
   @MethodSource("ops")
   void textsAreUnchanged(String op) throws IOException {
     var now = texts(op).stream().map(Text::line).toList();
+    if (TestTier.current() == TestTier.QUICK) {
+      assertThat(recorded(op)).containsAll(now);
+      return;
+    }
     if (System.getProperty("bless") != null) {
       for (var assembler : assemblers()) {
         kernelsAssembleWithoutSpills(op, assembler);
