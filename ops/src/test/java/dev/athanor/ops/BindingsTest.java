@@ -3,6 +3,8 @@ package dev.athanor.ops;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
@@ -61,6 +63,7 @@ class BindingsTest {
         "softmax | x=f32[3,100]",
         "add | a=f16[5,64] b=f16[5,64]"
       })
+  @Tag(TestTier.THOROUGH_TAG)
   void supportsTensorsWithinLargerBuffers(String name, String text) {
     int before = 48;
     int after = 1000;
