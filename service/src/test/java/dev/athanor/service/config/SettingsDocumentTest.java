@@ -182,8 +182,10 @@ class SettingsDocumentTest {
     if (component.getType().isEnum()) {
       return choices(component.getType());
     }
-    if (component.getGenericType() instanceof ParameterizedType list) {
-      return choices((Class<?>) list.getActualTypeArguments()[0]);
+    if (component.getGenericType() instanceof ParameterizedType list
+        && list.getActualTypeArguments()[0] instanceof Class<?> element
+        && element.isEnum()) {
+      return choices(element);
     }
     var min = bound(component, Min.class, DecimalMin.class);
     var max = bound(component, Max.class, DecimalMax.class);
