@@ -33,10 +33,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Verifies the cases of every op on the emulator against float64. A normal build runs the planner's
- * first choice for the quick cases. The thorough tier runs all cases, every kernel at least once and
- * again in one of eight cases.
- * The sweep runs every kernel in every case that it can compute, for every target. {@code
- * -Dathanor.op=NAME} selects one op.
+ * first choice for the quick cases. The thorough tier runs all cases, every kernel at least once
+ * and again in one of eight cases. The sweep runs every kernel in every case that it can compute,
+ * for every target. {@code -Dathanor.op=NAME} selects one op.
  */
 class OpsTest {
 

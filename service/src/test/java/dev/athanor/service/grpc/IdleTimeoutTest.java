@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import com.google.protobuf.ByteString;
+import dev.athanor.api.v1.DeleteRequest;
+import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.service.Http2;
 import dev.athanor.testing.TestTier;
 import io.grpc.Status;
@@ -64,5 +66,31 @@ class IdleTimeoutTest extends GrpcTest {
     } while (message.equals(SILENCE));
     assertThat(message)
         .matches("The client sent only \\d+ bytes in \\d+ ms; the request was aborted");
+  }
+
+  @Test
+  void downloadTimesOutIfTheClientReadsNothing() throws InterruptedException {
+    // on a slow machine, an upload may time out as well
+    var tensor =
+        await()
+            .ignoreExceptions()
+            .until(
+                () ->
+                    put(
+                        TensorsServiceTest.messages(
+                            header("u8", 30_000_000), TensorsServiceTest.random(30_000_000))),
+                Objects::nonNull);
+    long before = device.downloadedBytes();
+    var slow = new TensorsServiceTest.SlowReader();
+    TensorsGrpc.newStub(channel())
+        .get(TensorsServiceTest.from(tensor).setChunkBytes(TensorsServiceTest.CHUNK).build(), slow);
+    assertThat(slow.answers.take().hasHeader()).isTrue();
+    // unread data stays on the device, except one flow control window and one chunk
+    tensors().delete(DeleteRequest.newBuilder().setHandle(tensor.getHandle()).build());
+    await().until(() -> device.openBuffers() == 0);
+    assertThat(device.downloadedBytes() - before).isLessThan(8L << 20);
+    Objects.requireNonNull(slow.call).request(100);
+    assertThat(slow.ended.join())
+        .isEqualTo("the client read nothing for 500 ms; the stream was canceled");
   }
 }

@@ -2,8 +2,6 @@ package dev.athanor.ops.linear.quantized;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profile.Row;
@@ -17,9 +15,11 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.ops.quant.BlockBytes;
 import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -5,11 +5,11 @@ import static dev.athanor.ops.linear.dense.MatmulProfileTest.assertWholeSectors;
 import static dev.athanor.ops.linear.dense.MatmulProfileTest.profiles;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.ops.DType;
+import dev.athanor.testing.TestTier;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
