@@ -3,6 +3,8 @@ package dev.athanor.cli.command;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.cli.Athanor;
 import dev.athanor.cli.argument.TensorFile;
 import dev.athanor.engine.analysis.Assembler;
@@ -191,6 +193,7 @@ class CommandLineTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void checkStartsAndStopsTheService() {
     var run =
         athanor("serve", "--check", "--device", "emulator", "--port", "0", "--grpc-port", "0");
@@ -452,6 +455,7 @@ class CommandLineTest {
 
   /** Checks some ops only; the tests of the ops and CI check all. */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void opsAreCorrectOnTheEmulator() throws Exception {
     var ops = List.of("cast", "gemv", "reduce", "softmax");
     var json = folder.resolve("verify.json");
@@ -504,6 +508,7 @@ class CommandLineTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void showcaseIsCorrect() {
     var run = athanor("showcase", "--device", "emulator");
     assertThat(run.err()).isEmpty();
@@ -711,6 +716,7 @@ class CommandLineTest {
 
   /** The weights of all products are read once; the tensor cores are the limit. */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void broadcastOperandsAreReadOnce() throws Exception {
     var json = folder.resolve("broadcast.json");
     athanor(
@@ -728,6 +734,7 @@ class CommandLineTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void predictsTimesOnEveryGpu() {
     for (var gpu : Gpu.ALL) {
       var run =

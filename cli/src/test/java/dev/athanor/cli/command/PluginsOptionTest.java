@@ -2,6 +2,8 @@ package dev.athanor.cli.command;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.cli.Athanor;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -40,6 +42,7 @@ class PluginsOptionTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void serveRejectsABrokenJar() throws IOException {
     var sentence = sentence();
     var run =

@@ -2,6 +2,8 @@ package dev.athanor.service.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Random;
@@ -63,6 +65,7 @@ class DecimalsTest {
   /** Tests numbers of up to 64 bits that are doubles or lie halfway between two. */
   @ParameterizedTest
   @ValueSource(ints = {24, 25, 26, 53, 54, 55})
+  @Tag(TestTier.THOROUGH_TAG)
   void roundsHalfwayCasesToEven(int bits) {
     var random = new Random(bits);
     for (int i = 0; i < 20_000; i++) {
