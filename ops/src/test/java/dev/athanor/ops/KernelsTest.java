@@ -38,14 +38,15 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Checks the PTX of every kernel that the cases of the ops use. */
+@Tag(TestTier.THOROUGH_TAG)
 class KernelsTest {
 
   private static final List<Target> TARGETS =
       List.of(Target.SM_80, Target.SM_86, Target.SM_89, Target.SM_90);
 
-  /** GPUs that multiply fp8 in different ways; a normal build takes the kernels of the first. */
+  /** GPUs that multiply fp8 in different ways. */
   private static final List<Capability> GPUS =
-      TestTier.sample(List.of(TestDevices.H200, OpProfile.capability(Gpu.RTX_4090)), 2);
+      List.of(TestDevices.H200, OpProfile.capability(Gpu.RTX_4090));
 
   private static final Path HASHES = Path.of("src/test/resources/kernels");
 
@@ -58,7 +59,7 @@ class KernelsTest {
   private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
 
   /** One in this many of the unchanged kernels is assembled. */
-  private static final int SAMPLE = TestTier.choose(Integer.MAX_VALUE, 32, 1);
+  private static final int SAMPLE = 32;
 
   private static final Map<String, List<Text>> TEXTS = new ConcurrentHashMap<>();
 
@@ -104,7 +105,6 @@ class KernelsTest {
 
   @ParameterizedTest
   @MethodSource("ops")
-  @Tag(TestTier.THOROUGH_TAG)
   void kernelsAreValidAndParseBack(String op) {
     assertThat(texts(op)).isNotEmpty();
     for (var text : texts(op)) {
@@ -142,7 +142,7 @@ class KernelsTest {
           var able = targets(text, assembler);
           if (SWEEP || !recorded.contains(text.line())) {
             able.forEach(target -> assertAssemblesWithoutSpills(assembler, text, target));
-          } else if (turn % SAMPLE == SAMPLE - 1 && !able.isEmpty()) {
+          } else if (turn % SAMPLE == 0 && !able.isEmpty()) {
             var target = able.get(turn / SAMPLE % able.size());
             assertAssemblesWithoutSpills(assembler, text, target);
           }
@@ -192,10 +192,6 @@ class KernelsTest {
   @MethodSource("ops")
   void textsAreUnchanged(String op) throws IOException {
     var now = texts(op).stream().map(Text::line).toList();
-    if (TestTier.current() == TestTier.QUICK) {
-      assertThat(recorded(op)).containsAll(now);
-      return;
-    }
     if (System.getProperty("bless") != null) {
       for (var assembler : assemblers()) {
         kernelsAssembleWithoutSpills(op, assembler);
