@@ -24,6 +24,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -100,6 +101,7 @@ class Int4GemvTest {
     "awq, 32",
     "gptq, 64"
   })
+  @Tag(TestTier.THOROUGH_TAG)
   void keepsEnoughBytesInFlight(String layout, int group) {
     boolean all = group == 128 || TestTier.current() == TestTier.SWEEP;
     for (var gpu : GPUS) {
