@@ -3,6 +3,8 @@ package dev.athanor.service.grpc;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.ListOpsResponse;
 import dev.athanor.api.v1.OpDescription;
@@ -294,6 +296,7 @@ class AccessTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void clientCertificateIdentifiesTheCaller(@TempDir Path folder) throws Exception {
     var own = keys(folder, "server", "ip:127.0.0.1");
     var lab = keys(folder, "lab", "dns:lab");

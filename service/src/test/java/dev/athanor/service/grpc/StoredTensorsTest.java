@@ -2,6 +2,8 @@ package dev.athanor.service.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import com.google.protobuf.Duration;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DescribeRequest;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Tests named tensors over gRPC, on a single replica. */
+@Tag(TestTier.THOROUGH_TAG)
 class StoredTensorsTest extends GrpcTest {
 
   @AfterEach

@@ -3,6 +3,8 @@ package dev.athanor.service.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.inference.ModelInferRequest;
 import dev.athanor.api.inference.ModelInferRequest.InferInputTensor;
@@ -30,6 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.annotation.Autowired;
 
 /** Tests W3C Trace Context in metadata. */
+@Tag(TestTier.THOROUGH_TAG)
 class TracingTest extends GrpcTest {
 
   private static final String CLIENT = "00f067aa0ba902b7";

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.Matchers.equalTo;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.DeviceException;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.trace.SpanKind;
@@ -27,6 +29,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Tests W3C Trace Context: requests continue the trace of their client, and responses name it. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag(TestTier.THOROUGH_TAG)
 class TracingTest extends RestTest {
 
   private static final String CLIENT = "00f067aa0ba902b7";

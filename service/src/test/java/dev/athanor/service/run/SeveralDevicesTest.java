@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
+import org.junit.jupiter.api.Tag;
+import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -35,6 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the placement of tensors and jobs on two devices. */
+@Tag(TestTier.THOROUGH_TAG)
 class SeveralDevicesTest {
 
   private static final int MIB = 1 << 20;
