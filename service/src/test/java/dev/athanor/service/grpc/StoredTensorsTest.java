@@ -2,8 +2,6 @@ package dev.athanor.service.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import com.google.protobuf.Duration;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DescribeRequest;
@@ -17,9 +15,11 @@ import dev.athanor.api.v1.RenewRequest;
 import dev.athanor.api.v1.Replacement;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.Tensor;
+import dev.athanor.testing.TestTier;
 import io.grpc.Status;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Tests named tensors over gRPC, on a single replica. */

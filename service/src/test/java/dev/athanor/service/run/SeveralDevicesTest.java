@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
-import org.junit.jupiter.api.Tag;
-import dev.athanor.testing.TestTier;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -23,6 +21,7 @@ import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.testing.TestTier;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -33,6 +32,7 @@ import java.util.concurrent.Executors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
