@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import shlex
+import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +16,15 @@ from pathlib import Path
 JAR = Path(__file__).resolve().parents[3] / "cli/target/athanor.jar"
 JAVA = Path(os.environ["JAVA_HOME"], "bin/java") if "JAVA_HOME" in os.environ else Path("java")
 REPORT = re.compile(rb" REST +(\S+)\r?\n(?s:.*)\nReady\.")
+
+
+@functools.cache
+def refusing() -> str:
+    """Returns a URL that refuses connections: its port is bound, but nobody listens."""
+    bound = socket.socket()
+    atexit.register(bound.close)
+    bound.bind(("127.0.0.1", 0))
+    return f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
 @functools.cache

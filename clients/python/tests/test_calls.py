@@ -111,7 +111,7 @@ class CallsTest(unittest.TestCase):
             self.assertEqual(1, len(script.asked_for("PUT")))
 
     def test_a_service_that_is_not_there(self) -> None:
-        client = athanor.connect(f"http://127.0.0.1:{live.free_port()}", retries=3)
+        client = athanor.connect(live.refusing(), retries=3)
         self.assertEqual("connection-failed", self.error(client.ops).code)
         self.assertEqual(3, len(self.pauses))
         self.assertTrue(all(0 < pause <= 5 for pause in self.pauses))

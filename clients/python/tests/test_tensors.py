@@ -270,5 +270,5 @@ class TensorsTest(unittest.TestCase):
 
     def test_ready(self) -> None:
         self.assertTrue(self.a.ready())
-        with athanor.connect(f"http://127.0.0.1:{live.free_port()}") as nowhere:
+        with athanor.connect(live.refusing()) as nowhere:
             self.assertFalse(nowhere.ready())
