@@ -7,8 +7,10 @@ import dev.athanor.engine.analysis.Assemblers;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.engine.ptx.text.PtxSyntaxException;
+import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -53,6 +55,7 @@ class SamplesTest {
 
   @ParameterizedTest
   @MethodSource("names")
+  @Tag(TestTier.THOROUGH_TAG)
   void verifiesAndAssemblesOrNamesTheMissingInstruction(String name) {
     var text = Samples.text(name);
     var missing = MISSING.get(name);

@@ -6,11 +6,14 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
+@Tag(TestTier.THOROUGH_TAG)
 class SuitesTest {
 
   static List<String> ops() {

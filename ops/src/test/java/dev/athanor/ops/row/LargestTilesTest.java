@@ -13,12 +13,15 @@ import dev.athanor.ops.row.norm.NormFunction;
 import dev.athanor.ops.row.rope.RopeFunction;
 import dev.athanor.ops.row.softmax.SoftmaxFunction;
 import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Checks that kernels with the most values per thread, which few cases use, fit in registers. */
+@Tag(TestTier.THOROUGH_TAG)
 class LargestTilesTest {
 
   static List<RowKernel> kernels() {

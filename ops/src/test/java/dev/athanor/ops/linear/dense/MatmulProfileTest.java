@@ -10,15 +10,18 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Profiles of tensor-core kernels: no bank conflicts, and whole sectors. */
+@Tag(TestTier.THOROUGH_TAG)
 public class MatmulProfileTest {
 
   private static final Matmul MATMUL = new Matmul();

@@ -35,6 +35,7 @@ import java.util.function.IntBinaryOperator;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -44,6 +45,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Properties of all tensor-core kernels. */
+@Tag(TestTier.THOROUGH_TAG)
 class TensorMatmulTest {
 
   private static final Matmul MATMUL = new Matmul();

@@ -21,12 +21,14 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Projections of queries, keys and values in one launch. */
+@Tag(TestTier.THOROUGH_TAG)
 class QkvTest {
 
   private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
