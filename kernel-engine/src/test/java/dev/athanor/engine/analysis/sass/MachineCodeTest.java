@@ -167,9 +167,10 @@ class MachineCodeTest {
 
   @Test
   void reportsWhatTheAssemblerRefuses() {
+    var wrong = SassKernels.straight().replace("mul.wide.u32 %rd1, %r1, 16;", "mul.wide.u32 %rd1;");
     var assembler = Assemblers.any();
     assertThatExceptionOfType(AssemblyException.class)
-        .isThrownBy(() -> MachineCode.of(assembler, "no PTX", Target.SM_80))
+        .isThrownBy(() -> MachineCode.of(assembler, wrong, Target.SM_80))
         .withMessageContaining("refuses the module for sm_80");
   }
 
