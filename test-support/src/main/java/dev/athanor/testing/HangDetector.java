@@ -63,14 +63,14 @@ public final class HangDetector implements TestExecutionListener {
   }
 
   private static void watch() {
-    var verdict = new Verdict(BUSY, IDLE, IDLE_INTERVALS);
+    var criterion = new HangCriterion(BUSY, IDLE, IDLE_INTERVALS);
     try {
       while (true) {
         Thread.sleep(INTERVAL);
         if (RUNNING.isEmpty()) { // between two plans
           PROGRESS.incrementAndGet();
         }
-        var hang = verdict.next(PROGRESS.get(), processorTime());
+        var hang = criterion.next(PROGRESS.get(), processorTime());
         if (hang != null) {
           System.err.printf("%s Running: %s%n%s%n", hang, RUNNING, stacks());
           Runtime.getRuntime().halt(1);

@@ -8,14 +8,15 @@ import org.junit.jupiter.api.Test;
 
 class HangDetectorTest {
 
-  private final Verdict verdict = new Verdict(Duration.ofMinutes(30), Duration.ofMillis(100), 3);
+  private final HangCriterion criterion =
+      new HangCriterion(Duration.ofMinutes(30), Duration.ofMillis(100), 3);
 
   @Test
   void anIdleRunHangs() {
-    assertThat(verdict.next(1, Duration.ofSeconds(5))).isNull();
-    assertThat(verdict.next(1, Duration.ofMillis(5010))).isNull();
-    assertThat(verdict.next(1, Duration.ofMillis(5020))).isNull();
-    assertThat(verdict.next(1, Duration.ofMillis(5030)))
+    assertThat(criterion.next(1, Duration.ofSeconds(5))).isNull();
+    assertThat(criterion.next(1, Duration.ofMillis(5010))).isNull();
+    assertThat(criterion.next(1, Duration.ofMillis(5020))).isNull();
+    assertThat(criterion.next(1, Duration.ofMillis(5030)))
         .isEqualTo(
             "The test run hangs: it has waited for 3 intervals without using the processor.");
   }
@@ -23,35 +24,35 @@ class HangDetectorTest {
   @Test
   void aSlowRunDoesNotHang() {
     for (int i = 0; i < 1000; i++) {
-      assertThat(verdict.next(1, Duration.ofMillis(150L * i))).isNull();
+      assertThat(criterion.next(1, Duration.ofMillis(150L * i))).isNull();
     }
   }
 
   @Test
   void progressStartsAnew() {
     for (int i = 0; i < 10; i++) {
-      assertThat(verdict.next(i, Duration.ofSeconds(5))).isNull();
-      assertThat(verdict.next(i, Duration.ofSeconds(5))).isNull();
-      assertThat(verdict.next(i, Duration.ofSeconds(5))).isNull();
+      assertThat(criterion.next(i, Duration.ofSeconds(5))).isNull();
+      assertThat(criterion.next(i, Duration.ofSeconds(5))).isNull();
+      assertThat(criterion.next(i, Duration.ofSeconds(5))).isNull();
     }
   }
 
   @Test
   void anEndlessLoopHangs() {
-    assertThat(verdict.next(1, Duration.ofMinutes(1))).isNull();
-    assertThat(verdict.next(1, Duration.ofMinutes(31))).isNull();
-    assertThat(verdict.next(1, Duration.ofMinutes(32)))
+    assertThat(criterion.next(1, Duration.ofMinutes(1))).isNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(31))).isNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(32)))
         .isEqualTo(
             "The test run hangs: no test has started or ended in 30 minutes of processor time.");
   }
 
   @Test
   void anEndedChildProcessIsProgress() {
-    assertThat(verdict.next(1, Duration.ofMinutes(20))).isNull();
-    assertThat(verdict.next(1, Duration.ofMinutes(40))).isNull();
-    assertThat(verdict.next(1, Duration.ofMinutes(10))).isNull();
-    assertThat(verdict.next(1, Duration.ofMinutes(39))).isNull();
-    assertThat(verdict.next(1, Duration.ofMinutes(41))).isNotNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(20))).isNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(40))).isNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(10))).isNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(39))).isNull();
+    assertThat(criterion.next(1, Duration.ofMinutes(41))).isNotNull();
   }
 
   @Test

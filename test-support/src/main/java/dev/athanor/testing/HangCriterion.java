@@ -4,7 +4,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** Decides from successive measurements whether a test run hangs. */
-final class Verdict {
+final class HangCriterion {
 
   private final Duration busyLimit;
   private final Duration idle;
@@ -20,7 +20,7 @@ final class Verdict {
    * @param idle processor time of an interval up to which it counts as idle
    * @param idleIntervals idle intervals in a row without progress
    */
-  Verdict(Duration busyLimit, Duration idle, int idleIntervals) {
+  HangCriterion(Duration busyLimit, Duration idle, int idleIntervals) {
     this.busyLimit = busyLimit;
     this.idle = idle;
     this.idleIntervals = idleIntervals;
