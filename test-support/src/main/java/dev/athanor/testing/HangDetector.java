@@ -5,6 +5,7 @@ import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -16,10 +17,11 @@ import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.TestPlan;
 
 /**
- * Ends a test run that hangs, after it has printed the stacks of all threads. A run hangs if for a
- * long time no test starts or ends although the processes of the run use the processor, or if they
- * do not use it at all. Both are measured in processor time, of this process and its descendants,
- * so that a slow or busy machine does not end a run.
+ * Ends a test run that hangs, after it has printed the stacks of all threads and written them to
+ * {@code target/hang-PID.txt}. A run hangs if for a long time no test starts or ends although the
+ * processes of the run use the processor, or if they do not use it at all. Both are measured in
+ * processor time, of this process and its descendants, so that a slow or busy machine does not end
+ * a run.
  */
 public final class HangDetector implements TestExecutionListener {
 
@@ -72,12 +74,24 @@ public final class HangDetector implements TestExecutionListener {
         }
         var hang = criterion.next(PROGRESS.get(), processorTime());
         if (hang != null) {
-          System.err.printf("%s Running: %s%n%s%n", hang, RUNNING, stacks());
+          report("%s Running: %s%n%s%n".formatted(hang, RUNNING, stacks()));
+          Thread.sleep(INTERVAL); // Surefire forwards the output of this process in the background
           Runtime.getRuntime().halt(1);
         }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Prints a text, and writes it to a file that outlives this process. */
+  private static void report(String text) {
+    System.err.print(text);
+    try {
+      Files.writeString(
+          Path.of("target", "hang-%d.txt".formatted(ProcessHandle.current().pid())), text);
+    } catch (IOException e) {
+      System.err.println("The report of the hang could not be written: " + e);
     }
   }
 
