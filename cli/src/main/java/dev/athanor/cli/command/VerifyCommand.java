@@ -227,6 +227,7 @@ public final class VerifyCommand implements Callable<Integer> {
         date,
         (System.nanoTime() - start) / 1e9,
         new VerifyReport.Scope(Suite.isa.name(), quick, seed),
+        conformance.size(),
         findings);
   }
 

@@ -11,6 +11,7 @@ import java.util.TreeMap;
  * A comparison of a device's instructions with the emulator's.
  *
  * @param instructions number of compared instructions
+ * @param planned number of instructions to compare; more than were reached if the device was lost
  * @param skipped instructions that the driver does not support
  */
 public record IsaReport(
@@ -21,6 +22,7 @@ public record IsaReport(
     VerifyReport.Scope scope,
     boolean ok,
     int instructions,
+    int planned,
     List<Row> rows,
     List<Failed> failures,
     List<String> skipped)
@@ -45,6 +47,7 @@ public record IsaReport(
       Instant date,
       double seconds,
       VerifyReport.Scope scope,
+      int planned,
       List<Finding> findings) {
     var compared = findings.stream().filter(finding -> !finding.isTooNew()).toList();
     var rows = new TreeMap<String, Row>();
@@ -79,8 +82,9 @@ public record IsaReport(
         date,
         seconds,
         scope,
-        failures.isEmpty() && !compared.isEmpty(),
+        failures.isEmpty() && !compared.isEmpty() && findings.size() == planned,
         compared.size(),
+        planned,
         List.copyOf(rows.values()),
         failures,
         findings.stream().filter(Finding::isTooNew).map(f -> f.probe().name()).toList());
@@ -140,10 +144,15 @@ public record IsaReport(
                 Units.time(1e6 * seconds),
                 failures.size(),
                 scope.seed());
-    return skipped.isEmpty()
-        ? summary
-        : summary
-            + "%n%d instructions were skipped because the driver does not support them; the first: %s"
-                .formatted(skipped.size(), skipped.getFirst());
+    if (!skipped.isEmpty()) {
+      summary +=
+          "%n%d instructions were skipped because the driver does not support them; the first: %s"
+              .formatted(skipped.size(), skipped.getFirst());
+    }
+    int lost = planned - instructions - skipped.size();
+    if (lost > 0) {
+      summary += "%nthe device was lost; %d instructions were not compared".formatted(lost);
+    }
+    return summary;
   }
 }

@@ -80,36 +80,37 @@ public final class Conformance {
   }
 
   /**
-   * Compares all instructions.
+   * Compares all instructions, or those before a fault after which the device is lost.
    *
-   * @param each receives each finding and, unless the device rejected the kernel, a candidate
-   *     golden
-   * @throws DeviceException if the device fails other than by rejecting a kernel
+   * @param each receives each finding and, unless the device failed, a candidate golden
    */
   public void run(BiConsumer<Finding, Optional<Golden>> each) {
-    for (int from = 0; from < probes.size(); from += BATCH) {
-      compare(probes.subList(from, Math.min(probes.size(), from + BATCH)), each);
+    boolean usable = true;
+    for (int from = 0; usable && from < probes.size(); from += BATCH) {
+      usable = compare(probes.subList(from, Math.min(probes.size(), from + BATCH)), each);
     }
   }
 
-  private void compare(List<Probe> batch, BiConsumer<Finding, Optional<Golden>> each) {
+  /** Compares some instructions and returns whether the device is still usable. */
+  private boolean compare(List<Probe> batch, BiConsumer<Finding, Optional<Golden>> each) {
     var module = Probe.module(batch, device.capability().target());
     try {
       device.load(module, Probe.kernelName(0));
     } catch (DeviceException.LoadFailed e) {
       if (batch.size() == 1) {
         each.accept(
-            Finding.refused(batch.getFirst(), String.valueOf(e.getMessage())), Optional.empty());
-      } else { // bisect
-        compare(batch.subList(0, batch.size() / 2), each);
-        compare(batch.subList(batch.size() / 2, batch.size()), each);
+            Finding.failed(batch.getFirst(), String.valueOf(e.getMessage())), Optional.empty());
+        return true;
       }
-      return;
+      return compare(batch.subList(0, batch.size() / 2), each) // bisect
+          && compare(batch.subList(batch.size() / 2, batch.size()), each);
     }
     try (var emulator = emulator()) {
-      for (int i = 0; i < batch.size(); i++) {
-        compare(batch.get(i), module, Probe.kernelName(i), emulator, each);
+      boolean usable = true;
+      for (int i = 0; usable && i < batch.size(); i++) {
+        usable = compare(batch.get(i), module, Probe.kernelName(i), emulator, each);
       }
+      return usable;
     }
   }
 
@@ -120,7 +121,7 @@ public final class Conformance {
             .withMemoryBytes(MEMORY_BYTES));
   }
 
-  private void compare(
+  private boolean compare(
       Probe probe,
       Module module,
       String name,
@@ -129,10 +130,17 @@ public final class Conformance {
     var values = new OperandGenerator(probe, seed);
     var sources = values.generate();
     var expected = run(emulator, probe, emulator.load(module, name), values, sources);
-    var results = run(device, probe, device.load(module, name), values, sources);
+    long[] results;
+    try {
+      results = run(device, probe, device.load(module, name), values, sources);
+    } catch (DeviceException e) {
+      each.accept(Finding.failed(probe, String.valueOf(e.getMessage())), Optional.empty());
+      return !(e instanceof DeviceException.Lost);
+    }
     each.accept(
         compare(probe, values.threads(), sources, expected, results),
         Optional.of(Golden.of(probe, seed, sources, expected, results)));
+    return true;
   }
 
   private static long[] run(

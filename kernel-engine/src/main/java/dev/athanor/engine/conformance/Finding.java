@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
  * @param wrong number of results beyond the manual's error bound
  * @param unspecified number of results not compared because the manual leaves them undefined
  * @param examples some of the wrong results
- * @param refusal why the device could not load the kernel; empty if it could
+ * @param failure why the device returned no results; empty if it did
  */
 public record Finding(
     Probe probe,
@@ -23,7 +23,7 @@ public record Finding(
     int wrong,
     int unspecified,
     List<Example> examples,
-    String refusal) {
+    String failure) {
 
   static final int EXAMPLES = 3;
 
@@ -31,17 +31,17 @@ public record Finding(
     examples = List.copyOf(examples);
   }
 
-  static Finding refused(Probe probe, String refusal) {
-    return new Finding(probe, 0, 0, 0, 0, List.of(), refusal);
+  static Finding failed(Probe probe, String failure) {
+    return new Finding(probe, 0, 0, 0, 0, List.of(), failure);
   }
 
   public boolean ok() {
-    return wrong == 0 && refusal.isEmpty();
+    return wrong == 0 && failure.isEmpty();
   }
 
   /** Returns whether nothing was compared because the driver is older than the instruction. */
   public boolean isTooNew() {
-    return refusal.contains("Unsupported .version");
+    return failure.contains("Unsupported .version");
   }
 
   /**
@@ -80,8 +80,8 @@ public record Finding(
 
   /** Returns one line per problem. */
   public List<String> lines() {
-    if (!refusal.isEmpty()) {
-      return List.of(refusal);
+    if (!failure.isEmpty()) {
+      return List.of(failure);
     }
     return examples.stream().map(example -> example.describe(probe)).toList();
   }
