@@ -255,6 +255,15 @@ public final class KernelBuilder {
 
   /** Declares the dynamic shared memory, as bytes from which {@link SharedTile#at} cuts tiles. */
   public SharedTile dynamicShared() {
+    return dynamicShared(Swizzle.CHUNK);
+  }
+
+  /**
+   * Declares the dynamic shared memory.
+   *
+   * @param alignment of its first byte, in bytes, a power of two
+   */
+  public SharedTile dynamicShared(int alignment) {
     var name = "dynamic";
     var first = declared.get(name);
     if (first != null && first.what.equals(DYNAMIC)) {
@@ -263,7 +272,7 @@ public final class KernelBuilder {
               .formatted(BodyEmitter.here(), first.source));
     }
     declare(name, DYNAMIC);
-    shared.add(new SharedArray(name, 16, SharedArray.DYNAMIC));
+    shared.add(new SharedArray(name, alignment, SharedArray.DYNAMIC));
     return new SharedTile(emitter, Type.B8, 1, 1, 1, Swizzle.NONE, address(name), integer(0));
   }
 
@@ -458,6 +467,72 @@ public final class KernelBuilder {
   /** Adds the product of two fragments to {@code sum}, as {@link #mma(Mma, List, List, List)}. */
   public void mma(Mma shape, MatrixFragment a, MatrixFragment b, MatrixFragment sum) {
     mma(shape, a.registers(), b.registers(), sum.registers());
+  }
+
+  /**
+   * Adds the product of two matrices in shared memory to {@code sum} with {@code wgmma}: 64 rows of
+   * a, and 8 columns of b per fragment of {@code sum}. All four warps of a warpgroup must
+   * participate. The instruction runs asynchronously: {@link #fenceProducts} must come before the
+   * first of a group of products, {@link #commitProducts} after the last, and the sums are
+   * available after {@link #awaitProducts}.
+   *
+   * @param shape the types of the factors and sums, and the depth of the product
+   * @param a {@linkplain SharedTile#descriptor descriptor} of a
+   * @param b descriptor of b
+   * @param rowsOfA whether the rows of a in memory run along K, not M
+   * @param rowsOfB whether the rows of b in memory run along K, not N
+   * @param sum accumulators: of each warp, 16 rows as in {@code Fragments.C_16X8}
+   */
+  public void multiplyAsync(
+      Mma shape,
+      Wide a,
+      Wide b,
+      boolean rowsOfA,
+      boolean rowsOfB,
+      List<MatrixFragment> sum) {
+    var registers = sum.stream().flatMap(part -> part.registers().stream()).toList();
+    var operands =
+        new ArrayList<Operand>(
+            List.of(Value.vector(registers), a.register(), b.register(), Immediate.of(1)));
+    if (shape.sum() == Type.F32) {
+      operands.addAll(List.of(Immediate.of(1), Immediate.of(1))); // the signs of a and b
+    }
+    if (shape.a().bits() == 16) {
+      operands.add(Immediate.of(rowsOfA ? 0 : 1));
+      operands.add(Immediate.of(rowsOfB ? 0 : 1));
+    } else if (!rowsOfA || !rowsOfB) {
+      throw new IllegalArgumentException(
+          "%s: wgmma multiplies .%s only if rows run along K"
+              .formatted(BodyEmitter.here(), shape.a().word()));
+    }
+    emitter.emit(
+        shape.asyncInstruction(8 * sum.size()), operands.toArray(Operand[]::new));
+  }
+
+  /**
+   * Orders accesses to accumulators and to shared memory before the products that follow (PTX ISA
+   * 9.7.15.7.1).
+   */
+  public void fenceProducts() {
+    emitter.emit("wgmma.fence.sync.aligned");
+  }
+
+  /** Commits the products that the warpgroup issued since the last group as a group. */
+  public void commitProducts() {
+    emitter.emit("wgmma.commit_group.sync.aligned");
+  }
+
+  /** Waits until at most the {@code newest} most recent groups of products are pending. */
+  public void awaitProducts(int newest) {
+    emitter.emit("wgmma.wait_group.sync.aligned", Immediate.of(newest));
+  }
+
+  /**
+   * Makes this thread's writes to shared memory, among them its completed asynchronous copies,
+   * visible to {@link #multiplyAsync} after the next barrier (PTX ISA 8.6).
+   */
+  public void fenceAsyncProxy() {
+    emitter.emit("fence.proxy.async.shared::cta");
   }
 
   /** A fragment's registers hold elements of its type, or packed elements as bits. */

@@ -54,6 +54,12 @@ public record Mma(int m, int n, int k, Type a, Type b, Type sum) {
     return elements / Fragment.LANES * type.bits() / Math.max(32, type.bits());
   }
 
+  /** Returns the {@code wgmma} with these types, for 64 rows and a number of columns. */
+  String asyncInstruction(int columns) {
+    return "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s"
+        .formatted(columns, k, sum.word(), a.word(), b.word());
+  }
+
   String instruction() {
     return "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s"
         .formatted(m, n, k, sum.word(), a.word(), b.word(), sum.word());

@@ -9,6 +9,13 @@ import java.util.List;
 
 /** A row-major matrix in shared memory, optionally swizzled. */
 public final class SharedTile {
+
+  /** Bytes of a row that {@code wgmma} reads. */
+  public static final int ASYNC_ROW = 128;
+
+  /** The field of a descriptor for the swizzle of rows of 128 bytes. */
+  private static final long SWIZZLED_ROWS = 1L << 62;
+
   private final BodyEmitter emitter;
   private final Type element;
   private final int rows;
@@ -194,6 +201,28 @@ public final class SharedTile {
         otherSwizzle,
         start,
         this.offset.plus(offset));
+  }
+
+  /**
+   * Returns the descriptor with which {@link KernelBuilder#multiplyAsync} reads this matrix (PTX
+   * ISA 9.7.15.5.1). Its rows are {@link #ASYNC_ROW} bytes long, and its first byte is aligned to 8
+   * of them, or a multiple of 32 bytes further in a row.
+   *
+   * @param panelBytes distance between the panels of a matrix that is wider than a row; 0 for others
+   */
+  public Wide descriptor(int panelBytes) {
+    if (columns * element.bytes() != ASYNC_ROW || !swizzle.equals(Swizzle.of(ASYNC_ROW))) {
+      throw new IllegalArgumentException(
+          "%s: wgmma reads swizzled rows of %d bytes, got %d columns of .%s"
+              .formatted(BodyEmitter.here(), ASYNC_ROW, columns, element.word()));
+    }
+    long fixed =
+        SWIZZLED_ROWS
+            | (8L * ASYNC_ROW / Swizzle.CHUNK) << 32
+            | ((long) panelBytes / Swizzle.CHUNK) << 16;
+    var first = start.plus(offset).div(Swizzle.CHUNK).wide();
+    return first.plus(
+        new Wide(emitter, emitter.pure(Type.S64, "mov.s64", new Immediate(Type.S64, fixed))));
   }
 
   private Int at(Int row, Int column) {

@@ -13,6 +13,7 @@ public record Target(int sm, boolean architectureSpecific) {
   public static final Target SM_86 = new Target(86, false);
   public static final Target SM_89 = new Target(89, false);
   public static final Target SM_90 = new Target(90, false);
+  public static final Target SM_90A = new Target(90, true);
 
   private static final Pattern TEXT = Pattern.compile("(?:sm|compute)_(\\d{1,4})([af]?)");
 

@@ -84,25 +84,33 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return name.replaceAll("[ _-]", "").toUpperCase(Locale.ROOT);
   }
 
+  /** Returns the cycles of multiply-adds with {@code wgmma}. */
+  public double asyncTensorCycles(double multiplyAdds, Type factors) {
+    return 2 * multiplyAdds / gpu.ceilings().tensor().getOrDefault(tensor(factors), 1);
+  }
+
   /** Returns the cycles of multiply-adds on the tensor cores of a multiprocessor. */
   public double tensorCycles(double multiplyAdds, Type factors) {
     var ceilings = gpu.ceilings();
-    var type =
-        switch (factors) {
-          case F16 -> Tensor.F16;
-          case BF16 -> Tensor.BF16;
-          case TF32 -> Tensor.TF32;
-          case E4M3, E5M2 -> Tensor.FP8;
-          case S8 -> Tensor.INT8;
-          case F64 -> Tensor.F64;
-          default -> throw new IllegalArgumentException(factors + " is not for tensor cores");
-        };
+    var type = tensor(factors);
     int operations = ceilings.mma().getOrDefault(type, ceilings.tensor().getOrDefault(type, 0));
     if (operations == 0) {
       // mma of f64 runs on the FP64 cores; no planner offers other missing types
       return laneCycles(multiplyAdds, Type.F64);
     }
     return 2 * multiplyAdds / operations;
+  }
+
+  private static Tensor tensor(Type factors) {
+    return switch (factors) {
+      case F16 -> Tensor.F16;
+      case BF16 -> Tensor.BF16;
+      case TF32 -> Tensor.TF32;
+      case E4M3, E5M2 -> Tensor.FP8;
+      case S8 -> Tensor.INT8;
+      case F64 -> Tensor.F64;
+      default -> throw new IllegalArgumentException(factors + " is not for tensor cores");
+    };
   }
 
   /** Returns the cycles of multiply-adds of f32 or f64 without tensor cores. */

@@ -104,7 +104,8 @@ record MatrixStaging(
     var leadingDimension = matrix.leadingDimension();
     var row = k.thread().div(across);
     var column = k.thread().rem(across).times(elements);
-    var place = stage.place(row);
+    var place = stage.place(row).plus(stage.panel(column));
+    var inPanel = stage.inPanel(column);
     var ofBlock =
         stage.kIsRow()
             ? matrix.first().row(row, leadingDimension).plus(first.plus(column).wide())
@@ -125,8 +126,8 @@ record MatrixStaging(
       move.accept(
           new Piece(
               // rows a power of two apart differ in bits that are 0 in the first row
-              place.plus(stage.place(k.integer(below))),
-              column.plus(right),
+              place.plus(stage.place(k.integer(below))).plus(stage.panel(k.integer(right))),
+              inPanel.plus(stage.inPanel(k.integer(right))),
               source,
               right,
               rows.gt(k.integer(below)).and(columns.gt(k.integer(right)))));

@@ -12,7 +12,8 @@ import dev.athanor.ops.DType;
  */
 public record Operand(DType dtype, boolean transposed, int access) {
 
-  private static final int MOST_BYTES = 16;
+  /** Bytes of the widest access. */
+  static final int MOST_BYTES = 16;
 
   /** Returns an operand whose rows in memory are {@code leadingDimension} elements apart. */
   public static Operand of(DType dtype, boolean transposed, int leadingDimension) {

@@ -34,9 +34,16 @@ final class Ring {
     await();
   }
 
-  /** Returns the number of stages that are filled before the first is read. */
+  /**
+   * Returns the number of stages that are filled before the first is read. Warpgroups may still
+   * read the stage before it.
+   */
+  static int ahead(TensorTile tile) {
+    return tile.stages() - (tile.ofGroups() ? 2 : 1);
+  }
+
   private int ahead() {
-    return tile.stages() - 1;
+    return ahead(tile);
   }
 
   /** Returns the offset of the stage that is read. */
@@ -45,7 +52,7 @@ final class Ring {
   }
 
   /**
-   * Starts to fill the free stage, which all warps have read.
+   * Starts to fill the free stage, which all warps have read before the last {@link #advance}.
    *
    * @param current first index along K of the stage that is read
    * @return see {@link Producer#fill}
@@ -56,16 +63,23 @@ final class Ring {
 
   /** Releases the stage that was read and waits for the next one. */
   void advance(Runnable beforeWaiting) {
-    free.set(full);
-    var next = full.plus(stageBytes);
-    full.set(k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next));
+    free.set(tile.ofGroups() ? next(free) : full);
+    full.set(next(full));
     beforeWaiting.run();
     await();
+  }
+
+  private Int next(Int stage) {
+    var next = stage.plus(stageBytes);
+    return k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next);
   }
 
   /** Waits until the oldest stage in flight has arrived for all threads. */
   private void await() {
     k.awaitCopies(ahead() - 1);
+    if (tile.ofGroups()) {
+      k.fenceAsyncProxy();
+    }
     k.barrier();
   }
 }

@@ -5,6 +5,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
@@ -28,15 +29,27 @@ import java.util.List;
  *
  * <p>Chunks are swizzled so that none of these reads has a bank conflict.
  *
+ * <p>A warpgroup reads rows of 128 bytes. Longer rows are divided into panels, which follow each
+ * other in memory.
+ *
  * @param element type in shared memory; {@link TensorMatmul} converts f32 to tf32
  * @param kIsRow whether K is the row index, so that rows in shared memory run along the extent
+ * @param panels whether longer rows are divided into panels
  */
-public record Stage(Type element, boolean kIsRow, int extent, int depth) {
+public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean panels) {
 
   /** Rows of a fragment of a, or columns of two fragments of b. */
   static final int GROUP = 16;
 
+  /** Bytes after which the swizzle of rows of 128 bytes repeats, to which panels are aligned. */
+  static final int REPEAT = 8 * SharedTile.ASYNC_ROW;
+
   private static final int SINGLES_RUN = 32;
+
+  /** Returns a stage without panels. */
+  public Stage(Type element, boolean kIsRow, int extent, int depth) {
+    this(element, kIsRow, extent, depth, false);
+  }
 
   public int bytes() {
     return extent * depth * element.bytes();
@@ -58,26 +71,46 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     return kIsRow && element.bytes() == 1;
   }
 
+  /** Returns the columns of a panel: all, without panels. */
+  private int width() {
+    return panels ? SharedTile.ASYNC_ROW / element.bytes() : columns();
+  }
+
+  /** Returns the bytes of a panel if there are several, otherwise 0. */
+  int panelBytes() {
+    return columns() > width() ? rows() * SharedTile.ASYNC_ROW : 0;
+  }
+
   /**
    * Returns the stage at an offset in shared memory, as a matrix of {@link #rows} and {@link
-   * #columns}.
+   * #columns}, or of the rows of all panels.
    */
   public SharedTile at(SharedTile shared, Int offset) {
-    return shared.at(offset, element, rows(), columns(), swizzle());
+    return at(shared, offset, element);
   }
 
   /** Returns the stage at an offset in shared memory, as a matrix of wider elements. */
   public SharedTile at(SharedTile shared, Int offset, Type wider) {
-    int columns = columns() * element.bytes() / wider.bytes();
-    return shared.at(offset, wider, rows(), columns, swizzle());
+    int columns = width() * element.bytes() / wider.bytes();
+    return shared.at(offset, wider, rows() * columns() / width(), columns, swizzle());
   }
 
   private Swizzle swizzle() {
-    boolean singles = kIsRow && element.bytes() == 4;
-    return Swizzle.of(columns() * element.bytes(), singles ? SINGLES_RUN : Swizzle.CHUNK);
+    boolean singles = kIsRow && element.bytes() == 4 && !panels;
+    return Swizzle.of(width() * element.bytes(), singles ? SINGLES_RUN : Swizzle.CHUNK);
   }
 
-  /** Returns the row in shared memory of a row of the stage. */
+  /** Returns the first row in shared memory of the panel of a column. */
+  Int panel(Int column) {
+    return column.div(width()).times(rows());
+  }
+
+  /** Returns a column of the stage within its panel. */
+  Int inPanel(Int column) {
+    return column.rem(width());
+  }
+
+  /** Returns the row in shared memory, within a panel, of a row of the stage. */
   Int place(Int row) {
     if (!interleaved()) {
       return row;
@@ -85,6 +118,22 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     // the second pair of each four is in the upper half of 16
     var pair = row.rem(2).plus(row.div(4).rem(4).times(2));
     return row.div(16).times(16).plus(row.div(2).rem(2).times(8)).plus(pair);
+  }
+
+  /**
+   * Returns the descriptor of a factor of {@code wgmma}.
+   *
+   * @param offset of the stage in shared memory
+   * @param first row of a or column of b, a multiple of 64
+   * @param from first index along K, within the stage
+   */
+  Wide descriptor(SharedTile shared, Int offset, Int first, int from) {
+    int row = SharedTile.ASYNC_ROW;
+    var within =
+        kIsRow
+            ? first.div(width()).times(panelBytes()).plus(from * row)
+            : first.times(row).plus(from * element.bytes());
+    return at(shared, offset.plus(within)).descriptor(panelBytes());
   }
 
   /** The order of the four 8x8 matrices of 16 rows or columns at one step of K. */

@@ -32,6 +32,9 @@ import java.util.function.Supplier;
  */
 public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct product) {
 
+  /** Warps of a warpgroup. */
+  private static final int GROUP_WARPS = 4;
+
   /**
    * A factor matrix in global memory.
    *
@@ -108,6 +111,9 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   public WarpSums multiply(
       Producer producerA, Producer producerB, Optional<GroupScales> scales, KRange range) {
     var tile = product.tile();
+    if (tile.ofGroups()) {
+      return multiplyByGroups(both(producerA, producerB), range);
+    }
     var ofWarp = WarpProduct.of(k, product);
     var sums = new WarpSums(k, tile, product.mma());
     var parts = new PartialSums(k, product, sums, promoted(scales), at -> load(scales, at));
@@ -133,6 +139,42 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
           }
           first.set(now);
         });
+    k.awaitCopies(0);
+    return sums;
+  }
+
+  /**
+   * Multiplies with {@code wgmma}, which reads both factors from shared memory. While the products
+   * of a stage are computed, those of the next one are issued.
+   */
+  private WarpSums multiplyByGroups(Producer producer, KRange range) {
+    var tile = product.tile();
+    var sums = new WarpSums(k, tile, product.mma());
+    var ring = new Ring(k, product, range.from(), producer);
+    var firstRow = k.warp().div(GROUP_WARPS).times(GROUP_WARPS * Stage.GROUP);
+    k.loop(
+        range.from(),
+        range.to(),
+        tile.k(),
+        depth -> {
+          k.fenceProducts();
+          for (int step = 0; step < tile.k(); step += product.mma().k()) {
+            var a = product.a();
+            var b = product.b();
+            k.multiplyAsync(
+                product.mma(),
+                a.descriptor(shared, ring.full(), firstRow, step),
+                b.descriptor(shared, ring.full().plus(a.bytes()), k.integer(0), step),
+                !a.kIsRow(),
+                !b.kIsRow(),
+                sums.parts());
+          }
+          k.commitProducts();
+          var rest = ring.fill(depth);
+          k.awaitProducts(1);
+          ring.advance(rest);
+        });
+    k.awaitProducts(0);
     k.awaitCopies(0);
     return sums;
   }

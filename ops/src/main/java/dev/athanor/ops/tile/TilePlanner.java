@@ -17,7 +17,7 @@ import java.util.function.Function;
 
 /**
  * Chooses tiles for products {@code c[m, n] = a·b} on tensor cores with {@code mma.sync} (sm_80 and
- * later) and estimates their time. A block computes a tile of c.
+ * later) or {@code wgmma} (sm_90a) and estimates their time. A block computes a tile of c.
  *
  * @param k extent of the summation
  * @param products number of products per launch
@@ -47,6 +47,13 @@ public record TilePlanner(
           new TileShape(64, 64, 64, 32, 32, 3),
           new TileShape(32, 64, 64, 16, 32, 4),
           new TileShape(16, 128, 128, 16, 32, 4));
+
+  /** The tiles of warpgroups: rows of 128 bytes, which {@code wgmma} reads. */
+  private static final List<TensorTile> OF_GROUPS =
+      List.of(
+          TensorTile.ofGroups(128, 256, 64, 4),
+          TensorTile.ofGroups(128, 128, 64, 5),
+          TensorTile.ofGroups(64, 128, 64, 5));
 
   /** Elements of the smallest tiles, which are never rejected as too large. */
   private static final int SMALL = 2048;
@@ -78,16 +85,25 @@ public record TilePlanner(
    */
   public List<TileProduct> tiles(Candidates candidates, Function<TileProduct, String> name) {
     var suitable = new ArrayList<TileProduct>();
-    for (var shape : SHAPES) {
-      var product = TileProduct.of(shape.tile(a.dtype()), a, b, factors());
+    var shapes = new ArrayList<TensorTile>();
+    if (a.dtype() == DType.F16 || a.dtype() == DType.BF16) {
+      shapes.addAll(OF_GROUPS);
+    }
+    SHAPES.forEach(shape -> shapes.add(shape.tile(a.dtype())));
+    for (var tile : shapes) {
+      var product = TileProduct.of(tile, a, b, factors());
       var kernel = name.apply(product);
-      if (candidates.runs(isFp8() ? Target.SM_89 : Target.SM_80, kernel)) {
+      if (candidates.runs(target(tile), kernel)) {
         refusal(product)
             .ifPresentOrElse(
                 reason -> candidates.refuse(kernel, reason), () -> suitable.add(product));
       }
     }
     return suitable;
+  }
+
+  private Target target(TensorTile tile) {
+    return tile.ofGroups() ? Target.SM_90A : isFp8() ? Target.SM_89 : Target.SM_80;
   }
 
   private Factors factors() {
@@ -105,6 +121,11 @@ public record TilePlanner(
     long area = (long) tile.m() * tile.n();
     if (area > SMALL && area > WASTE * upTo16(m) * upTo16(n)) {
       return Optional.of("smaller tiles waste less of each block");
+    }
+    if (tile.ofGroups() && access() < Operand.MOST_BYTES) {
+      return Optional.of(
+          "rows are aligned to %d bytes; warpgroups require %d"
+              .formatted(access(), Operand.MOST_BYTES));
     }
     var mma = product.mma();
     if (mma.hasReducedAccumulatorPrecision()
@@ -143,7 +164,7 @@ public record TilePlanner(
         MatrixStaging.pieces(product.a(), a.access(), tile.threads())
             + MatrixStaging.pieces(product.b(), b.access(), tile.threads());
     int sums = tile.warpM() * tile.warpN() / 32;
-    int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
+    int fragments = tile.ofGroups() ? 0 : tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
     int held = 2;
     int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
     if (isFp8() && access() < MatrixStaging.LEAST_COPY) {
@@ -187,16 +208,18 @@ public record TilePlanner(
     double multiplyAdds = (double) tile.m() * tile.n() * tile.k();
     double products = multiplyAdds / (mma.m() * mma.n() * mma.k());
     boolean widened = product.factors() == Factors.WIDENED;
-    double instructions =
-        products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS)
-            + tile.warps() * (copies(product.a(), a, tile) + copies(product.b(), b, tile));
+    double copies = tile.warps() * (copies(product.a(), a, tile) + copies(product.b(), b, tile));
     double fragments =
         (double) tile.warps() * (tile.warpM() + tile.warpN()) * tile.k() * a.dtype().bytes();
     double stored = stored(product.a(), a, tile) + stored(product.b(), b, tile);
+    double ofMma = products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS);
     double busy =
-        Math.max(
-            machine.tensorCycles(multiplyAdds, mma.a()),
-            Math.max(machine.issueCycles(instructions), machine.sharedCycles(stored + fragments)));
+        tile.ofGroups()
+            ? Math.max(machine.asyncTensorCycles(multiplyAdds, mma.a()), machine.issueCycles(copies))
+            : Math.max(
+                machine.tensorCycles(multiplyAdds, mma.a()),
+                Math.max(
+                    machine.issueCycles(ofMma + copies), machine.sharedCycles(stored + fragments)));
     double written = (double) tile.m() * tile.n() * out.bytes();
     // rows and columns outside the matrices are not read
     double stageRead =
@@ -212,7 +235,7 @@ public record TilePlanner(
         stages * Machine.BARRIER_CYCLES,
         stages * stageRead + written,
         // copies fill the ring ahead; registers hold one stage
-        copied ? (tile.stages() - 1) * stageRead : stageRead);
+        copied ? Ring.ahead(tile) * stageRead : stageRead);
   }
 
   /** Returns the instructions of a warp that copy a stage of an operand. */

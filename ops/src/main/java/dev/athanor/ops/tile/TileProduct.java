@@ -19,8 +19,8 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
   public static TileProduct of(TensorTile tile, Operand a, Operand b, Factors factors) {
     return new TileProduct(
         tile,
-        new Stage(a.type(), a.transposed(), tile.m(), tile.k()),
-        new Stage(b.type(), !b.transposed(), tile.n(), tile.k()),
+        new Stage(a.type(), a.transposed(), tile.m(), tile.k(), tile.ofGroups()),
+        new Stage(b.type(), !b.transposed(), tile.n(), tile.k(), tile.ofGroups()),
         Operand.mma(a, b, factors),
         factors);
   }
@@ -47,6 +47,7 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
 
   /** Returns the product in a kernel, which must use no other dynamic shared memory. */
   public TensorMatmul in(KernelBuilder k) {
-    return new TensorMatmul(k, k.dynamicShared(), this);
+    var shared = tile.ofGroups() ? k.dynamicShared(Stage.REPEAT) : k.dynamicShared();
+    return new TensorMatmul(k, shared, this);
   }
 }
