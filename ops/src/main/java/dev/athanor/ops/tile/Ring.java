@@ -31,19 +31,12 @@ final class Ring {
     }
     full = k.variable(k.integer(0));
     free = k.variable(k.integer(ahead() * stageBytes));
-    await();
+    await(ahead() - 1);
   }
 
-  /**
-   * Returns the number of stages that are filled before the first is read. Warpgroups may still
-   * read the stage before it.
-   */
-  static int ahead(TensorTile tile) {
-    return tile.stages() - (tile.ofGroups() ? 2 : 1);
-  }
-
+  /** Returns the number of stages that are filled before the first is read. */
   private int ahead() {
-    return ahead(tile);
+    return tile.stages() - 1;
   }
 
   /** Returns the offset of the stage that is read. */
@@ -52,7 +45,7 @@ final class Ring {
   }
 
   /**
-   * Starts to fill the free stage, which all warps have read before the last {@link #advance}.
+   * Starts to fill the free stage, which all warps have read.
    *
    * @param current first index along K of the stage that is read
    * @return see {@link Producer#fill}
@@ -63,20 +56,37 @@ final class Ring {
 
   /** Releases the stage that was read and waits for the next one. */
   void advance(Runnable beforeWaiting) {
-    free.set(tile.ofGroups() ? next(free) : full);
-    full.set(next(full));
+    free.set(full);
+    full.set(next());
     beforeWaiting.run();
-    await();
+    await(ahead() - 1);
   }
 
-  private Int next(Int stage) {
-    var next = stage.plus(stageBytes);
+  /**
+   * Waits for the next stage and starts to fill the one before this stage, while warpgroups still
+   * read this stage.
+   *
+   * @param current first index along K of this stage, which all warps have begun to read
+   */
+  void advanceAhead(Int current) {
+    await(ahead() - 2);
+    fill(current).run();
+    free.set(full);
+    full.set(next());
+  }
+
+  private Int next() {
+    var next = full.plus(stageBytes);
     return k.integer(0).where(next.eq(k.integer(tile.stages() * stageBytes)), next);
   }
 
-  /** Waits until the oldest stage in flight has arrived for all threads. */
-  private void await() {
-    k.awaitCopies(ahead() - 1);
+  /**
+   * Waits for stages in flight until they have arrived for all threads.
+   *
+   * @param pending number of the newest stages to leave in flight
+   */
+  private void await(int pending) {
+    k.awaitCopies(pending);
     if (tile.ofGroups()) {
       k.fenceAsyncProxy();
     }

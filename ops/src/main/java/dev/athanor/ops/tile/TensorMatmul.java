@@ -144,12 +144,15 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /**
-   * Multiplies with {@code wgmma}, which reads both factors from shared memory. While the products
-   * of a stage are computed, those of the next one are issued.
+   * Multiplies with {@code wgmma}, which reads both factors from shared memory. The products of a
+   * stage are issued while those of the previous one are computed.
    */
   private WarpSums multiplyByGroups(Producer producer, KRange range) {
     var tile = product.tile();
     var sums = new WarpSums(k, tile, product.mma());
+    // Hopper keeps 14 bits of an fp8 sum: those of each stage start from zero
+    boolean promoted = product.mma().hasReducedAccumulatorPrecision();
+    var part = promoted ? new WarpSums(k, tile, product.mma()) : sums;
     var ring = new Ring(k, product, range.from(), producer);
     var firstRow = k.warp().div(GROUP_WARPS).times(GROUP_WARPS * Stage.GROUP);
     k.loop(
@@ -167,12 +170,15 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
                 b.descriptor(shared, ring.full().plus(a.bytes()), k.integer(0), step),
                 !a.kIsRow(),
                 !b.kIsRow(),
-                sums.parts());
+                part.parts(),
+                promoted && step == 0);
           }
           k.commitProducts();
-          var rest = ring.fill(depth);
-          k.awaitProducts(1);
-          ring.advance(rest);
+          k.awaitProducts(promoted ? 0 : 1);
+          if (promoted) {
+            sums.add(part, List.of());
+          }
+          ring.advanceAhead(depth);
         });
     k.awaitProducts(0);
     k.awaitCopies(0);

@@ -1,5 +1,6 @@
 package dev.athanor.ops.tile;
 
+import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
@@ -48,12 +49,18 @@ public record TilePlanner(
           new TileShape(32, 64, 64, 16, 32, 4),
           new TileShape(16, 128, 128, 16, 32, 4));
 
-  /** The tiles of warpgroups: rows of 128 bytes, which {@code wgmma} reads. */
-  private static final List<TensorTile> OF_GROUPS =
+  /** The shape of a tile of warpgroups. */
+  private record GroupShape(int m, int n, int stages) {
+
+    /** Returns a tile whose stages have rows of 128 bytes, which {@code wgmma} reads. */
+    TensorTile tile(DType dtype) {
+      return TensorTile.ofGroups(m, n, SharedTile.ASYNC_ROW / dtype.bytes(), stages);
+    }
+  }
+
+  private static final List<GroupShape> GROUP_SHAPES =
       List.of(
-          TensorTile.ofGroups(128, 256, 64, 4),
-          TensorTile.ofGroups(128, 128, 64, 5),
-          TensorTile.ofGroups(64, 128, 64, 5));
+          new GroupShape(128, 256, 4), new GroupShape(128, 128, 5), new GroupShape(64, 128, 4));
 
   /** Elements of the smallest tiles, which are never rejected as too large. */
   private static final int SMALL = 2048;
@@ -85,13 +92,13 @@ public record TilePlanner(
    */
   public List<TileProduct> tiles(Candidates candidates, Function<TileProduct, String> name) {
     var suitable = new ArrayList<TileProduct>();
-    var shapes = new ArrayList<TensorTile>();
-    if (a.dtype() == DType.F16 || a.dtype() == DType.BF16) {
-      shapes.addAll(OF_GROUPS);
+    var tiles = new ArrayList<TensorTile>();
+    if (suitsGroups()) {
+      GROUP_SHAPES.forEach(shape -> tiles.add(shape.tile(a.dtype())));
     }
-    SHAPES.forEach(shape -> shapes.add(shape.tile(a.dtype())));
-    for (var tile : shapes) {
-      var product = TileProduct.of(tile, a, b, factors());
+    SHAPES.forEach(shape -> tiles.add(shape.tile(a.dtype())));
+    for (var tile : tiles) {
+      var product = TileProduct.of(tile, a, b, tile.ofGroups() ? Factors.PLAIN : factors());
       var kernel = name.apply(product);
       if (candidates.runs(target(tile), kernel)) {
         refusal(product)
@@ -100,6 +107,12 @@ public record TilePlanner(
       }
     }
     return suitable;
+  }
+
+  /** {@code wgmma} multiplies single bytes only if the rows of both factors run along K. */
+  private boolean suitsGroups() {
+    boolean isHalf = a.dtype() == DType.F16 || a.dtype() == DType.BF16;
+    return isHalf || (isFp8() && !a.transposed() && b.transposed());
   }
 
   private Target target(TensorTile tile) {
@@ -129,6 +142,7 @@ public record TilePlanner(
     }
     var mma = product.mma();
     if (mma.hasReducedAccumulatorPrecision()
+        && !tile.ofGroups()
         && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
       return Optional.of(
           "too few registers to promote fp8 sums every %d elements along K".formatted(mma.k()));
@@ -165,6 +179,9 @@ public record TilePlanner(
             + MatrixStaging.pieces(product.b(), b.access(), tile.threads());
     int sums = tile.warpM() * tile.warpN() / 32;
     int fragments = tile.ofGroups() ? 0 : tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
+    if (tile.ofGroups() && product.mma().hasReducedAccumulatorPrecision()) {
+      sums *= 2; // those of a stage, which are then promoted
+    }
     int held = 2;
     int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
     if (isFp8() && access() < MatrixStaging.LEAST_COPY) {
@@ -235,7 +252,7 @@ public record TilePlanner(
         stages * Machine.BARRIER_CYCLES,
         stages * stageRead + written,
         // copies fill the ring ahead; registers hold one stage
-        copied ? Ring.ahead(tile) * stageRead : stageRead);
+        copied ? (tile.stages() - 1) * stageRead : stageRead);
   }
 
   /** Returns the instructions of a warp that copy a stage of an operand. */
