@@ -42,7 +42,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class KernelsTest {
 
   private static final List<Target> TARGETS =
-      List.of(Target.SM_80, Target.SM_86, Target.SM_89, Target.SM_90);
+      List.of(Target.SM_80, Target.SM_86, Target.SM_89, Target.SM_90, Target.SM_90A);
 
   /** GPUs that multiply fp8 in different ways. */
   private static final List<Capability> GPUS =
@@ -111,7 +111,9 @@ class KernelsTest {
       var name = text.kernel.name();
       assertThat(Verifier.faults(text.module)).as(name).isEmpty();
       assertThat(Parser.parse(text.ptx, name).toString()).isEqualTo(text.ptx);
-      assertThat(text.module.target()).as("one text for all GPUs").isIn(Target.SM_80, Target.SM_89);
+      assertThat(text.module.target())
+          .as("one text for all GPUs")
+          .isIn(Target.SM_80, Target.SM_89, Target.SM_90A);
     }
   }
 
@@ -159,6 +161,7 @@ class KernelsTest {
     var able =
         TARGETS.stream()
             .filter(target -> target.canRun(text.module.target()))
+            .filter(target -> !target.equals(Target.SM_90A) || target.equals(text.module.target()))
             .filter(target -> !multipliesFp8 || target.equals(Target.SM_89));
     if (assembler instanceof Ptxas) {
       return able.toList();

@@ -55,7 +55,7 @@ class OpsTest {
   @ParameterizedTest
   @MethodSource("ops")
   void everyVariantMatchesTheReference(String op) {
-    verify(op, AsyncTiming.LAZY, Target.SM_90, TestTier.current() == TestTier.QUICK);
+    verify(op, AsyncTiming.LAZY, Target.SM_90A, TestTier.current() == TestTier.QUICK);
   }
 
   /** Asynchronous copies complete immediately, and the older tensor cores sum in another order. */
@@ -93,7 +93,7 @@ class OpsTest {
   static Stream<Arguments> opsAndTargets() {
     return ops().stream()
         .flatMap(op ->
-            Stream.of("sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+            Stream.of("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_120")
                 .map(target -> Arguments.of(op, target)));
   }
 

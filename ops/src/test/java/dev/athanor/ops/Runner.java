@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
 import dev.athanor.ops.run.HostRun;
@@ -18,7 +20,8 @@ import java.util.random.RandomGenerator;
 /** Runs ops and plans for a small device on an emulator. */
 public final class Runner {
 
-  private static final EmulatedDevice DEVICE = new EmulatedDevice();
+  private static final EmulatedDevice DEVICE =
+      new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(Target.SM_90A));
   private static final KernelCache KERNELS = new KernelCache(DEVICE);
 
   private Runner() {}

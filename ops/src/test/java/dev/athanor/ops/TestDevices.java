@@ -11,7 +11,7 @@ public final class TestDevices {
   public static final Capability H200 = OpProfile.capability(Gpu.H200);
 
   /** A GPU that a few blocks fill, so that problems are not split as for a large one. */
-  public static final Capability SMALL = of(Target.SM_90, 2, 232_448);
+  public static final Capability SMALL = of(Target.SM_90A, 2, 232_448);
 
   private TestDevices() {}
 

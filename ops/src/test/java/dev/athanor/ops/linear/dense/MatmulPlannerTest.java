@@ -31,7 +31,7 @@ class MatmulPlannerTest {
     "F32, 128, 128, 64, matmul_f32_32x32x16_nn_a16_b16_c16",
     "F64, 128, 128, 65536, matmul_f64_64x64x16_mma_nn_a16_b16_c16_split98",
     "F64, 128, 128, 64, matmul_f64_32x32x16_mma_nn_a16_b16_c16",
-    "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+    "F16, 4096, 4096, 4096, matmul_f16_128x256x64x4_groups_nn_a16_b16_f16_c16",
     "BF16, 64, 64, 64, matmul_bf16_16x128x64x4_nn_a16_b16_bf16_c16",
     "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split8",
     "F16, 64, 64, 16384, matmul_f16_16x128x64x4_nn_a16_b16_split64"
@@ -69,19 +69,19 @@ class MatmulPlannerTest {
   @CsvSource(
       delimiter = ';',
       value = {
-        "F16; 64,1,128,256; 1,64,256,128; 1; matmul_f16_128x128x64x3_nn_a16_b16_f16_c16",
-        "F16; 64,128,256; 256,128; 1; matmul_f16_64x64x32x3_nn_a16_b16_f16_c16",
-        "F16; 8,64,128,256; 8,1,256,128; 1; matmul_f16_128x128x64x3_nn_a16_b16_f16_c16",
-        "F16; 256,128; 64,128,256; 1; matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+        "F16; 64,1,128,256; 1,64,256,128; 1; matmul_f16_128x128x64x5_groups_nn_a16_b16_f16_c16",
+        "F16; 64,128,256; 256,128; 1; matmul_f16_64x128x64x4_groups_nn_a16_b16_f16_c16",
+        "F16; 8,64,128,256; 8,1,256,128; 1; matmul_f16_128x128x64x5_groups_nn_a16_b16_f16_c16",
+        "F16; 256,128; 64,128,256; 1; matmul_f16_128x256x64x4_groups_nn_a16_b16_f16_c16",
         "F16; 2,1,16,16384; 1,2,16384,64; 2; matmul_f16_16x128x64x4_nn_a16_b16_split64",
-        "BF16; 64,1,128,256; 1,64,256,128; 1; matmul_bf16_128x128x64x3_nn_a16_b16_bf16_c16",
+        "BF16; 64,1,128,256; 1,64,256,128; 1; matmul_bf16_128x128x64x5_groups_nn_a16_b16_bf16_c16",
         "E4M3; 64,1,128,256; 1,64,256,128; 1; matmul_e4m3_as_f16_128x64x64x4_nn_a16_b16_f32_c16",
         "F32; 64,1,128,256; 1,64,256,128; 1; matmul_f32_128x64x8_nn_a16_b16_c16",
         "F32; 2,1,128,65536; 1,2,65536,128; 2; matmul_f32_128x64x8_nn_a16_b16_c16_split49",
         "F64; 64,1,128,256; 1,64,256,128; 1; matmul_f64_64x64x16_mma_nn_a16_b16_c16",
         "F32; 64,1,1,256; 1,64,256,128; 1; gemv_f32_t32_a16",
         "F32; 2,1,1,65536; 1,2,65536,128; 2; gemv_f32_t32_a16_split128",
-        "F16; 3,1,4,128,256; 1,5,4,256,128; 3; matmul_f16_32x64x32x4_nn_a16_b16_f16_c16"
+        "F16; 3,1,4,128,256; 1,5,4,256,128; 3; matmul_f16_64x128x64x4_groups_nn_a16_b16_f16_c16"
       })
   void broadcastProductsNeedFewLaunches(
       DType dtype, String a, String b, int launches, String kernel) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -87,7 +88,7 @@ class PaddingTest {
             .filter(plan -> plan.kernel().endsWith("_padded"))
             .toList();
     assertThat(padded).isNotEmpty();
-    var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
+    var options = EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withSanitize(Sanitize.FULL);
     try (var device = new EmulatedDevice(options)) {
       var kernels = new KernelCache(device);
       for (var plan : padded) {

@@ -1,0 +1,122 @@
+package dev.athanor.ops.linear.dense;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.TestTier;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Products with {@code wgmma}, on tiles of warpgroups. */
+class WarpgroupProductTest {
+
+  private static Problem problem(String text) {
+    return Problem.parse(Runner.op("matmul"), text);
+  }
+
+  /** Runs every kernel of warpgroups with the sanitizer and returns their number. */
+  private static int verify(String text, AsyncTiming timing) {
+    var problem = problem(text);
+    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
+    var exact =
+        Objects.requireNonNull(
+            problem.op().reference(inputs, problem.attributes()).get("c"), "c");
+    var dtype = Objects.requireNonNull(problem.inputs().get("a")).dtype();
+    var tolerance = ProductDescription.tolerance(dtype, 1); // the same for every depth
+    var options =
+        EmulatorOptions.DEFAULT
+            .withTarget(Target.SM_90A)
+            .withSanitize(Sanitize.FULL)
+            .withAsyncTiming(timing);
+    int verified = 0;
+    try (var device = new EmulatedDevice(options)) {
+      var kernels = new KernelCache(device);
+      for (var plan : problem.plans(TestDevices.SMALL)) {
+        if (plan.kernel().contains("_groups_")) {
+          var c = HostRun.of(device, kernels, plan, inputs).outputs().get("c");
+          assertThat(tolerance.error(Objects.requireNonNull(c).toDoubles(), exact))
+              .as(plan.kernel())
+              .isLessThanOrEqualTo(tolerance.limit());
+          verified++;
+        }
+      }
+    }
+    return verified;
+  }
+
+  /** Edges of tiles along each extent, and stages that are not full. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "a=f16[136,72] b=f16[72,264]",
+        "a=f16[72,136] b=f16[72,264] transposeA=true",
+        "a=bf16[136,72] b=bf16[264,72] transposeB=true",
+        "a=bf16[72,136] b=bf16[264,72] transposeA=true transposeB=true",
+        "a=e4m3[136,144] b=e5m2[264,144] transposeB=true"
+      })
+  void allLayoutsMatchTheReference(String text) {
+    assertThat(verify(text, AsyncTiming.LAZY)).isGreaterThanOrEqualTo(2);
+  }
+
+  /** More stages than the ring has, an epilogue, a batch, and parts of K. */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(
+      strings = {
+        "a=f16[264,520] b=f16[264,520] bias=f16[264] transposeB=true activation=gelu",
+        "a=f16[3,128,264] b=f16[264,256]",
+        "a=bf16[128,4096] b=bf16[4096,256]",
+        "a=bf16[256,1000] b=bf16[1000,512] alpha=0.5 outDtype=f32",
+        "a=e5m2[128,4096] b=e4m3[128,4096] transposeB=true outDtype=f16"
+      })
+  void deepProductsMatchTheReference(String text) {
+    for (var timing : AsyncTiming.values()) {
+      assertThat(verify(text, timing)).isGreaterThanOrEqualTo(2);
+    }
+  }
+
+  /** {@code wgmma} multiplies bytes only along rows, and copies of fewer bytes would be slow. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "a=e4m3[256,256] b=e4m3[256,256]",
+        "a=i8[256,256] b=i8[256,256] scale=f32[]",
+        "a=f32[256,256] b=f32[256,256] precision=tf32"
+      })
+  void otherProductsUseWarps(String text) {
+    var op = Runner.op(text.startsWith("a=i8") ? "matmul-int8" : "matmul");
+    assertThat(Problem.parse(op, text).plans(TestDevices.H200))
+        .isNotEmpty()
+        .noneMatch(plan -> plan.kernel().contains("_groups_"));
+  }
+
+  @Test
+  void explainsWhyUnalignedRowsUseWarps() {
+    assertThat(problem("a=f16[256,260] b=f16[260,256]").plans(TestDevices.H200).getFirst().explain())
+        .contains(
+            "  matmul_f16_128x128x64x5_groups_nn_a8_b16_f16_c16: rows are aligned to 8 bytes;"
+                + " warpgroups require 16");
+  }
+
+  @Test
+  void hopperWithoutItsOwnFeaturesUsesWarps() {
+    var other = TestDevices.of(Target.SM_90, 132, 232_448);
+    assertThat(problem("a=f16[4096,4096] b=f16[4096,4096]").plans(other))
+        .isNotEmpty()
+        .noneMatch(plan -> plan.kernel().contains("_groups_"));
+  }
+}
