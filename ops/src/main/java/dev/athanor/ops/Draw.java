@@ -14,6 +14,9 @@ public final class Draw {
    */
   private static final long PERIOD = 1_048_573;
 
+  /** The number of blocks after which a tensor repeats; also prime. */
+  private static final long PERIOD_OF_BLOCKS = 65_521;
+
   private final RandomGenerator random;
 
   public Draw(RandomGenerator random) {
@@ -37,9 +40,11 @@ public final class Draw {
 
   /** Returns blocks of random bits with scales from 0.01 to 0.02. */
   public HostTensor blocks(TensorType type) {
-    var tensor = bytes(type);
+    var tensor = HostTensor.zeros(type);
     int bytes = type.dtype().bytes();
-    for (long block = 0; block < type.bytes() / bytes; block++) {
+    long blocks = Math.min(type.bytes() / bytes, PERIOD_OF_BLOCKS);
+    random(tensor, blocks * bytes);
+    for (long block = 0; block < blocks; block++) {
       var data = tensor.data().asSlice(block * bytes, bytes);
       for (int at : Blocks.scales(type.dtype())) {
         if (type.dtype() == DType.NF4) {
@@ -49,6 +54,7 @@ public final class Draw {
         }
       }
     }
+    repeat(tensor, blocks * bytes);
     return tensor;
   }
 
@@ -115,17 +121,28 @@ public final class Draw {
     for (long i = 0; i < drawn; i++) {
       element.draw(tensor.data(), i);
     }
-    long period = drawn * type.dtype().bytes();
-    for (long at = period; at < type.bytes(); at += period) {
-      MemorySegment.copy(tensor.data(), 0, tensor.data(), at, Math.min(period, type.bytes() - at));
-    }
+    repeat(tensor, drawn * type.dtype().bytes());
     return tensor;
+  }
+
+  /** Fills a tensor with repetitions of its first bytes. */
+  private static void repeat(HostTensor tensor, long period) {
+    long bytes = tensor.type().bytes();
+    for (long at = period; at < bytes; at += period) {
+      MemorySegment.copy(tensor.data(), 0, tensor.data(), at, Math.min(period, bytes - at));
+    }
   }
 
   /** Returns random bytes, for formats in which every bit pattern is a number. */
   public HostTensor bytes(TensorType type) {
-    var bytes = new byte[Math.toIntExact(type.bytes())];
+    var tensor = HostTensor.zeros(type);
+    random(tensor, type.bytes());
+    return tensor;
+  }
+
+  private void random(HostTensor tensor, long count) {
+    var bytes = new byte[Math.toIntExact(count)];
     random.nextBytes(bytes);
-    return new HostTensor(type, MemorySegment.ofArray(bytes));
+    MemorySegment.copy(MemorySegment.ofArray(bytes), 0, tensor.data(), 0, count);
   }
 }

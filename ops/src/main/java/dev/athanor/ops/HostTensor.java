@@ -58,10 +58,13 @@ public record HostTensor(TensorType type, MemorySegment data) {
 
   /** Returns all elements in row-major order. */
   public double[] toDoubles() {
-    var values = new double[Math.toIntExact(type.shape().elements())];
-    for (int i = 0; i < values.length; i++) {
-      values[i] = get(i);
-    }
+    return toDoubles(0, Math.toIntExact(type.shape().elements()));
+  }
+
+  /** Returns {@code count} consecutive elements. */
+  public double[] toDoubles(long first, int count) {
+    var values = new double[count];
+    type.dtype().read(data, first, values);
     return values;
   }
 }

@@ -70,7 +70,7 @@ public interface Op {
 
   /**
    * Returns some elements of an output in float64. The default computes the whole reference; ops
-   * with an expensive reference override this.
+   * with an expensive reference implement {@link dev.athanor.ops.reference.SampledOp}.
    *
    * @param elements row-major indices
    */

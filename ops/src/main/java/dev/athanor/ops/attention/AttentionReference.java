@@ -2,8 +2,14 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.TensorReader;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.IntToLongFunction;
+import java.util.function.LongConsumer;
+import java.util.stream.DoubleStream;
 
 /** A simple reference implementation of attention in float64. */
 public final class AttentionReference {
@@ -14,41 +20,51 @@ public final class AttentionReference {
     return Objects.requireNonNull(inputs.get(name), name);
   }
 
-  public static double[] read(Map<String, HostTensor> inputs, String name) {
-    return tensor(inputs, name).toDoubles();
-  }
-
   /** Returns the dot product of two rows. */
-  public static double dot(double[] a, int rowOfA, double[] b, int rowOfB, int columns) {
+  public static double dot(TensorReader a, long rowOfA, TensorReader b, long rowOfB, int columns) {
     double sum = 0;
     for (int c = 0; c < columns; c++) {
-      sum += a[rowOfA * columns + c] * b[rowOfB * columns + c];
+      sum += a.get(rowOfA * columns + c) * b.get(rowOfB * columns + c);
     }
     return sum;
   }
 
-  /**
-   * Writes the softmax-weighted mean of rows of v.
-   *
-   * @param scores of consecutive rows of v, starting at {@code first}
-   * @return the logarithm of the sum of the exponentials
-   */
-  public static double weigh(
-      double[] scores, double[] v, int first, double[] out, int row, int columns) {
-    double greatest = Double.NEGATIVE_INFINITY;
-    for (double score : scores) {
-      greatest = Math.max(greatest, score);
+  /** Adds a multiple of a row. */
+  private static void add(double[] sums, double factor, TensorReader a, long row) {
+    for (int c = 0; c < sums.length; c++) {
+      sums[c] += factor * a.get(row * sums.length + c);
     }
+  }
+
+  private static double greatest(double[] scores) {
+    return DoubleStream.of(scores).reduce(Double.NEGATIVE_INFINITY, Math::max);
+  }
+
+  /**
+   * Returns the softmax-weighted mean of rows of v; zeros if there are none.
+   *
+   * @param row returns the row of v that belongs to a score
+   */
+  public static double[] mean(double[] scores, TensorReader v, IntToLongFunction row, int columns) {
+    double greatest = greatest(scores);
     double total = 0;
+    var out = new double[columns];
     for (int j = 0; j < scores.length; j++) {
       double weight = Math.exp(scores[j] - greatest);
       total += weight;
-      for (int c = 0; c < columns; c++) {
-        out[row * columns + c] += weight * v[(first + j) * columns + c];
-      }
+      add(out, weight, v, row.applyAsLong(j));
     }
     for (int c = 0; c < columns && scores.length > 0; c++) {
-      out[row * columns + c] /= total;
+      out[c] /= total;
+    }
+    return out;
+  }
+
+  private static double logSumExp(double[] scores) {
+    double greatest = greatest(scores);
+    double total = 0;
+    for (double score : scores) {
+      total += Math.exp(score - greatest);
     }
     return greatest + Math.log(total);
   }
@@ -58,70 +74,133 @@ public final class AttentionReference {
   }
 
   /** Returns out and lse, even if lse is not requested. */
-  public static Map<String, double[]> forward(
+  public static Map<String, ReferenceOutput> forward(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
-    var q = read(inputs, "q");
-    var k = read(inputs, "k");
-    var v = read(inputs, "v");
-    int rows = p.batch() * p.heads() * p.queries();
-    var out = new double[rows * p.dv()];
-    var lse = new double[rows];
-    for (int row = 0; row < rows; row++) {
-      int query = row % p.queries();
-      int firstKey = firstKey(p, row / p.queries()) + p.from(query);
-      var scores = new double[Math.max(0, p.to(query) - p.from(query))];
-      for (int j = 0; j < scores.length; j++) {
-        double product = dot(q, row, k, firstKey + j, p.d());
-        scores[j] = p.score().of(product, p.scale(), p.cap());
-      }
-      lse[row] = weigh(scores, v, firstKey, out, row, p.dv());
+    var q = TensorReader.of(inputs, "q");
+    var k = TensorReader.of(inputs, "k");
+    var v = TensorReader.of(inputs, "v");
+    long rows = (long) p.batch() * p.heads() * p.queries();
+    var outputs = new HashMap<String, ReferenceOutput>();
+    outputs.put(
+        "out",
+        ReferenceOutput.ofRows(
+            rows,
+            p.dv(),
+            row -> {
+              long first = firstVisible(p, row);
+              return mean(scores(p, q, row, k), v, j -> first + j, p.dv());
+            }));
+    outputs.put("lse", ReferenceOutput.ofElements(rows, row -> logSumExp(scores(p, q, row, k))));
+    return outputs;
+  }
+
+  private static double[] scores(AttentionProblem p, TensorReader q, long row, TensorReader k) {
+    int query = (int) (row % p.queries());
+    long first = firstVisible(p, row);
+    var scores = new double[Math.max(0, p.to(query) - p.from(query))];
+    for (int j = 0; j < scores.length; j++) {
+      scores[j] = p.score().of(dot(q, row, k, first + j, p.d()), p.scale(), p.cap());
     }
-    return Map.of("out", out, "lse", lse);
+    return scores;
+  }
+
+  /** Returns the row of k of the first key that a query sees. */
+  private static long firstVisible(AttentionProblem p, long row) {
+    return firstKey(p, row / p.queries()) + p.from((int) (row % p.queries()));
   }
 
   /** Returns the row of k, counted over all batches, at which the keys of a head of q begin. */
-  private static int firstKey(AttentionProblem p, int head) {
-    int batch = head / p.heads();
-    int group = p.heads() / p.sharedHeads();
-    return (batch * p.sharedHeads() + head % p.heads() / group) * p.keys();
+  private static long firstKey(AttentionProblem p, long head) {
+    long batch = head / p.heads();
+    return (batch * p.sharedHeads() + head % p.heads() / group(p)) * p.keys();
+  }
+
+  /** Returns the number of heads of q that share a head of k. */
+  private static int group(AttentionProblem p) {
+    return p.heads() / p.sharedHeads();
   }
 
   /** Returns the gradients, computed with the given lse and out. */
-  public static Map<String, double[]> backward(
+  public static Map<String, ReferenceOutput> backward(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
-    var grad = read(inputs, "grad");
-    var q = read(inputs, "q");
-    var k = read(inputs, "k");
-    var v = read(inputs, "v");
-    var out = read(inputs, "out");
-    var lse = read(inputs, "lse");
-    var dq = new double[q.length];
-    var dk = new double[k.length];
-    var dv = new double[v.length];
-    for (int row = 0; row < lse.length; row++) {
-      int query = row % p.queries();
-      int firstKey = firstKey(p, row / p.queries());
-      double delta = dot(grad, row, out, row, p.dv());
+    var backward = new Backward(AttentionProblem.of(HostTensor.types(inputs), attributes), inputs);
+    var p = backward.p;
+    long queries = (long) p.batch() * p.heads() * p.queries();
+    long keys = (long) p.batch() * p.sharedHeads() * p.keys();
+    return Map.of(
+        "dq", ReferenceOutput.ofRows(queries, p.d(), backward::ofQuery),
+        "dk", ReferenceOutput.ofRows(keys, p.d(), backward::ofKey),
+        "dv", ReferenceOutput.ofRows(keys, p.dv(), backward::ofValue));
+  }
+
+  /** The rows of the gradients. */
+  private static final class Backward {
+    private final AttentionProblem p;
+    private final TensorReader grad;
+    private final TensorReader q;
+    private final TensorReader k;
+    private final TensorReader v;
+    private final TensorReader out;
+    private final TensorReader lse;
+
+    Backward(AttentionProblem p, Map<String, HostTensor> inputs) {
+      this.p = p;
+      grad = TensorReader.of(inputs, "grad");
+      q = TensorReader.of(inputs, "q");
+      k = TensorReader.of(inputs, "k");
+      v = TensorReader.of(inputs, "v");
+      out = TensorReader.of(inputs, "out");
+      lse = TensorReader.of(inputs, "lse");
+    }
+
+    double[] ofQuery(long row) {
+      var dq = new double[p.d()];
+      int query = (int) (row % p.queries());
       for (int j = p.from(query); j < p.to(query); j++) {
-        int key = firstKey + j;
-        double product = dot(q, row, k, key, p.d());
-        double weight = Math.exp(p.score().of(product, p.scale(), p.cap()) - lse[row]);
-        for (int c = 0; c < p.dv(); c++) {
-          dv[key * p.dv() + c] += weight * grad[row * p.dv() + c];
-        }
-        double slope =
-            weight
-                * (dot(grad, row, v, key, p.dv()) - delta)
-                * p.score().slope(product, p.scale(), p.cap())
-                * p.scale();
-        for (int c = 0; c < p.d(); c++) {
-          dq[row * p.d() + c] += slope * k[key * p.d() + c];
-          dk[key * p.d() + c] += slope * q[row * p.d() + c];
+        long key = firstKey(p, row / p.queries()) + j;
+        add(dq, slope(row, key), k, key);
+      }
+      return dq;
+    }
+
+    double[] ofKey(long key) {
+      var dk = new double[p.d()];
+      forEachQuery(key, row -> add(dk, slope(row, key), q, row));
+      return dk;
+    }
+
+    double[] ofValue(long key) {
+      var dv = new double[p.dv()];
+      forEachQuery(key, row -> add(dv, weight(row, dot(q, row, k, key, p.d())), grad, row));
+      return dv;
+    }
+
+    /** Calls an action with the row of each query that sees a key. */
+    private void forEachQuery(long key, LongConsumer action) {
+      long firstHead = key / p.keys() * group(p);
+      int j = (int) (key % p.keys());
+      for (long head = firstHead; head < firstHead + group(p); head++) {
+        for (int query = 0; query < p.queries(); query++) {
+          if (p.from(query) <= j && j < p.to(query)) {
+            action.accept(head * p.queries() + query);
+          }
         }
       }
     }
-    return Map.of("dq", dq, "dk", dk, "dv", dv);
+
+    private double weight(long row, double product) {
+      return Math.exp(p.score().of(product, p.scale(), p.cap()) - lse.get(row));
+    }
+
+    /** Returns the gradient with respect to the product of a query and a key. */
+    private double slope(long row, long key) {
+      double product = dot(q, row, k, key, p.d());
+      double delta = dot(grad, row, out, row, p.dv());
+      return weight(row, product)
+          * (dot(grad, row, v, key, p.dv()) - delta)
+          * p.score().slope(product, p.scale(), p.cap())
+          * p.scale();
+    }
   }
 }

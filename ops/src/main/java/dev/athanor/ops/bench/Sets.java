@@ -8,10 +8,12 @@ import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +21,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
+import java.util.stream.LongStream;
 
 /**
  * The tensors of a problem on a device, in enough copies that no launch finds its inputs in a
@@ -33,6 +36,9 @@ public final class Sets implements AutoCloseable {
 
   /** The sampled elements of each output, including the first and the last. */
   private static final int SAMPLED = 256;
+
+  /** The maximum number of rows with sampled elements. */
+  private static final int SAMPLED_ROWS = 32;
 
   private final Device device;
   private final Stream stream;
@@ -61,7 +67,7 @@ public final class Sets implements AutoCloseable {
       var random = new SplittableRandom(seed);
       var drawn = problem.draw(random);
       outputs.forEach((name, type) -> {
-        var at = sampled(type.shape().elements(), random);
+        var at = sampled(type.shape(), random);
         sampled.put(name, at);
         expected.put(name, problem.op().reference(drawn, problem.attributes(), name, at));
       });
@@ -115,22 +121,30 @@ public final class Sets implements AutoCloseable {
   }
 
   /**
-   * Returns the indices of the first, the last and random elements of an output, or all indices of
-   * a small output.
+   * Returns the ascending indices of the first, the last and random elements of random rows of an
+   * output, or all indices of a small output. The reference of an element often costs as much as
+   * that of its row.
    */
-  private static long[] sampled(long elements, SplittableRandom random) {
+  private static long[] sampled(Shape shape, SplittableRandom random) {
+    long elements = shape.elements();
     if (elements <= SAMPLED) {
-      var all = new long[(int) elements];
-      for (int i = 0; i < all.length; i++) {
-        all[i] = i;
-      }
-      return all;
+      return LongStream.range(0, elements).toArray();
     }
+    long n = shape.rank() == 0 ? 1 : shape.extent(-1);
+    long rows = elements / n;
+    long[] sampledRows =
+        rows <= SAMPLED_ROWS
+            ? LongStream.range(0, rows).toArray()
+            : random.longs(SAMPLED_ROWS, 0, rows).toArray();
+    sampledRows[0] = 0;
+    sampledRows[sampledRows.length - 1] = rows - 1;
     var some = new long[SAMPLED];
-    some[1] = elements - 1;
-    for (int i = 2; i < SAMPLED; i++) {
-      some[i] = random.nextLong(elements);
+    for (int i = 0; i < SAMPLED; i++) {
+      some[i] = sampledRows[i % sampledRows.length] * n + random.nextLong(n);
     }
+    some[0] = 0;
+    some[1] = elements - 1;
+    Arrays.sort(some);
     return some;
   }
 

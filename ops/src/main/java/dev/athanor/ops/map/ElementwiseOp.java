@@ -5,7 +5,6 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpException;
@@ -16,6 +15,8 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -33,7 +34,7 @@ import java.util.stream.LongStream;
  */
 record ElementwiseOp(
     OpDescription description, Function<Attributes, Formula> formula, Shapes shapes, int flops)
-    implements Op {
+    implements SampledOp {
 
   /** The attribute of a factor; the formula then has one operand more than the op has inputs. */
   static final String FACTOR = "factor";
@@ -175,16 +176,15 @@ record ElementwiseOp(
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var types = inOrder(inputs).stream().map(HostTensor::type).toList();
-    int elements = Math.toIntExact(output(types, attributes).shape().elements());
-    var all = LongStream.range(0, elements).toArray();
-    return Map.of("y", reference(inputs, attributes, "y", all));
+    long elements = output(types, attributes).shape().elements();
+    return Map.of(
+        "y", new ReferenceOutput(elements, indices -> sample(inputs, attributes, indices)));
   }
 
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+  private double[] sample(Map<String, HostTensor> inputs, Attributes attributes, long[] elements) {
     var operands = inOrder(inputs);
     var types = operands.stream().map(HostTensor::type).toList();
     var output = output(types, attributes);

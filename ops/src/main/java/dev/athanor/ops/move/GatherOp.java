@@ -7,7 +7,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -23,16 +22,17 @@ import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.ElementwiseOps;
 import dev.athanor.ops.map.ElementwisePlanner;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
-import java.util.stream.LongStream;
 
 /** Gathers rows of a table, such as embeddings of tokens. */
-public final class GatherOp implements Op {
+public final class GatherOp implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -112,26 +112,20 @@ public final class GatherOp implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var table = Objects.requireNonNull(inputs.get("table"));
-    var index = Objects.requireNonNull(inputs.get("index"));
-    long elements = output(table.type(), index.type()).shape().elements();
-    return Map.of("y", reference(inputs, attributes, "y", LongStream.range(0, elements).toArray()));
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var table = Objects.requireNonNull(inputs.get("table"));
     var index = Objects.requireNonNull(inputs.get("index"));
     long rows = table.type().shape().extent(0);
     long width = table.type().shape().extent(1);
-    return LongStream.of(elements)
-        .mapToDouble(i -> {
-          long row = index.type().dtype().readLong(index.data(), i / width);
-          return row >= 0 && row < rows ? table.get(row * width + i % width) : 0;
-        })
-        .toArray();
+    return Map.of(
+        "y",
+        ReferenceOutput.ofElements(
+            output(table.type(), index.type()).shape().elements(),
+            i -> {
+              long row = index.type().dtype().readLong(index.data(), i / width);
+              return row >= 0 && row < rows ? table.get(row * width + i % width) : 0;
+            }));
   }
 
   /** Draws indices of any rows of the table. */

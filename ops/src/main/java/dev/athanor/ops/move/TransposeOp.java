@@ -8,7 +8,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -28,18 +27,19 @@ import dev.athanor.ops.map.Formula;
 import dev.athanor.ops.map.Loops;
 import dev.athanor.ops.map.Loops.Loop;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.random.RandomGenerator;
-import java.util.stream.LongStream;
 
 /**
  * Swaps two dimensions. If the last dimension stays the last, its rows are copied; otherwise tiles
  * are transposed in shared memory.
  */
-public final class TransposeOp implements Op {
+public final class TransposeOp implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -207,15 +207,15 @@ public final class TransposeOp implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    var all = LongStream.range(0, x.type().shape().elements()).toArray();
-    return Map.of("y", reference(inputs, attributes, "y", all));
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    long elements = Objects.requireNonNull(inputs.get("x")).type().shape().elements();
+    return Map.of(
+        "y", new ReferenceOutput(elements, indices -> sample(inputs, attributes, indices)));
   }
 
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+  private static double[] sample(
+      Map<String, HostTensor> inputs, Attributes attributes, long[] elements) {
     var x = Objects.requireNonNull(inputs.get("x"));
     var shape = x.type().shape();
     var order = order(shape, attributes);

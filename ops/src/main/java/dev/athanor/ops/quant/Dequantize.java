@@ -6,7 +6,6 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -21,6 +20,9 @@ import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -32,7 +34,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Converts quantized numbers to floating point. */
-public final class Dequantize implements Op {
+public final class Dequantize implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -203,42 +205,38 @@ public final class Dequantize implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    var scale = inputs.get("scale");
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = TensorReader.of(inputs, "x");
     return Map.of(
         "y",
-        switch (x.type().dtype()) {
-          case I8 -> scaled(x, Objects.requireNonNull(scale));
-          case U32 -> int4(x, Objects.requireNonNull(scale), inputs.get("zeros"), attributes);
-          default -> x.toDoubles();
+        switch (Objects.requireNonNull(inputs.get("x")).type().dtype()) {
+          case I8 -> {
+            var scale = TensorReader.of(inputs, "scale");
+            long rowLength = x.elements() / scale.elements();
+            yield ReferenceOutput.ofElements(
+                x.elements(), i -> x.get(i) * scale.get(i / rowLength));
+          }
+          case U32 -> int4(inputs, attributes);
+          default -> ReferenceOutput.ofElements(x.elements(), x::get);
         });
   }
 
-  private static double[] scaled(HostTensor x, HostTensor scale) {
-    var y = x.toDoubles();
-    long rowLength = y.length / scale.type().shape().elements();
-    for (int i = 0; i < y.length; i++) {
-      y[i] *= scale.get(i / rowLength);
-    }
-    return y;
-  }
-
-  private static double[] int4(
-      HostTensor x, HostTensor scale, @Nullable HostTensor zeros, Attributes attributes) {
+  private static ReferenceOutput int4(Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var scale = Objects.requireNonNull(inputs.get("scale"));
+    var zeros = inputs.get("zeros");
     var weights =
         Int4Weights.of(
             "x", x.type(), "scale", scale.type(), zeros == null ? null : zeros.type(), attributes);
-    var columns = weights.columns(x, scale, zeros);
     boolean columnIsRow = weights.layout() == Int4Layout.K_PACKED;
-    var y = new double[Math.multiplyExact(weights.k(), weights.n())];
-    for (int column = 0; column < weights.n(); column++) {
-      var values = columns.column(column);
-      for (int row = 0; row < values.length; row++) {
-        y[columnIsRow ? column * weights.k() + row : row * weights.n() + column] = values[row];
-      }
-    }
-    return y;
+    return ReferenceOutput.ofElements(
+        (long) weights.k() * weights.n(),
+        i -> {
+          int row = (int) (columnIsRow ? i % weights.k() : i / weights.n());
+          int column = (int) (columnIsRow ? i / weights.k() : i % weights.n());
+          return weights.weight(x, scale, zeros, row, column);
+        });
   }
 
   @Override

@@ -9,6 +9,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.problem.Checks;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -180,14 +181,17 @@ public record Int4Weights(
   /** Returns the columns of the weights in float64. */
   public Problems.Columns columns(
       HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
-    return column -> {
-      var weights = new double[k];
-      for (int row = 0; row < k; row++) {
-        double scale = scales.get((long) (row / group) * n + column);
-        weights[row] = scale * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
-      }
-      return weights;
-    };
+    return column ->
+        IntStream.range(0, k)
+            .mapToDouble(row -> weight(packed, scales, zeroPoints, row, column))
+            .toArray();
+  }
+
+  /** Returns a weight in float64. */
+  double weight(
+      HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints, int row, int column) {
+    double scale = scales.get((long) (row / group) * n + column);
+    return scale * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
   }
 
   private int quant(HostTensor packed, int row, int column) {

@@ -3,7 +3,9 @@ package dev.athanor.ops.quant;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import java.util.stream.LongStream;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.TensorReader;
+import java.util.HashMap;
 
 /** Helpers shared by kernels and references for quantized tensors. */
 public final class Problems {
@@ -28,37 +30,18 @@ public final class Problems {
   }
 
   /** Returns the product of a matrix {@code [m, k]} and a matrix of {@code n} columns. */
-  public static double[] product(HostTensor a, int n, Columns b) {
-    int m = (int) a.type().shape().extent(0);
-    var left = a.toDoubles();
-    var c = new double[Math.multiplyExact(m, n)];
-    for (int j = 0; j < n; j++) {
-      var column = b.column(j);
-      for (int i = 0; i < m; i++) {
-        double sum = 0;
-        for (int depth = 0; depth < column.length; depth++) {
-          sum += left[i * column.length + depth] * column[depth];
-        }
-        c[i * n + j] = sum;
-      }
-    }
-    return c;
-  }
-
-  /**
-   * Returns some elements of the product of a matrix {@code [m, k]} and a matrix of {@code n}
-   * columns.
-   */
-  public static double[] product(HostTensor a, int n, Columns b, long[] elements) {
-    return LongStream.of(elements)
-        .mapToDouble(element -> {
-          var column = b.column((int) (element % n));
+  public static ReferenceOutput product(HostTensor a, int n, Columns b) {
+    var left = new TensorReader(a);
+    var columns = new HashMap<Integer, double[]>();
+    return ReferenceOutput.ofElements(
+        a.type().shape().extent(0) * n,
+        i -> {
+          var column = columns.computeIfAbsent((int) (i % n), b::column);
           double sum = 0;
           for (int depth = 0; depth < column.length; depth++) {
-            sum += a.get(element / n * column.length + depth) * column[depth];
+            sum += left.get(i / n * column.length + depth) * column[depth];
           }
           return sum;
-        })
-        .toArray();
+        });
   }
 }

@@ -8,7 +8,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -24,15 +23,20 @@ import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.LongFunction;
 import java.util.random.RandomGenerator;
 
 /** Symmetric quantization to signed bytes, with one scale per tensor or per row. */
-public final class QuantizeInt8 implements Op {
+public final class QuantizeInt8 implements SampledOp {
 
   private static final double MOST = 127;
 
@@ -51,6 +55,9 @@ public final class QuantizeInt8 implements Op {
   static final float LEAST_SCALE = Float.MIN_NORMAL;
 
   private static final int MOST_PARTS = 1024;
+
+  /** The number of elements that the reference decodes at once. */
+  private static final int CHUNK = 4096;
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -180,27 +187,36 @@ public final class QuantizeInt8 implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = TensorReader.of(inputs, "x");
     boolean perRow = attributes.choice("per").equals("row");
-    int length = (int) (perRow ? x.type().shape().extent(-1) : x.type().shape().elements());
-    var values = x.toDoubles();
-    var q = new double[values.length];
-    var scales = new double[values.length / length];
-    for (int row = 0; row < scales.length; row++) {
-      double greatest = 0;
-      for (int i = row * length; i < (row + 1) * length; i++) {
-        greatest = Math.max(greatest, Double.isFinite(values[i]) ? Math.abs(values[i]) : 0);
-      }
-      float scale = greatest == 0 ? 0 : Math.max((float) (greatest / MOST), LEAST_SCALE);
-      scales[row] = scale;
-      for (int i = row * length; i < (row + 1) * length; i++) {
-        float quotient = (float) (values[i] / scale);
-        double rounded = Float.isNaN(quotient) ? 0 : Math.rint(quotient);
-        q[i] = Math.max(-MOST, Math.min(MOST, rounded));
+    var shape = Objects.requireNonNull(inputs.get("x")).type().shape();
+    long length = perRow ? shape.extent(-1) : shape.elements();
+    var computed = new HashMap<Long, Float>();
+    LongFunction<Float> scale =
+        row -> computed.computeIfAbsent(row, r -> scale(x, r * length, length));
+    return Map.of(
+        "q",
+            ReferenceOutput.ofElements(
+                x.elements(), i -> quantized(x.get(i), scale.apply(i / length))),
+        "scale", ReferenceOutput.ofElements(x.elements() / length, scale::apply));
+  }
+
+  private static float scale(TensorReader x, long first, long length) {
+    double greatest = 0;
+    for (long at = first; at < first + length; at += CHUNK) {
+      for (double value : x.get(at, (int) Math.min(CHUNK, first + length - at))) {
+        greatest = Double.isFinite(value) ? Math.max(greatest, Math.abs(value)) : greatest;
       }
     }
-    return Map.of("q", q, "scale", scales);
+    return greatest == 0 ? 0 : Math.max((float) (greatest / MOST), LEAST_SCALE);
+  }
+
+  private static double quantized(double value, float scale) {
+    float quotient = (float) (value / scale);
+    double rounded = Float.isNaN(quotient) ? 0 : Math.rint(quotient);
+    return Math.max(-MOST, Math.min(MOST, rounded));
   }
 
   @Override

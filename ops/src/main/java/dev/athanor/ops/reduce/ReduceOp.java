@@ -8,7 +8,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
@@ -21,6 +20,9 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reduce.ReduceVariant.Layout;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -28,7 +30,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
-import java.util.stream.LongStream;
 
 /**
  * An op that reduces all numbers along a dimension to one.
@@ -36,7 +37,7 @@ import java.util.stream.LongStream;
  * @param reduction returns the reduction for the attributes of a call
  */
 record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduction)
-    implements Op {
+    implements SampledOp {
 
   static final String AXIS = "axis";
 
@@ -227,34 +228,23 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    long elements = problem(x.type(), attributes).output.shape().elements();
-    var all = LongStream.range(0, elements).toArray();
-    return Map.of("y", reference(inputs, attributes, "y", all));
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    var problem = problem(x.type(), attributes);
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = TensorReader.of(inputs, "x");
+    var problem = problem(Objects.requireNonNull(inputs.get("x")).type(), attributes);
     var dtype = problem.output.dtype();
-    var y = new double[elements.length];
-    for (int i = 0; i < y.length; i++) {
-      var numbers = new double[problem.n];
-      long first =
-          elements[i] / problem.inner * problem.n * problem.inner + elements[i] % problem.inner;
-      for (int c = 0; c < problem.n; c++) {
-        numbers[c] = x.get(first + (long) c * problem.inner);
-      }
-      double exact = problem.reduction.of(numbers);
-      y[i] =
-          dtype.isFloat() && Math.abs(exact) >= dtype.overflow()
-              ? Math.copySign(Double.POSITIVE_INFINITY, exact)
-              : exact;
-    }
-    return y;
+    return Map.of(
+        "y",
+        ReferenceOutput.ofElements(
+            problem.output.shape().elements(),
+            i -> {
+              long first = i / problem.inner * problem.n * problem.inner + i % problem.inner;
+              double exact =
+                  problem.reduction.of(problem.n, c -> x.get(first + (long) c * problem.inner));
+              return dtype.isFloat() && Math.abs(exact) >= dtype.overflow()
+                  ? Math.copySign(Double.POSITIVE_INFINITY, exact)
+                  : exact;
+            }));
   }
 
   private static final List<Shape> ROWS =

@@ -7,6 +7,7 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.IntToDoubleFunction;
 
 /**
  * A reduction of all numbers along a dimension. On the device, each thread accumulates a state of a
@@ -128,13 +129,13 @@ enum Reduction {
     return this == MEAN ? all.over(count.real(all.type())) : all;
   }
 
-  /** Returns the result in float64. */
-  double of(double[] numbers) {
+  /** Returns the result of {@code n} numbers in float64. */
+  double of(int n, IntToDoubleFunction numbers) {
     double state = neutral();
     double lost = 0;
     int index = 0;
-    for (int i = 0; i < numbers.length; i++) {
-      double x = numbers[i];
+    for (int i = 0; i < n; i++) {
+      double x = numbers.applyAsDouble(i);
       switch (this) {
         case SUM, MEAN -> {
           double sum = state + x;
@@ -155,7 +156,7 @@ enum Reduction {
     double sum = Double.isNaN(lost) ? state : state + lost;
     return switch (this) {
       case SUM -> sum;
-      case MEAN -> sum / numbers.length;
+      case MEAN -> sum / n;
       case MAX, MIN -> state;
       case ARGMAX -> index;
     };

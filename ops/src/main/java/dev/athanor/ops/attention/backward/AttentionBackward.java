@@ -6,7 +6,6 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -25,13 +24,15 @@ import dev.athanor.ops.attention.Tile;
 import dev.athanor.ops.attention.TileWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** The gradients of attention with respect to queries, keys and values. */
-public final class AttentionBackward implements Op {
+public final class AttentionBackward implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -223,7 +224,8 @@ public final class AttentionBackward implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     return AttentionReference.backward(inputs, attributes);
   }
 

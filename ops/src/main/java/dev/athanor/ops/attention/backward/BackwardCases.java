@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /** Test cases of gradients for every dtype, mask and size. */
@@ -73,7 +74,7 @@ final class BackwardCases {
     var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
     var outputs = AttentionReference.forward(inputs, attributes);
     return Map.of(
-        "out", HostTensor.of(p.out(), AttentionReference.get(outputs, "out")),
-        "lse", HostTensor.of(p.lse(), AttentionReference.get(outputs, "lse")));
+        "out", HostTensor.of(p.out(), Objects.requireNonNull(outputs.get("out")).all()),
+        "lse", HostTensor.of(p.lse(), Objects.requireNonNull(outputs.get("lse")).all()));
   }
 }

@@ -5,7 +5,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -17,6 +16,8 @@ import dev.athanor.ops.attention.FlashPlanner;
 import dev.athanor.ops.attention.FlashPlanner.Task;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +28,7 @@ import java.util.random.RandomGenerator;
  * Attention of the newest query of each sequence to its cached keys. The heads of q that share a
  * head of the cache are the rows of one tile, so that they read the cache once.
  */
-public final class AttentionDecode implements Op {
+public final class AttentionDecode implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -123,7 +124,8 @@ public final class AttentionDecode implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     return Map.of("out", DecodeReference.decode(inputs, attributes));
   }
 

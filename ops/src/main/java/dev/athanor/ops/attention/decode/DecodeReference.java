@@ -3,9 +3,12 @@ package dev.athanor.ops.attention.decode;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.TensorReader;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.IntToLongFunction;
 
 /** A simple reference implementation of attention over a cache in float64. */
 final class DecodeReference {
@@ -45,26 +48,26 @@ final class DecodeReference {
     return rows;
   }
 
-  static double[] decode(Map<String, HostTensor> inputs, Attributes attributes) {
+  static ReferenceOutput decode(Map<String, HostTensor> inputs, Attributes attributes) {
     var p = DecodeProblem.of(HostTensor.types(inputs), attributes);
-    var q = AttentionReference.read(inputs, "q");
-    var k = AttentionReference.read(inputs, "kCache");
-    var v = AttentionReference.read(inputs, "vCache");
-    var out = new double[p.batch() * p.heads() * p.dv()];
-    for (int row = 0; row < p.batch() * p.heads(); row++) {
-      int sequence = row / p.heads();
-      int sharedHead = row % p.heads() / (p.heads() / p.sharedHeads());
-      int length = length(inputs, p, sequence);
-      int from = p.from(length);
-      var scores = new double[length - from];
-      var values = new double[scores.length * p.dv()];
-      for (int j = 0; j < scores.length; j++) {
-        int key = cacheRow(inputs, p, sequence, sharedHead, from + j);
-        scores[j] = p.scale() * AttentionReference.dot(q, row, k, key, p.d());
-        System.arraycopy(v, key * p.dv(), values, j * p.dv(), p.dv());
-      }
-      AttentionReference.weigh(scores, values, 0, out, row, p.dv());
-    }
-    return out;
+    var q = TensorReader.of(inputs, "q");
+    var k = TensorReader.of(inputs, "kCache");
+    var v = TensorReader.of(inputs, "vCache");
+    return ReferenceOutput.ofRows(
+        (long) p.batch() * p.heads(),
+        p.dv(),
+        row -> {
+          int sequence = (int) (row / p.heads());
+          int sharedHead = (int) (row % p.heads()) / (p.heads() / p.sharedHeads());
+          int length = length(inputs, p, sequence);
+          int from = p.from(length);
+          IntToLongFunction cached = j -> cacheRow(inputs, p, sequence, sharedHead, from + j);
+          var scores = new double[length - from];
+          for (int j = 0; j < scores.length; j++) {
+            double product = AttentionReference.dot(q, row, k, cached.applyAsLong(j), p.d());
+            scores[j] = p.scale() * product;
+          }
+          return AttentionReference.mean(scores, v, cached, p.dv());
+        });
   }
 }

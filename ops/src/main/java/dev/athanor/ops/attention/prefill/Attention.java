@@ -3,7 +3,6 @@ package dev.athanor.ops.attention.prefill;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -16,14 +15,17 @@ import dev.athanor.ops.attention.FlashPlanner;
 import dev.athanor.ops.attention.FlashPlanner.Pages;
 import dev.athanor.ops.attention.FlashPlanner.Task;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /** Attention of queries to keys, without materializing the score matrix. */
-public final class Attention implements Op {
+public final class Attention implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -111,8 +113,12 @@ public final class Attention implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    return AttentionReference.forward(inputs, attributes);
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var outputs = AttentionReference.forward(inputs, attributes);
+    return attributes.flag("withLse")
+        ? outputs
+        : Map.of("out", Objects.requireNonNull(outputs.get("out")));
   }
 
   @Override

@@ -7,7 +7,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -24,6 +23,9 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.TensorTile;
 import java.util.ArrayList;
@@ -34,10 +36,11 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.DoubleStream;
 import org.jspecify.annotations.Nullable;
 
 /** A layer norm followed by a linear layer. */
-public final class LayerNormLinear implements Op {
+public final class LayerNormLinear implements SampledOp {
 
   private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
 
@@ -251,40 +254,47 @@ public final class LayerNormLinear implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var p = problem(HostTensor.types(inputs), attributes);
-    var normal = Objects.requireNonNull(inputs.get("x")).toDoubles();
-    var gamma = Objects.requireNonNull(inputs.get("gamma")).toDoubles();
-    var beta = Objects.requireNonNull(inputs.get("beta")).toDoubles();
-    var w = Objects.requireNonNull(inputs.get("w")).toDoubles();
-    var bias = p.bias ? Objects.requireNonNull(inputs.get("bias")).toDoubles() : new double[p.n];
-    var y = new double[Math.multiplyExact(p.m, p.n)];
-    for (int row = 0; row < p.m; row++) {
-      normalize(normal, row * p.k, gamma, beta, attributes.number("epsilon"));
-      for (int column = 0; column < p.n; column++) {
-        double sum = bias[column];
-        for (int i = 0; i < p.k; i++) {
-          sum += normal[row * p.k + i] * w[column * p.k + i];
-        }
-        y[row * p.n + column] = sum;
-      }
-    }
-    return Map.of("y", y);
+    var x = TensorReader.of(inputs, "x");
+    var gamma = TensorReader.of(inputs, "gamma");
+    var beta = TensorReader.of(inputs, "beta");
+    var w = TensorReader.of(inputs, "w");
+    var bias = p.bias ? TensorReader.of(inputs, "bias") : w;
+    ReferenceOutput.Sample y =
+        indices -> {
+          var values = new double[indices.length];
+          long normalized = -1;
+          var row = new double[0];
+          for (int each = 0; each < values.length; each++) {
+            long i = indices[each] / p.n;
+            long j = indices[each] % p.n;
+            if (i != normalized) {
+              normalized = i;
+              row = normalize(x.get(i * p.k, p.k), gamma, beta, attributes.number("epsilon"));
+            }
+            double sum = p.bias ? bias.get(j) : 0;
+            for (int k = 0; k < p.k; k++) {
+              sum += row[k] * w.get(j * p.k + k);
+            }
+            values[each] = sum;
+          }
+          return values;
+        };
+    return Map.of("y", new ReferenceOutput((long) p.m * p.n, y));
   }
 
-  private static void normalize(
-      double[] x, int from, double[] gamma, double[] beta, double epsilon) {
-    double mean = 0;
-    for (int i = 0; i < gamma.length; i++) {
-      mean += x[from + i] / gamma.length;
+  private static double[] normalize(
+      double[] x, TensorReader gamma, TensorReader beta, double epsilon) {
+    double mean = DoubleStream.of(x).map(v -> v / x.length).sum();
+    double variance = DoubleStream.of(x).map(v -> (v - mean) * (v - mean) / x.length).sum();
+    double deviation = Math.sqrt(variance + epsilon);
+    var normal = new double[x.length];
+    for (int k = 0; k < x.length; k++) {
+      normal[k] = (x[k] - mean) / deviation * gamma.get(k) + beta.get(k);
     }
-    double variance = 0;
-    for (int i = 0; i < gamma.length; i++) {
-      variance += (x[from + i] - mean) * (x[from + i] - mean) / gamma.length;
-    }
-    for (int i = 0; i < gamma.length; i++) {
-      x[from + i] = (x[from + i] - mean) / Math.sqrt(variance + epsilon) * gamma[i] + beta[i];
-    }
+    return normal;
   }
 
   @Override

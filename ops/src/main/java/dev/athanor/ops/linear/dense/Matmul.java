@@ -5,7 +5,6 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -16,6 +15,8 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -24,7 +25,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** The product of two matrices, with bias and activation. */
-public final class Matmul implements Op {
+public final class Matmul implements SampledOp {
 
   private static final Set<DType> DTYPES =
       Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
@@ -98,14 +99,9 @@ public final class Matmul implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    return Map.of("c", MatmulReference.compute(inputs, attributes));
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
-    return MatmulReference.compute(inputs, attributes, elements);
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    return Map.of("c", MatmulReference.product(inputs, attributes));
   }
 
   @Override

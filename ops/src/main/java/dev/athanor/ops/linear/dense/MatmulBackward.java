@@ -5,7 +5,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -17,6 +16,8 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -25,7 +26,7 @@ import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /** The gradients of a matrix product: two products, planned like any other. */
-public final class MatmulBackward implements Op {
+public final class MatmulBackward implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -183,8 +184,9 @@ public final class MatmulBackward implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    return MatmulBackwardReference.compute(inputs, attributes);
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    return MatmulBackwardReference.gradients(inputs, attributes);
   }
 
   @Override

@@ -3,54 +3,79 @@ package dev.athanor.ops.linear.dense;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.linear.MatmulProblem;
-import java.util.HashMap;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.TensorReader;
 import java.util.Map;
-import java.util.Objects;
 
-/**
- * A reference implementation of the gradients in float64. Each element of the product adds its
- * gradient, times the other factor, to both of its factors.
- */
+/** A simple reference implementation of the gradients in float64. */
 final class MatmulBackwardReference {
 
-  private MatmulBackwardReference() {}
+  private final MatmulProblem p;
+  private final TensorReader grad;
+  private final TensorReader a;
+  private final TensorReader b;
 
-  static Map<String, double[]> compute(Map<String, HostTensor> inputs, Attributes attributes) {
-    var typeA = Objects.requireNonNull(inputs.get("a")).type();
-    var typeB = Objects.requireNonNull(inputs.get("b")).type();
-    boolean transposeA = attributes.flag("transposeA");
-    boolean transposeB = attributes.flag("transposeB");
-    var p =
-        MatmulProblem.of(
-            Map.of("a", typeA, "b", typeB),
-            Attributes.of(
-                new Matmul().description(),
-                Map.of("transposeA", transposeA, "transposeB", transposeB)));
-    var grad = Objects.requireNonNull(inputs.get("grad")).toDoubles();
-    var a = Objects.requireNonNull(inputs.get("a")).toDoubles();
-    var b = Objects.requireNonNull(inputs.get("b")).toDoubles();
-    var da = new double[a.length];
-    var db = new double[b.length];
-    int at = 0;
+  private MatmulBackwardReference(MatmulProblem p, Map<String, HostTensor> inputs) {
+    this.p = p;
+    grad = TensorReader.of(inputs, "grad");
+    a = TensorReader.of(inputs, "a");
+    b = TensorReader.of(inputs, "b");
+  }
+
+  static Map<String, ReferenceOutput> gradients(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var types = HostTensor.types(inputs);
+    types.remove("grad");
+    var transposed =
+        Map.<String, Object>of(
+            "transposeA",
+            attributes.flag("transposeA"),
+            "transposeB",
+            attributes.flag("transposeB"));
+    var p = MatmulProblem.of(types, Attributes.of(new Matmul().description(), transposed));
+    var reference = new MatmulBackwardReference(p, inputs);
+    return Map.of(
+        "da", ReferenceOutput.ofElements(reference.a.elements(), reference::da),
+        "db", ReferenceOutput.ofElements(reference.b.elements(), reference::db));
+  }
+
+  /** Returns an element of da: a sum over the products of its matrix and the columns of b. */
+  private double da(long element) {
+    long matrix = element / ((long) p.m() * p.k());
+    long inMatrix = element % ((long) p.m() * p.k());
+    long i = p.transposeA() ? inMatrix % p.m() : inMatrix / p.k();
+    long k = p.transposeA() ? inMatrix / p.m() : inMatrix % p.k();
+    double sum = 0;
     for (long product = 0; product < p.batch().products(); product++) {
       var matrices = p.batch().matrices(product);
-      int firstA = (int) matrices.a() * p.m() * p.k();
-      int firstB = (int) matrices.b() * p.k() * p.n();
-      for (int i = 0; i < p.m(); i++) {
-        for (int j = 0; j < p.n(); j++) {
-          double g = grad[at++];
-          for (int k = 0; k < p.k(); k++) {
-            int inA = firstA + (transposeA ? k * p.m() + i : i * p.k() + k);
-            int inB = firstB + (transposeB ? j * p.k() + k : k * p.n() + j);
-            da[inA] += g * b[inB];
-            db[inB] += g * a[inA];
-          }
-        }
+      for (int j = 0; j < p.n() && matrices.a() == matrix; j++) {
+        sum += grad.get((product * p.m() + i) * p.n() + j) * b.get(inB(matrices.b(), k, j));
       }
     }
-    var gradients = new HashMap<String, double[]>();
-    gradients.put("da", da);
-    gradients.put("db", db);
-    return gradients;
+    return sum;
+  }
+
+  /** Returns an element of db: a sum over the products of its matrix and the rows of a. */
+  private double db(long element) {
+    long matrix = element / ((long) p.k() * p.n());
+    long inMatrix = element % ((long) p.k() * p.n());
+    long k = p.transposeB() ? inMatrix % p.k() : inMatrix / p.n();
+    long j = p.transposeB() ? inMatrix / p.k() : inMatrix % p.n();
+    double sum = 0;
+    for (long product = 0; product < p.batch().products(); product++) {
+      var matrices = p.batch().matrices(product);
+      for (int i = 0; i < p.m() && matrices.b() == matrix; i++) {
+        sum += grad.get((product * p.m() + i) * p.n() + j) * a.get(inA(matrices.a(), i, k));
+      }
+    }
+    return sum;
+  }
+
+  private long inA(long matrix, long i, long k) {
+    return matrix * p.m() * p.k() + (p.transposeA() ? k * p.m() + i : i * p.k() + k);
+  }
+
+  private long inB(long matrix, long k, long j) {
+    return matrix * p.k() * p.n() + (p.transposeB() ? j * p.k() + k : k * p.n() + j);
   }
 }

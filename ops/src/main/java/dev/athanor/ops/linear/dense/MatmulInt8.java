@@ -6,7 +6,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -18,6 +17,9 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -26,10 +28,9 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
-import java.util.stream.LongStream;
 
 /** The product of two int8 matrices, with exact sums. */
-public final class MatmulInt8 implements Op {
+public final class MatmulInt8 implements SampledOp {
 
   /** The maximum K: 2^17 products of -128 by -128 would overflow an i32. */
   private static final int MAX_DEPTH = (1 << 17) - 1;
@@ -141,34 +142,27 @@ public final class MatmulInt8 implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var b = Objects.requireNonNull(inputs.get("b"));
-    var a = Objects.requireNonNull(inputs.get("a"));
-    long elements = a.type().shape().extent(0) * b.type().shape().extent(1);
-    return Map.of("c", reference(inputs, attributes, "c", LongStream.range(0, elements).toArray()));
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
-    var a = Objects.requireNonNull(inputs.get("a"));
-    var b = Objects.requireNonNull(inputs.get("b"));
-    int depth = (int) a.type().shape().extent(1);
-    int n = (int) b.type().shape().extent(1);
-    var left = a.toDoubles();
-    var right = b.toDoubles();
-    var c = new double[elements.length];
-    for (int each = 0; each < c.length; each++) {
-      int i = Math.toIntExact(elements[each] / n);
-      int j = Math.toIntExact(elements[each] % n);
-      double sum = 0;
-      for (int k = 0; k < depth; k++) {
-        sum += left[i * depth + k] * right[k * n + j];
-      }
-      c[each] =
-          sum * value(inputs, "scale", 0) * value(inputs, "aScale", i) * value(inputs, "bScale", j);
-    }
-    return c;
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var p = problem(HostTensor.types(inputs), attributes);
+    var a = TensorReader.of(inputs, "a");
+    var b = TensorReader.of(inputs, "b");
+    return Map.of(
+        "c",
+        ReferenceOutput.ofElements(
+            (long) p.m() * p.n(),
+            element -> {
+              long i = element / p.n();
+              long j = element % p.n();
+              double sum = 0;
+              for (int k = 0; k < p.k(); k++) {
+                sum += a.get(i * p.k() + k) * b.get((long) k * p.n() + j);
+              }
+              return sum
+                  * value(inputs, "scale", 0)
+                  * value(inputs, "aScale", i)
+                  * value(inputs, "bScale", j);
+            }));
   }
 
   /** Returns scales that bring the products to about 1; unscaled products would overflow f16. */
@@ -186,7 +180,7 @@ public final class MatmulInt8 implements Op {
     return drawn;
   }
 
-  private static double value(Map<String, HostTensor> inputs, String name, int index) {
+  private static double value(Map<String, HostTensor> inputs, String name, long index) {
     var tensor = inputs.get(name);
     return tensor == null ? 1 : tensor.get(index);
   }

@@ -3,7 +3,6 @@ package dev.athanor.ops.linear.gemv;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -16,6 +15,9 @@ import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.List;
 import java.util.Map;
@@ -23,7 +25,7 @@ import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /** The product of a matrix and a vector. */
-public final class Gemv implements Op {
+public final class Gemv implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -97,18 +99,24 @@ public final class Gemv implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var a = Objects.requireNonNull(inputs.get("a"));
-    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
-    var matrix = a.toDoubles();
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var a = TensorReader.of(inputs, "a");
+    var x = TensorReader.of(inputs, "x");
     boolean transposed = attributes.flag("transposeA");
-    var y = new double[(int) a.type().shape().extent(transposed ? 1 : 0)];
-    for (int i = 0; i < y.length; i++) {
-      for (int j = 0; j < x.length; j++) {
-        y[i] += matrix[transposed ? j * y.length + i : i * x.length + j] * x[j];
-      }
-    }
-    return Map.of("y", y);
+    long n = x.elements();
+    long rows = a.elements() / n;
+    return Map.of(
+        "y",
+        ReferenceOutput.ofElements(
+            rows,
+            i -> {
+              double sum = 0;
+              for (long j = 0; j < n; j++) {
+                sum += a.get(transposed ? j * rows + i : i * n + j) * x.get(j);
+              }
+              return sum;
+            }));
   }
 
   @Override

@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -15,6 +14,8 @@ import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.Problems;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -23,7 +24,7 @@ import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
 
 /** The product with weights in GGML block formats. */
-public final class MatmulGguf implements Op {
+public final class MatmulGguf implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -77,24 +78,11 @@ public final class MatmulGguf implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var w = Objects.requireNonNull(inputs.get("w"));
-    return Map.of("c", Problems.product(left(inputs), columns(w), weights(w)));
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
-    var w = Objects.requireNonNull(inputs.get("w"));
-    return Problems.product(left(inputs), columns(w), weights(w), elements);
-  }
-
-  private static HostTensor left(Map<String, HostTensor> inputs) {
-    return Objects.requireNonNull(inputs.get("a"));
-  }
-
-  private static int columns(HostTensor w) {
-    return (int) w.type().shape().extent(0);
+    var a = Objects.requireNonNull(inputs.get("a"));
+    return Map.of("c", Problems.product(a, (int) w.type().shape().extent(0), weights(w)));
   }
 
   private static Problems.Columns weights(HostTensor w) {

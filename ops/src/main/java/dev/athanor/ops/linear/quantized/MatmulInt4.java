@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -15,6 +14,8 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Problems;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -23,7 +24,7 @@ import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 
 /** The product with grouped four-bit weights. */
-public final class MatmulInt4 implements Op {
+public final class MatmulInt4 implements SampledOp {
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -111,20 +112,11 @@ public final class MatmulInt4 implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var weights = weights(HostTensor.types(inputs), attributes);
-    return Map.of("c", Problems.product(left(inputs), weights.n(), columns(weights, inputs)));
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
-    var weights = weights(HostTensor.types(inputs), attributes);
-    return Problems.product(left(inputs), weights.n(), columns(weights, inputs), elements);
-  }
-
-  private static HostTensor left(Map<String, HostTensor> inputs) {
-    return Objects.requireNonNull(inputs.get("a"));
+    var a = Objects.requireNonNull(inputs.get("a"));
+    return Map.of("c", Problems.product(a, weights.n(), columns(weights, inputs)));
   }
 
   private static Problems.Columns columns(Int4Weights weights, Map<String, HostTensor> inputs) {

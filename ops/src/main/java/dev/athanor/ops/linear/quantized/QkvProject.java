@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -18,6 +17,8 @@ import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Problems;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -29,7 +30,7 @@ import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
 /** The query, key and value projections in one launch; a block computes a tile of one of them. */
-public final class QkvProject implements Op {
+public final class QkvProject implements SampledOp {
 
   /** The letters of the projections, in the order of their outputs. */
   static final List<String> LETTERS = List.of("q", "k", "v");
@@ -197,31 +198,15 @@ public final class QkvProject implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = problem(HostTensor.types(inputs), attributes);
-    var products = new HashMap<String, double[]>();
-    for (var product : p.projections()) {
-      products.put(
-          product.output(),
-          Problems.product(left(inputs), product.n(), columns(product, inputs, attributes)));
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var products = new HashMap<String, ReferenceOutput>();
+    for (var product : problem(HostTensor.types(inputs), attributes).projections()) {
+      var columns = columns(product, inputs, attributes);
+      products.put(product.output(), Problems.product(x, product.n(), columns));
     }
     return products;
-  }
-
-  @Override
-  public double[] reference(
-      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
-    var product =
-        problem(HostTensor.types(inputs), attributes).projections().stream()
-            .filter(p -> p.output().equals(output))
-            .findFirst()
-            .orElseThrow();
-    var columns = columns(product, inputs, attributes);
-    return Problems.product(left(inputs), product.n(), columns, elements);
-  }
-
-  private static HostTensor left(Map<String, HostTensor> inputs) {
-    return Objects.requireNonNull(inputs.get("x"));
   }
 
   private Problems.Columns columns(

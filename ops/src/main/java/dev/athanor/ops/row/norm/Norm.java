@@ -154,38 +154,28 @@ public enum Norm {
     return count.real(Type.F32);
   }
 
-  /**
-   * The normalized row in float64.
-   *
-   * @param scale the factor of the differences from the mean
-   */
-  @SuppressWarnings("ArrayRecordComponent") // never compared
-  public record Reference(double[] h, double scale) {}
+  /** The statistics of a row in float64. */
+  public record Reference(double mean, double scale) {
 
-  /** Normalizes n values starting at {@code first}, in float64. */
-  public Reference reference(double[] x, int first, int n, double epsilon) {
-    double mean = 0;
-    if (this == LAYER) {
-      mean = meanOfDifferences(x, first, n, 0);
-      mean += meanOfDifferences(x, first, n, mean);
+    /** Returns the normalized value. */
+    public double apply(double x) {
+      return (x - mean) * scale;
     }
-    double squares = 0;
-    for (int j = 0; j < n; j++) {
-      squares += (x[first + j] - mean) * (x[first + j] - mean) / n;
-    }
-    double scale = 1 / Math.sqrt(squares + epsilon);
-    var h = new double[n];
-    for (int j = 0; j < n; j++) {
-      h[j] = (x[first + j] - mean) * scale;
-    }
-    return new Reference(h, scale);
   }
 
-  private static double meanOfDifferences(double[] x, int first, int n, double from) {
+  /** Computes the statistics of a row in float64, in one pass. */
+  public Reference reference(double[] row, double epsilon) {
+    // The squares of differences from an element of the row exceed the variance by a factor that
+    // is at most about the number of elements, so the subtraction below loses only a few digits.
+    double origin = shifts() ? row[0] : 0;
     double sum = 0;
-    for (int j = 0; j < n; j++) {
-      sum += x[first + j] - from;
+    double squares = 0;
+    for (double x : row) {
+      sum += x - origin;
+      squares += (x - origin) * (x - origin);
     }
-    return sum / n;
+    double mean = shifts() ? sum / row.length : 0;
+    double variance = squares / row.length - mean * mean;
+    return new Reference(origin + mean, 1 / Math.sqrt(variance + epsilon));
   }
 }

@@ -5,7 +5,6 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
@@ -13,6 +12,9 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowPlanner;
 import dev.athanor.ops.row.RowShape;
@@ -20,11 +22,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /** The gradients of a normalization of rows. */
-public final class NormBackwardOp implements Op {
+public final class NormBackwardOp implements SampledOp {
 
   /** Maximum number of blocks per multiprocessor: more teams mean more partial sums. */
   private static final int BLOCKS = 2;
@@ -120,33 +121,79 @@ public final class NormBackwardOp implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var grad = Objects.requireNonNull(inputs.get("grad")).toDoubles();
-    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
-    var gamma = Objects.requireNonNull(inputs.get("gamma")).toDoubles();
-    int n = gamma.length;
-    var dx = new double[x.length];
-    var dgamma = new double[n];
-    var dbeta = new double[n];
-    for (int first = 0; first < x.length; first += n) {
-      var row = norm.reference(x, first, n, attributes.number("epsilon"));
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var backward =
+        new Backward(
+            TensorReader.of(inputs, "grad"),
+            TensorReader.of(inputs, "x"),
+            TensorReader.of(inputs, "gamma"),
+            attributes.number("epsilon"));
+    var outputs = new LinkedHashMap<String, ReferenceOutput>();
+    outputs.put("dx", ReferenceOutput.ofRows(backward.rows, backward.n, backward::dx));
+    outputs.put("dgamma", new ReferenceOutput(backward.n, backward::dgamma));
+    if (norm.shifts()) {
+      outputs.put("dbeta", new ReferenceOutput(backward.n, backward::dbeta));
+    }
+    return outputs;
+  }
+
+  /** The gradients in float64. */
+  private final class Backward {
+    private final TensorReader grad;
+    private final TensorReader x;
+    private final TensorReader gamma;
+    private final double epsilon;
+    private final int n;
+    private final int rows;
+
+    Backward(TensorReader grad, TensorReader x, TensorReader gamma, double epsilon) {
+      this.grad = grad;
+      this.x = x;
+      this.gamma = gamma;
+      this.epsilon = epsilon;
+      n = (int) gamma.elements();
+      rows = (int) (x.elements() / n);
+    }
+
+    double[] dx(long row) {
+      var values = x.get(row * n, n);
+      var statistics = norm.reference(values, epsilon);
       double meanOfG = 0;
       double meanOfGh = 0;
       for (int j = 0; j < n; j++) {
-        double g = grad[first + j] * gamma[j];
+        double g = grad.get(row * n + j) * gamma.get(j);
         meanOfG += norm.shifts() ? g / n : 0;
-        meanOfGh += g * row.h()[j] / n;
+        meanOfGh += g * statistics.apply(values[j]) / n;
       }
       for (int j = 0; j < n; j++) {
-        double g = grad[first + j] * gamma[j];
-        dx[first + j] = row.scale() * (g - meanOfG - row.h()[j] * meanOfGh);
-        dgamma[j] += grad[first + j] * row.h()[j];
-        dbeta[j] += grad[first + j];
+        double g = grad.get(row * n + j) * gamma.get(j);
+        values[j] = statistics.scale() * (g - meanOfG - statistics.apply(values[j]) * meanOfGh);
       }
+      return values;
     }
-    return norm.shifts()
-        ? Map.of("dx", dx, "dgamma", dgamma, "dbeta", dbeta)
-        : Map.of("dx", dx, "dgamma", dgamma);
+
+    double[] dgamma(long[] columns) {
+      var sums = new double[columns.length];
+      for (long row = 0; row < rows; row++) {
+        var values = x.get(row * n, n);
+        var statistics = norm.reference(values, epsilon);
+        for (int i = 0; i < columns.length; i++) {
+          sums[i] += grad.get(row * n + columns[i]) * statistics.apply(values[(int) columns[i]]);
+        }
+      }
+      return sums;
+    }
+
+    double[] dbeta(long[] columns) {
+      var sums = new double[columns.length];
+      for (long row = 0; row < rows; row++) {
+        for (int i = 0; i < columns.length; i++) {
+          sums[i] += grad.get(row * n + columns[i]);
+        }
+      }
+      return sums;
+    }
   }
 
   @Override

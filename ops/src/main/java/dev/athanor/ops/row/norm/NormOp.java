@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -13,6 +12,9 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowPlanner;
 import dev.athanor.ops.row.RowShape;
@@ -21,13 +23,13 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.LongFunction;
 import java.util.random.RandomGenerator;
 
 /** A normalization of rows, with weights and an optional residual. */
-public final class NormOp implements Op {
+public final class NormOp implements SampledOp {
 
   private final Norm norm;
   private final boolean residual;
@@ -137,32 +139,40 @@ public final class NormOp implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var order = residual(attributes);
-    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
-    var gamma = Objects.requireNonNull(inputs.get("gamma")).toDoubles();
-    var beta =
-        norm.shifts()
-            ? Objects.requireNonNull(inputs.get("beta")).toDoubles()
-            : new double[gamma.length];
-    var other =
-        residual
-            ? Objects.requireNonNull(inputs.get("residual")).toDoubles()
-            : new double[x.length];
-    var sum = new double[x.length];
-    for (int i = 0; i < x.length; i++) {
-      sum[i] = order == Residual.PRE ? x[i] + other[i] : x[i];
+    var x = TensorReader.of(inputs, "x");
+    var other = TensorReader.of(inputs, residual ? "residual" : "x");
+    var gamma = TensorReader.of(inputs, "gamma");
+    var beta = TensorReader.of(inputs, norm.shifts() ? "beta" : "gamma");
+    int n = (int) gamma.elements();
+    LongFunction<double[]> sum =
+        row -> {
+          var values = x.get(row * n, n);
+          for (int j = 0; j < n && order == Residual.PRE; j++) {
+            values[j] += other.get(row * n + j);
+          }
+          return values;
+        };
+    LongFunction<double[]> y =
+        row -> {
+          var values = sum.apply(row);
+          var statistics = norm.reference(values, attributes.number("epsilon"));
+          for (int j = 0; j < n; j++) {
+            values[j] =
+                statistics.apply(values[j]) * gamma.get(j)
+                    + (norm.shifts() ? beta.get(j) : 0)
+                    + (order == Residual.POST ? other.get(row * n + j) : 0);
+          }
+          return values;
+        };
+    long rows = x.elements() / n;
+    var outputs = new LinkedHashMap<>(Map.of("y", ReferenceOutput.ofRows(rows, n, y)));
+    if (order == Residual.PRE) {
+      outputs.put("sum", ReferenceOutput.ofRows(rows, n, sum));
     }
-    int n = gamma.length;
-    var y = new double[x.length];
-    for (int first = 0; first < x.length; first += n) {
-      var row = norm.reference(sum, first, n, attributes.number("epsilon"));
-      for (int j = 0; j < n; j++) {
-        y[first + j] =
-            row.h()[j] * gamma[j] + beta[j] + (order == Residual.POST ? other[first + j] : 0);
-      }
-    }
-    return order == Residual.PRE ? Map.of("y", y, "sum", sum) : Map.of("y", y);
+    return outputs;
   }
 
   @Override

@@ -4,23 +4,24 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.row.RowShape;
 import dev.athanor.ops.row.norm.Norm;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /** An RMS norm over the hidden size, then a rotary embedding of each head. */
-public final class NormRopeOp implements Op {
+public final class NormRopeOp implements SampledOp {
 
   static final Attribute STYLE =
       Attribute.choice(
@@ -125,21 +126,27 @@ public final class NormRopeOp implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var types = HostTensor.types(inputs);
     var shape = RowShape.of(types, "x");
     var problem = problem(shape, types, attributes);
-    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
-    var weight = Objects.requireNonNull(inputs.get("weight"));
-    var h = new double[x.length];
-    for (int row = 0; row < shape.rows(); row++) {
-      int first = row * shape.n();
-      var norm = Norm.RMS.reference(x, first, shape.n(), attributes.number("epsilon"));
-      for (int j = 0; j < shape.n(); j++) {
-        h[first + j] = norm.h()[j] * weight.get(j);
-      }
-    }
-    return Map.of("y", problem.rotate(h, inputs));
+    int n = shape.n();
+    var x = TensorReader.of(inputs, "x");
+    var weight = TensorReader.of(inputs, "weight");
+    return Map.of(
+        "y",
+        ReferenceOutput.ofRows(
+            shape.rows(),
+            n,
+            row -> {
+              var h = x.get(row * n, n);
+              var statistics = Norm.RMS.reference(h, attributes.number("epsilon"));
+              for (int j = 0; j < n; j++) {
+                h[j] = statistics.apply(h[j]) * weight.get(j);
+              }
+              return problem.rotate(h, row, inputs);
+            }));
   }
 
   @Override

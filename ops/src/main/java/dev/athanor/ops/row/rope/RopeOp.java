@@ -5,23 +5,24 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.row.RowShape;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** Rotary position embedding. */
-public final class RopeOp implements Op {
+public final class RopeOp implements SampledOp {
 
   /** Maximum number of angles of a computed table, so that 32-bit indices suffice. */
   private static final long MOST_ANGLES = 1L << 30;
@@ -162,11 +163,17 @@ public final class RopeOp implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var tensor = Objects.requireNonNull(inputs.get("x"));
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
     var types = HostTensor.types(inputs);
-    var problem = problem(RowShape.of(types, "x", 2), types, attributes);
-    return Map.of("y", problem.rotate(tensor.toDoubles(), inputs));
+    var shape = RowShape.of(types, "x", 2);
+    var problem = problem(shape, types, attributes);
+    var x = TensorReader.of(inputs, "x");
+    int n = shape.n();
+    return Map.of(
+        "y",
+        ReferenceOutput.ofRows(
+            shape.rows(), n, row -> problem.rotate(x.get(row * n, n), row, inputs)));
   }
 
   @Override

@@ -72,22 +72,20 @@ record RopeProblem(
     return steps;
   }
 
-  /** Rotates the pairs of all rows, in float64. */
-  double[] rotate(double[] h, Map<String, HostTensor> inputs) {
+  /** Rotates the pairs of a row, in float64. */
+  double[] rotate(double[] h, long row, Map<String, HostTensor> inputs) {
     var y = h.clone();
-    for (int row = 0; row < x.rows(); row++) {
-      int own = row % tables.period();
-      int position =
-          tables.positions() ? (int) Objects.requireNonNull(inputs.get("positions")).get(own) : own;
-      for (int first = row * x.n(); first < (row + 1) * x.n(); first += headDim) {
-        for (int i = 0; i < tables.half(); i++) {
-          int one = first + (interleaved ? 2 * i : i);
-          int two = interleaved ? one + 1 : one + tables.half();
-          double cos = cosineOrSine("cos", position, i, inputs);
-          double sin = cosineOrSine("sin", position, i, inputs);
-          y[one] = h[one] * cos - h[two] * sin;
-          y[two] = h[two] * cos + h[one] * sin;
-        }
+    int own = (int) (row % tables.period());
+    int position =
+        tables.positions() ? (int) Objects.requireNonNull(inputs.get("positions")).get(own) : own;
+    for (int i = 0; i < tables.half(); i++) {
+      double cos = cosineOrSine("cos", position, i, inputs);
+      double sin = cosineOrSine("sin", position, i, inputs);
+      for (int first = 0; first < h.length; first += headDim) {
+        int one = first + (interleaved ? 2 * i : i);
+        int two = interleaved ? one + 1 : one + tables.half();
+        y[one] = h[one] * cos - h[two] * sin;
+        y[two] = h[two] * cos + h[one] * sin;
       }
     }
     return y;

@@ -5,7 +5,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -16,19 +15,21 @@ import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.reference.ReferenceOutput;
+import dev.athanor.ops.reference.SampledOp;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowPlanner;
 import dev.athanor.ops.row.RowShape;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** Softmax of rows, with and without dropout. */
-public final class Softmax implements Op {
+public final class Softmax implements SampledOp {
 
   private final boolean dropout;
   private final OpDescription description;
@@ -156,38 +157,46 @@ public final class Softmax implements Op {
   }
 
   @Override
-  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var tensor = Objects.requireNonNull(inputs.get("x"));
-    var shape = RowShape.of(Map.of("x", tensor.type()), "x");
+  public Map<String, ReferenceOutput> referenceOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var shape = RowShape.of(HostTensor.types(inputs), "x");
+    var x = TensorReader.of(inputs, "x");
+    var mask = TensorReader.of(inputs, dropout ? "mask" : "x");
     int n = shape.n();
     int queries = queries(shape, attributes);
-    double scale = attributes.number("scale");
-    var y = new double[shape.rows() * n];
-    for (int row = 0; row < shape.rows(); row++) {
-      int keys = attributes.flag("causal") ? row % queries + n - queries + 1 : n;
-      double most = Double.NEGATIVE_INFINITY;
-      for (int j = 0; j < n; j++) {
-        double each = j < keys ? scale * tensor.get((long) row * n + j) : Double.NEGATIVE_INFINITY;
-        y[row * n + j] = each;
-        most = Math.max(most, each);
-      }
-      double sum = 0;
-      for (int j = 0; j < n; j++) {
-        y[row * n + j] = most == Double.NEGATIVE_INFINITY ? 0 : Math.exp(y[row * n + j] - most);
-        sum += y[row * n + j];
-      }
-      for (int j = 0; j < n && sum != 0; j++) {
-        y[row * n + j] /= sum;
-      }
+    return Map.of(
+        "y",
+        ReferenceOutput.ofRows(
+            shape.rows(),
+            n,
+            row -> {
+              int keys = attributes.flag("causal") ? (int) (row % queries) + n - queries + 1 : n;
+              var y = softmax(x.get(row * n, n), keys, attributes.number("scale"));
+              for (int j = 0; j < n && dropout; j++) {
+                double factor = kept(attributes.number("probability"));
+                y[j] = mask.get(row * n + j) == 0 ? 0 : y[j] * factor;
+              }
+              return y;
+            }));
+  }
+
+  /** Returns the softmax of the first elements of a row; the others are masked. */
+  private static double[] softmax(double[] x, int keys, double scale) {
+    var y = new double[x.length];
+    double most = Double.NEGATIVE_INFINITY;
+    for (int j = 0; j < y.length; j++) {
+      y[j] = j < keys ? scale * x[j] : Double.NEGATIVE_INFINITY;
+      most = Math.max(most, y[j]);
     }
-    if (dropout) {
-      var mask = Objects.requireNonNull(inputs.get("mask"));
-      double probability = attributes.number("probability");
-      for (int i = 0; i < y.length; i++) {
-        y[i] = mask.get(i) == 0 ? 0 : y[i] * kept(probability);
-      }
+    double sum = 0;
+    for (int j = 0; j < y.length; j++) {
+      y[j] = most == Double.NEGATIVE_INFINITY ? 0 : Math.exp(y[j] - most);
+      sum += y[j];
     }
-    return Map.of("y", y);
+    for (int j = 0; j < y.length && sum != 0; j++) {
+      y[j] /= sum;
+    }
+    return y;
   }
 
   /** Probabilities of long rows are small; in f16 they may be subnormal. */

@@ -19,6 +19,7 @@ import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -209,7 +210,9 @@ class AttentionBackwardTest {
       values[at] += each.equals(name) ? by : 0;
       moved.put(each, HostTensor.of(TensorType.of(DType.F64, 8, 16), values));
     }
-    var out = AttentionReference.get(AttentionReference.forward(moved, attributes(given)), "out");
+    var out =
+        Objects.requireNonNull(AttentionReference.forward(moved, attributes(given)).get("out"))
+            .all();
     var grad = Tensors.get(inputs, "grad").toDoubles();
     double sum = 0;
     for (int i = 0; i < out.length; i++) {

@@ -59,9 +59,10 @@ class AttentionDecodeTest {
     var inputs = Map.of("q", q, "kCache", k, "vCache", v, "lengths", lengths(length));
     var expected =
         AttentionReference.get(
-            AttentionReference.forward(
-                Map.of("q", q, "k", k, "v", v),
-                Attributes.of(new Attention().description(), Map.of("causal", true))),
+            new Attention()
+                .reference(
+                    Map.of("q", q, "k", k, "v", v),
+                    Attributes.of(new Attention().description(), Map.of("causal", true))),
             "out");
     var out = Tensors.get(Runner.run(DECODE, inputs, Map.of()), "out");
     var tolerance = AttentionProblem.tolerance(dtype);

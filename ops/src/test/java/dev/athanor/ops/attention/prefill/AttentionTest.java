@@ -19,6 +19,7 @@ import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
@@ -271,8 +272,8 @@ public class AttentionTest {
   void lseNormalizesTheScores() {
     var inputs = inputs(DType.F32, 19, 33, 16, 8);
     var lse = Tensors.get(Runner.run(ATTENTION, inputs, Map.of("withLse", true)), "lse");
-    var q = Tensors.get(inputs, "q").toDoubles();
-    var k = Tensors.get(inputs, "k").toDoubles();
+    var q = TensorReader.of(inputs, "q");
+    var k = TensorReader.of(inputs, "k");
     var exact =
         AttentionReference.get(
             ATTENTION.reference(inputs, attributes(Map.of("withLse", true))), "lse");
