@@ -99,8 +99,6 @@ public record BenchReport(
     static Row of(OpBench.Row row, Optional<Ceilings> ceilings) {
       var problem = row.problem();
       var median = row.ours().map(Samples::median);
-      var first = problem.op().description().inputs().getFirst().name();
-      var type = problem.inputs().get(first);
       return new Row(
           problem.op().description().name(),
           problem.text(),
@@ -111,10 +109,8 @@ public record BenchReport(
           row.ours(),
           median.map(micros -> row.cost().flops() / micros / 1e6),
           median.map(micros -> row.cost().bytes() / micros / 1e3),
-          type == null
-              ? Optional.empty()
-              : ceilings.flatMap(most ->
-                  median.map(micros -> most.leastMicros(row.cost(), type.dtype()) / micros)),
+          ceilings.flatMap(
+              most -> median.map(micros -> most.leastMicros(problem, row.cost()) / micros)),
           row.theirs().stream()
               .map(theirs ->
                   new Theirs(

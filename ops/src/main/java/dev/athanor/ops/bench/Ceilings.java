@@ -5,21 +5,27 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -27,9 +33,52 @@ import java.util.function.Consumer;
  * in isolation.
  *
  * @param bytesPerSecond bytes read plus bytes written by a copy within the device
- * @param flops operations per second, by the dtype of the factors
+ * @param flops operations per second, of each arithmetic that the device has
  */
-public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
+public record Ceilings(double bytesPerSecond, Map<Arithmetic, Double> flops) {
+
+  /** The factors of an op's products: a shape of {@code mma.sync}, or none for f32. */
+  public enum Arithmetic {
+    F64(Target.SM_80, Optional.of(Mma.F64)),
+    F32(Target.SM_80, Optional.empty()),
+    TF32(Target.SM_80, Optional.of(Mma.TF32)),
+    F16(Target.SM_80, Optional.of(Mma.F16)),
+    BF16(Target.SM_80, Optional.of(Mma.BF16)),
+    E4M3(Target.SM_89, Optional.of(Mma.fp8(Type.E4M3, Type.E4M3))),
+    I8(Target.SM_80, Optional.of(Mma.S8));
+
+    private final Target least;
+    private final Optional<Mma> shape;
+
+    Arithmetic(Target least, Optional<Mma> shape) {
+      this.least = least;
+      this.shape = shape;
+    }
+
+    /** Returns the name for reports, such as {@code tf32}. */
+    public String text() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Returns the arithmetic of a problem: that of the dtype of its first input, if any. */
+    static Optional<Arithmetic> of(Problem problem) {
+      var first = problem.op().description().inputs().getFirst().name();
+      var dtype = problem.inputs().get(first);
+      if (dtype == null) {
+        return Optional.empty();
+      }
+      return switch (dtype.dtype()) {
+        case F64 -> Optional.of(F64);
+        case F32 ->
+            Optional.of(problem.attributes().choice("precision").equals("tf32") ? TF32 : F32);
+        case F16 -> Optional.of(F16);
+        case BF16 -> Optional.of(BF16);
+        case E4M3, E5M2 -> Optional.of(E4M3);
+        case I8 -> Optional.of(I8);
+        default -> Optional.empty();
+      };
+    }
+  }
 
   private static final long COPIED = 256L << 20;
   private static final int BLOCKS_PER_MULTIPROCESSOR = 4;
@@ -49,13 +98,19 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
   public static Ceilings measure(Device device) {
     try (var stream = device.openStream();
         var stopwatch = new Stopwatch(device, stream)) {
-      return new Ceilings(
-          copy(device, stream, stopwatch),
-          Map.of(
-              DType.F32, rate(device, stream, stopwatch, new Multiplier(DType.F32)),
-              DType.F16, rate(device, stream, stopwatch, new Multiplier(DType.F16)),
-              DType.BF16, rate(device, stream, stopwatch, new Multiplier(DType.BF16)),
-              DType.I8, rate(device, stream, stopwatch, new Multiplier(DType.I8))));
+      var flops = new EnumMap<Arithmetic, Double>(Arithmetic.class);
+      for (var arithmetic : Arithmetic.values()) {
+        if (device.capability().target().canRun(arithmetic.least)) {
+          measure(device, stream, stopwatch, arithmetic)
+              .ifPresent(rate -> flops.put(arithmetic, rate));
+        }
+      }
+      // where tensor cores do not multiply fp8, kernels convert it to f16, which is exact
+      var half = flops.get(Arithmetic.F16);
+      if (half != null) {
+        flops.merge(Arithmetic.E4M3, half, Math::max);
+      }
+      return new Ceilings(copy(device, stream, stopwatch), flops);
     }
   }
 
@@ -66,6 +121,16 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
       var samples =
           stopwatch.time(List.of(() -> stream.copy(from, 0, to, 0, COPIED)), EFFORT).getFirst();
       return 2.0 * COPIED / samples.median() * 1e6;
+    }
+  }
+
+  /** Returns a rate; empty if the driver is older than the instruction. */
+  private static Optional<Double> measure(
+      Device device, Stream stream, Stopwatch stopwatch, Arithmetic arithmetic) {
+    try {
+      return Optional.of(rate(device, stream, stopwatch, new Multiplier(arithmetic)));
+    } catch (DeviceException.LoadFailed e) {
+      return Optional.empty();
     }
   }
 
@@ -88,42 +153,32 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
 
   /**
    * Returns the minimum time in microseconds: the maximum of the transfer time and the compute
-   * time.
-   *
-   * @param dtype of the factors; without a measured rate, only the transfer time counts
+   * time. Without a measured rate of the problem's arithmetic, only the transfer time counts.
    */
-  public double leastMicros(Plan.Cost cost, DType dtype) {
+  public double leastMicros(Problem problem, Plan.Cost cost) {
     double moving = cost.bytes() / bytesPerSecond;
-    var rate = flops.get(dtype);
-    return Math.max(moving, rate == null ? 0 : cost.flops() / rate) * 1e6;
+    var rate = Arithmetic.of(problem).map(flops::get);
+    return Math.max(moving, rate.map(each -> cost.flops() / each).orElse(0.0)) * 1e6;
   }
 
   /** A kernel that repeatedly multiplies register operands. */
-  record Multiplier(DType dtype) implements Variant {
+  record Multiplier(Arithmetic arithmetic) implements Variant {
 
     private static final int WARPS = THREADS / KernelBuilder.WARP;
 
     @Override
     public String name() {
-      return "multiplier_" + dtype.text();
+      return "multiplier_" + arithmetic.text();
     }
 
     /** Returns the operations of a block per round. */
     double flops() {
-      if (dtype == DType.F32) {
-        return 2.0 * INDEPENDENT * THREADS;
-      }
-      var shape = shape();
-      return 2.0 * INDEPENDENT * WARPS * shape.m() * shape.n() * shape.k();
-    }
-
-    private Mma shape() {
-      return switch (dtype) {
-        case F16 -> Mma.F16;
-        case BF16 -> Mma.BF16;
-        case I8 -> Mma.S8;
-        default -> throw new IllegalStateException(dtype.text());
-      };
+      return 2.0
+          * INDEPENDENT
+          * arithmetic
+              .shape
+              .map(shape -> WARPS * shape.m() * shape.n() * shape.k())
+              .orElse(THREADS);
     }
 
     @Override
@@ -135,7 +190,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
             var out = k.pointer("out", Type.F32);
             var rounds = k.integer("rounds");
             var index = k.block().times(THREADS).plus(k.thread());
-            if (dtype == DType.F32) {
+            if (arithmetic.shape.isEmpty()) {
               var x = k.thread().real(Type.F32);
               var sums = new ArrayList<Real.Variable>();
               for (int i = 0; i < INDEPENDENT; i++) {
@@ -148,14 +203,14 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
               }
               out.store(index, all);
             } else {
-              matrices(k, rounds, sum -> out.store(index, sum));
+              matrices(k, arithmetic.shape.get(), rounds, sum -> out.store(index, sum));
             }
           });
     }
 
-    private void matrices(KernelBuilder k, Int rounds, Consumer<Real> result) {
-      var shape = shape();
-      var bits = k.thread().value().as(Type.B32);
+    private static void matrices(KernelBuilder k, Mma shape, Int rounds, Consumer<Value> result) {
+      var bits =
+          shape.a() == Type.F64 ? k.thread().real(Type.F64) : k.thread().value().as(Type.B32);
       var a = Collections.nCopies(shape.registersA(), bits);
       var b = Collections.nCopies(shape.registersB(), bits);
       var sums = new ArrayList<MatrixFragment>();
@@ -164,13 +219,13 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
       }
       k.loop(
           k.integer(0), rounds, 1, _ -> sums.forEach(sum -> k.mma(shape, a, b, sum.registers())));
-      Real all = k.real(Type.F32, 0);
+      Real all = k.real(shape.sum() == Type.F64 ? Type.F64 : Type.F32, 0);
       for (var sum : sums) {
         for (var part : sum.registers()) {
           all = all.plus(part.widen());
         }
       }
-      result.accept(all);
+      result.accept(all.to(Type.F32));
     }
   }
 }

@@ -11,9 +11,11 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.profile.Profiler;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.bench.Ceilings.Arithmetic;
+import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.testing.Programs;
 import java.util.List;
 import java.util.Map;
@@ -25,17 +27,32 @@ class CeilingsTest {
 
   @Test
   void leastTimeIsTheMaximumOfMemoryAndCompute() {
-    var ceilings = new Ceilings(1e12, Map.of(DType.F16, 1e15));
-    assertThat(ceilings.leastMicros(new Plan.Cost(1e9, 1e9), DType.F16)).isEqualTo(1000);
-    assertThat(ceilings.leastMicros(new Plan.Cost(1e13, 1e9), DType.F16)).isEqualTo(10_000);
-    assertThat(ceilings.leastMicros(new Plan.Cost(1e13, 1e9), DType.F64)).isEqualTo(1000);
+    var ceilings = new Ceilings(1e12, Map.of(Arithmetic.F16, 1e15));
+    var problem = matmul("a=f16[8,8] b=f16[8,8]");
+    assertThat(ceilings.leastMicros(problem, new Plan.Cost(1e9, 1e9))).isEqualTo(1000);
+    assertThat(ceilings.leastMicros(problem, new Plan.Cost(1e13, 1e9))).isEqualTo(10_000);
+    var unknown = matmul("a=f64[8,8] b=f64[8,8]");
+    assertThat(ceilings.leastMicros(unknown, new Plan.Cost(1e13, 1e9))).isEqualTo(1000);
+  }
+
+  private static Problem matmul(String text) {
+    return Problem.parse(new Matmul(), text);
+  }
+
+  @Test
+  void theArithmeticOfAProblemIsThatOfItsFactors() {
+    assertThat(Arithmetic.of(matmul("a=f32[8,8] b=f32[8,8]"))).contains(Arithmetic.F32);
+    assertThat(Arithmetic.of(matmul("a=f32[8,8] b=f32[8,8] precision=tf32")))
+        .contains(Arithmetic.TF32);
+    assertThat(Arithmetic.of(matmul("a=f64[8,8] b=f64[8,8]"))).contains(Arithmetic.F64);
+    assertThat(Arithmetic.of(matmul("a=e4m3[8,8] b=e5m2[8,8]"))).contains(Arithmetic.E4M3);
   }
 
   /** The profiler counts the reported operations, and the loop does nothing else. */
   @ParameterizedTest
-  @EnumSource(names = {"F32", "F16", "BF16", "I8"})
-  void multipliersReportTheirOperations(DType dtype) {
-    var multiplier = new Ceilings.Multiplier(dtype);
+  @EnumSource
+  void multipliersReportTheirOperations(Arithmetic arithmetic) {
+    var multiplier = new Ceilings.Multiplier(arithmetic);
     var profiler = new Profiler();
     int rounds = 5;
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withObservers(List.of(profiler)));
@@ -49,18 +66,21 @@ class CeilingsTest {
       var profile = profiler.profiles().getFirst();
       double counted =
           profile.flops().entrySet().stream()
-              .filter(each -> dtype == DType.F32 || each.getKey().startsWith("tensor"))
+              .filter(each -> arithmetic == Arithmetic.F32 || each.getKey().startsWith("tensor"))
               .mapToDouble(Map.Entry::getValue)
               .sum();
       // f32 also adds its sums once
       assertThat(counted)
           .isBetween(multiplier.flops() * rounds, multiplier.flops() * rounds + 256 * 8);
+      if (arithmetic == Arithmetic.E4M3) {
+        return; // the compiler of JCuda is older than the instruction
+      }
       var assembler =
           Programs.require(
               JCudaAssembler.find(), "PTX compiler library", "JCuda has it for Linux on x86-64");
       var usage =
           assembler
-              .assemble(Module.of(kernel.kernel()).toString(), Target.SM_80)
+              .assemble(Module.of(kernel.kernel()).toString(), Target.SM_90)
               .of(multiplier.name());
       assertThat(usage.spillStoreBytes() + usage.stackBytes()).isZero();
     }
