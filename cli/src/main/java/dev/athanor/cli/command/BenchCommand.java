@@ -32,6 +32,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -128,10 +129,16 @@ public final class BenchCommand implements Callable<Integer> {
       description = "seed of random inputs; default: ${DEFAULT-VALUE}")
   private long seed;
 
-  @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
+  @Option(
+      names = "--json",
+      paramLabel = "FILE",
+      description = "writes all results to this file, and updates it after each problem")
   private @Nullable Path json;
 
-  @Option(names = "--markdown", paramLabel = "FILE", description = "writes the table to this file")
+  @Option(
+      names = "--markdown",
+      paramLabel = "FILE",
+      description = "writes the table to this file, and updates it after each problem")
   private @Nullable Path markdown;
 
   public BenchCommand() {
@@ -170,19 +177,26 @@ public final class BenchCommand implements Callable<Integer> {
       machine.lines().forEach(out::println);
       out.flush();
       var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
-      var rows = new ArrayList<Row>();
-      var measured = measure(target, effort, others, problems(ops, !emulated), rows);
-      var report =
-          BenchReport.of(
-              machine, date, others, ceilings, effort, seed, measured.lost, rows, measured.spills);
+      Function<Measured, BenchReport> reporter =
+          measured ->
+              BenchReport.of(
+                  machine,
+                  date,
+                  others,
+                  ceilings,
+                  effort,
+                  seed,
+                  measured.lost,
+                  measured.unmeasured,
+                  measured.rows,
+                  measured.spills);
+      var report = measure(target, effort, others, problems(ops, !emulated), reporter);
       out.println();
       report.table().text().forEach(out::println);
       out.println();
       report.notes().forEach(out::println);
       out.flush();
-      if (json != null) {
-        ResultFile.write(json, List.of(ResultFile.json(report)));
-      }
+      ResultFile.write(json, List.of(ResultFile.json(report)));
       ResultFile.write(markdown, report.markdown());
       return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }
@@ -249,26 +263,47 @@ public final class BenchCommand implements Callable<Integer> {
     }
   }
 
-  /** The outcome of a measurement; {@code lost} is the reason if it ended early. */
-  private record Measured(Optional<String> lost, List<KernelCache.Spill> spills) {}
+  /**
+   * What is measured so far.
+   *
+   * @param lost the reason if the device was lost
+   * @param unmeasured the number of problems that were not measured
+   */
+  private record Measured(
+      Optional<String> lost, int unmeasured, List<Row> rows, List<KernelCache.Spill> spills) {}
 
-  /** Adds the measurements to {@code rows} until done or the device is lost. */
-  private Measured measure(
-      Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
-    var lost = Optional.<String>empty();
+  /**
+   * Measures until done or the device is lost, and updates the result files after each problem, so
+   * that a run that is stopped keeps its results.
+   */
+  private BenchReport measure(
+      Device target,
+      Effort effort,
+      List<Baseline> others,
+      List<Problem> wanted,
+      Function<Measured, BenchReport> reporter)
+      throws IOException {
+    var rows = new ArrayList<Row>();
     try (var bench = new OpBench(target, effort, others);
         var progress = new Progress(spec.commandLine().getErr())) {
+      int done = 0;
       try {
-        for (int i = 0; i < wanted.size(); i++) {
-          var problem = wanted.get(i);
+        for (var problem : wanted) {
           progress.at(
-              i + 1, wanted.size(), problem.op().description().name() + " " + problem.text());
+              done + 1, wanted.size(), problem.op().description().name() + " " + problem.text());
           bench.run(problem, allVariants, seed, rows::add);
+          done++;
+          var report =
+              reporter.apply(
+                  new Measured(Optional.empty(), wanted.size() - done, rows, bench.spills()));
+          ResultFile.update(json, List.of(ResultFile.json(report)));
+          ResultFile.update(markdown, report.markdown());
         }
+        return reporter.apply(new Measured(Optional.empty(), 0, rows, bench.spills()));
       } catch (DeviceException.Lost e) {
-        lost = Optional.of(String.valueOf(e.getMessage()));
+        var reason = Optional.of(String.valueOf(e.getMessage()));
+        return reporter.apply(new Measured(reason, wanted.size() - done, rows, bench.spills()));
       }
-      return new Measured(lost, bench.spills());
     }
   }
 

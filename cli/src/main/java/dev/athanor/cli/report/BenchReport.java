@@ -20,6 +20,8 @@ import java.util.stream.Collectors;
  * @param baselines the libraries that ours is compared with
  * @param ceilings the measured peak rates of the device; absent on the emulator
  * @param lost the reason if the device was lost before all was measured
+ * @param unmeasured the number of problems that were not measured; positive if the measurement was
+ *     stopped early
  * @param spills kernels that spill registers on the device, which are correct but slow
  */
 public record BenchReport(
@@ -32,6 +34,7 @@ public record BenchReport(
     long seed,
     boolean ok,
     Optional<String> lost,
+    int unmeasured,
     List<Row> rows,
     List<KernelCache.Spill> spills) {
 
@@ -139,6 +142,7 @@ public record BenchReport(
       Effort effort,
       long seed,
       Optional<String> lost,
+      int unmeasured,
       List<OpBench.Row> measured,
       List<KernelCache.Spill> spills) {
     var rows = measured.stream().map(row -> Row.of(row, ceilings)).toList();
@@ -150,8 +154,9 @@ public record BenchReport(
         ceilings,
         effort,
         seed,
-        lost.isEmpty() && rows.stream().allMatch(row -> row.failure.isEmpty()),
+        unmeasured == 0 && rows.stream().allMatch(row -> row.failure.isEmpty()),
         lost,
+        unmeasured,
         rows,
         spills);
   }
@@ -219,6 +224,9 @@ public record BenchReport(
                                 .formatted(each.getKey().text(), each.getValue() / 1e12))
                         .collect(Collectors.joining(", ")))));
     lost.ifPresent(reason -> notes.add("the measurement ended early: " + reason));
+    if (unmeasured > 0) {
+      notes.add("INCOMPLETE: %d problems were not measured".formatted(unmeasured));
+    }
     rows.stream()
         .flatMap(row ->
             row.baselines.stream()

@@ -2,8 +2,11 @@ package dev.athanor.cli.report;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
@@ -48,9 +51,40 @@ public final class ResultFile {
     }
   }
 
+  /** Writes a result file, if one is requested; replaces a regular file atomically. */
   public static void write(@Nullable Path file, List<String> lines) throws IOException {
-    if (file != null) {
-      Files.writeString(file, String.join("\n", lines) + "\n");
+    if (file != null && !replace(file, lines)) {
+      Files.writeString(file, text(lines));
     }
+  }
+
+  /**
+   * Writes a result file, if one is requested, while the work continues: a reader sees a complete
+   * earlier version until the new one is complete. Skips pipes and devices, which cannot be
+   * replaced.
+   */
+  public static void update(@Nullable Path file, List<String> lines) throws IOException {
+    if (file != null) {
+      replace(file, lines);
+    }
+  }
+
+  /** Replaces a file atomically, or returns false for a link, a pipe or a device. */
+  private static boolean replace(Path file, List<String> lines) throws IOException {
+    var folder = Objects.requireNonNull(file.toAbsolutePath().getParent());
+    boolean replaceable =
+        Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+            || !Files.exists(file, LinkOption.NOFOLLOW_LINKS);
+    if (!replaceable || !Files.isWritable(folder)) {
+      return false;
+    }
+    var next = file.resolveSibling(file.getFileName() + ".tmp");
+    Files.writeString(next, text(lines));
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    return true;
+  }
+
+  private static String text(List<String> lines) {
+    return String.join("\n", lines) + "\n";
   }
 }

@@ -79,6 +79,7 @@ class SpillReportTest {
             new Effort(1, 1, 0),
             1,
             Optional.empty(),
+            0,
             List.of(),
             SPILLS);
     assertThat(report.notes()).contains(LINE);
