@@ -65,8 +65,14 @@ final class BitFunctions {
     return Long.reverse(a);
   }
 
-  /** Returns the index of the n-th set bit from a base upward or downward; -1 if there is none. */
+  /**
+   * Returns the index of the n-th set bit from a base upward or downward; -1 if there is none. For
+   * the smallest {@code n}, which has no absolute value, an H200 returns 0.
+   */
   static int findSetBit(int mask, int base, int n) {
+    if (n == Integer.MIN_VALUE) {
+      return 0;
+    }
     int step = n > 0 ? 1 : -1;
     int left = Math.max(Math.abs(n) - 1, 0);
     for (int at = base; at >= 0 && at < 32; at += step) {

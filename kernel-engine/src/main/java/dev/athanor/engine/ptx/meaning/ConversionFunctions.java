@@ -9,6 +9,8 @@ import dev.athanor.engine.ptx.Type;
  */
 final class ConversionFunctions {
 
+  private static final int TF32_NAN = 0x7FFF_E000;
+
   private ConversionFunctions() {}
 
   static long zeroExtend(int a) {
@@ -88,6 +90,27 @@ final class ConversionFunctions {
 
   static double widen(float a) {
     return a;
+  }
+
+  /**
+   * Narrows to f16 or bf16; keeps the sign and the upper bits of the payload of a NaN, which
+   * becomes quiet.
+   */
+  static int narrowHalf(double a, Type to, Rounding rounding) {
+    if (!isNaN(a)) {
+      return SmallFloat.encode(a, to, rounding, false);
+    }
+    int digits = to == Type.F16 ? 10 : 7;
+    long bits = Double.doubleToRawLongBits(a);
+    int sign = (int) (bits >>> 48) & 0x8000;
+    int payload = (int) (bits >>> (52 - digits)) & ((1 << digits) - 1);
+    int quiet = 0x7FFF & -(1 << (digits - 1));
+    return sign | quiet | payload;
+  }
+
+  /** Widens f16 or bf16; keeps the payload of a NaN, which becomes quiet. */
+  static double widenHalf(float a) {
+    return isNaN(a) ? FloatFunctions.quiet(a) : a;
   }
 
   static float narrow(double a) {
@@ -211,9 +234,15 @@ final class ConversionFunctions {
     return DirectedRounding.narrow(a, rounding);
   }
 
-  /** Rounds to the upper 19 bits; keeps the payload of a NaN. */
+  /**
+   * Rounds to the upper 19 bits. {@code .rna} keeps the payload of a NaN, the other modes return
+   * the canonical one.
+   */
   static int toTf32(float a, Rounding rounding) {
     int bits = Float.floatToRawIntBits(a);
+    if (isNaN(a) && rounding != Rounding.RNA) {
+      return TF32_NAN;
+    }
     int half =
         switch (rounding) {
           case RNA -> 0x1000;
@@ -246,7 +275,7 @@ final class ConversionFunctions {
   }
 
   static int toTf32Relu(float a, Rounding rounding) {
-    return isNaN(a) ? 0x7FFF_FFFF : a > 0 ? toTf32(a, rounding) : 0;
+    return isNaN(a) || a > 0 ? toTf32(a, rounding) : 0;
   }
 
   /** Clamps two numbers to 16 bits and packs them, the first into the upper half. */

@@ -70,6 +70,9 @@ final class DirectedRounding {
   }
 
   static double fma(double a, double b, double c, Rounding rounding) {
+    if (!Double.isFinite(c) && Double.isFinite(a) && Double.isFinite(b)) {
+      return c; // the product may overflow
+    }
     if (isSpecial(a) || isSpecial(b) || !Double.isFinite(c)) {
       return Double.isFinite(a) && Double.isFinite(b) ? add(a * b, c, rounding) : Math.fma(a, b, c);
     }

@@ -16,9 +16,6 @@ final class FloatFunctions {
   /** The canonical NaN of the hardware. */
   private static final float NAN = Float.intBitsToFloat(0x7FFF_FFFF);
 
-  /** The bit that distinguishes quiet from signaling NaNs of f32. */
-  private static final int QUIET_FLOAT = 0x0040_0000;
-
   /** The bit that distinguishes quiet from signaling NaNs. */
   private static final long QUIET = 0x0008_0000_0000_0000L;
 
@@ -56,7 +53,7 @@ final class FloatFunctions {
   }
 
   static double fma(double a, double b, double c) {
-    return propagateNan(Math.fma(a, b, c), a, isNaN(b) ? b : c);
+    return propagateNan(Math.fma(a, b, c), a, b, c);
   }
 
   static float div(float a, float b) {
@@ -64,23 +61,25 @@ final class FloatFunctions {
   }
 
   static double div(double a, double b) {
-    return propagateNan(a / b, a, b);
+    return propagateNan(a / b, b, a); // the first NaN
   }
 
   static float abs(float a) {
-    return quiet(Math.abs(a));
+    return canonical(Math.abs(a));
   }
 
+  /** Keeps the sign and payload of a NaN, like an addition of zero. */
   static double abs(double a) {
-    return Math.abs(a);
+    return isNaN(a) ? quiet(a) : Math.abs(a);
   }
 
   static float neg(float a) {
-    return quiet(-a);
+    return canonical(-a);
   }
 
+  /** Keeps the sign and payload of a NaN, like an addition of zero. */
   static double neg(double a) {
-    return -a;
+    return isNaN(a) ? quiet(a) : -a;
   }
 
   /**
@@ -95,11 +94,11 @@ final class FloatFunctions {
   }
 
   static double min(double a, double b) {
-    return isNaN(a) ? (isNaN(b) ? a : b) : isNaN(b) ? a : Math.min(a, b);
+    return isNaN(a) ? (isNaN(b) ? quiet(b) : b) : isNaN(b) ? a : Math.min(a, b);
   }
 
   static double max(double a, double b) {
-    return isNaN(a) ? (isNaN(b) ? a : b) : isNaN(b) ? a : Math.max(a, b);
+    return isNaN(a) ? (isNaN(b) ? quiet(b) : b) : isNaN(b) ? a : Math.max(a, b);
   }
 
   /** Returns NaN if an operand is NaN. */
@@ -193,20 +192,21 @@ final class FloatFunctions {
   }
 
   /**
-   * Makes the NaN of an f64 result deterministic: the first NaN operand, quieted. The manual only
-   * requires that payloads are preserved; the JVM may return either operand.
+   * Makes the NaN of an f64 result deterministic: the second operand's if both are NaN, quieted, as
+   * measured on an H200. The manual only requires that payloads are preserved; the JVM may return
+   * either operand.
    */
   private static double propagateNan(double result, double a, double b) {
     if (!isNaN(result)) {
       return result;
     }
-    double of = isNaN(a) ? a : b;
+    double of = isNaN(b) ? b : a;
     return isNaN(of) ? quiet(of) : INVALID;
   }
 
-  /** Quiets a signaling NaN; keeps its sign and payload, and any number. */
-  static float quiet(float a) {
-    return isNaN(a) ? Float.intBitsToFloat(Float.floatToRawIntBits(a) | QUIET_FLOAT) : a;
+  /** Returns the NaN of the second factor, then of the addend, then of the first factor. */
+  private static double propagateNan(double result, double a, double b, double c) {
+    return propagateNan(result, isNaN(c) ? c : a, b);
   }
 
   /** Quiets a NaN; keeps its sign and payload. */
@@ -253,7 +253,7 @@ final class FloatFunctions {
   }
 
   static double divDirected(double a, double b, Rounding rounding) {
-    return propagateNan(DirectedRounding.div(a, b, rounding), a, b);
+    return propagateNan(DirectedRounding.div(a, b, rounding), b, a); // the first NaN
   }
 
   static float fmaDirected(float a, float b, float c, Rounding rounding) {
@@ -261,7 +261,7 @@ final class FloatFunctions {
   }
 
   static double fmaDirected(double a, double b, double c, Rounding rounding) {
-    return propagateNan(DirectedRounding.fma(a, b, c, rounding), a, isNaN(b) ? b : c);
+    return propagateNan(DirectedRounding.fma(a, b, c, rounding), a, b, c);
   }
 
   static float sqrtDirected(float a, Rounding rounding) {
@@ -280,6 +280,48 @@ final class FloatFunctions {
     return propagateNan(DirectedRounding.div(1, a, rounding), a, a);
   }
 
+  // with .ftz, a result is flushed if it is subnormal when rounded to 24 digits; only a result that
+  // rounding to fewer digits makes the least normal number needs a closer look
+
+  static float mulFlushed(float a, float b) {
+    float near = a * b;
+    return Math.abs(near) == Float.MIN_NORMAL ? flushed(near, product(a, b), Rounding.RN) : near;
+  }
+
+  static float fmaFlushed(float a, float b, float c) {
+    float near = Math.fma(a, b, c);
+    return Math.abs(near) == Float.MIN_NORMAL
+        ? flushed(near, fmaToOdd(a, b, c), Rounding.RN)
+        : near;
+  }
+
+  static float mulDirectedFlushed(float a, float b, Rounding rounding) {
+    return narrowFlushed(DirectedRounding.mul(a, b, rounding), rounding);
+  }
+
+  static float fmaDirectedFlushed(float a, float b, float c, Rounding rounding) {
+    return narrowFlushed(DirectedRounding.fma(a, b, c, rounding), rounding);
+  }
+
+  static float divDirectedFlushed(float a, float b, Rounding rounding) {
+    return narrowFlushed(DirectedRounding.div(a, b, rounding), rounding);
+  }
+
+  static float reciprocalDirectedFlushed(float a, Rounding rounding) {
+    return narrowFlushed(DirectedRounding.div(1, a, rounding), rounding);
+  }
+
+  private static float narrowFlushed(double a, Rounding rounding) {
+    float near = canonical(DirectedRounding.narrow(a, rounding));
+    return Math.abs(near) == Float.MIN_NORMAL ? flushed(near, a, rounding) : near;
+  }
+
+  /** Returns zero if the least normal number {@code near} comes from a smaller one. */
+  private static float flushed(float near, double exact, Rounding rounding) {
+    float scaled = DirectedRounding.narrow(exact * 0x1p64, rounding);
+    return Math.abs(scaled) < Float.MIN_NORMAL * 0x1p64f ? Math.copySign(0f, near) : near;
+  }
+
   // f16 and bf16
 
   /** Returns the exact product; bf16 would round a subnormal product twice as a float. */
@@ -290,14 +332,6 @@ final class FloatFunctions {
   /** Rounds to odd, for a second rounding to at most 24 digits. */
   static double fmaToOdd(float a, float b, float c) {
     return DirectedRounding.addToOdd((double) a * b, c);
-  }
-
-  static int flipSign(int a) {
-    return a ^ 0x8000;
-  }
-
-  static int clearSign(int a) {
-    return a & 0x7FFF;
   }
 
   // approximations
@@ -318,7 +352,10 @@ final class FloatFunctions {
     return canonical((float) Math.cos(LaneFunctions.flush(a)));
   }
 
-  /** Uses the upper 32 bits of the operand; the lower half of the result is zero. */
+  /**
+   * Uses the upper 32 bits of the operand; the lower half of the result is zero. A NaN with its
+   * payload in the lower half is an infinity.
+   */
   static double reciprocalUpper(double a) {
     return upper(1 / upperOperand(a));
   }
@@ -329,7 +366,7 @@ final class FloatFunctions {
 
   private static double upperOperand(double a) {
     double cut = Double.longBitsToDouble(Double.doubleToRawLongBits(a) & 0xFFFF_FFFF_0000_0000L);
-    return Math.abs(cut) < Double.MIN_NORMAL ? Math.copySign(0.0, cut) : isNaN(a) ? a : cut;
+    return Math.abs(cut) < Double.MIN_NORMAL ? Math.copySign(0.0, cut) : cut;
   }
 
   private static double upper(double a) {

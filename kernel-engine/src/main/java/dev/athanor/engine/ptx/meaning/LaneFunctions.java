@@ -15,6 +15,8 @@ import dev.athanor.engine.ptx.Type;
  */
 public final class LaneFunctions {
 
+  private static final float LEAST_NORMAL_HALF = 0x1p-14f - 0x1p-26f;
+
   private LaneFunctions() {}
 
   // data movement
@@ -357,6 +359,15 @@ public final class LaneFunctions {
 
   static int flushHalf(int a) {
     return (a & 0x7C00) == 0 ? a & 0x8000 : a;
+  }
+
+  /** Flushes a result that is subnormal when rounded to the 11 digits of f16. */
+  static float flushHalf(float a) {
+    return Math.abs(a) < LEAST_NORMAL_HALF ? Math.copySign(0f, a) : a;
+  }
+
+  static double flushHalf(double a) {
+    return Math.abs(a) < LEAST_NORMAL_HALF ? Math.copySign(0.0, a) : a;
   }
 
   /** Clamps to [+0, 1]; NaN becomes +0: {@code .sat}. */

@@ -25,13 +25,14 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Lane functions match ptxas's constant folding, bit by bit. Each row of the file has a name, the
- * final bits of {@code %r1}, and statements. Rows from number 641 on come from ptxas 13.0 for
+ * final bits of {@code %r1}, and statements. Rows from number 632 on come from ptxas 13.0 for
  * sm_90a: corner cases of bit fields, number classes and NaNs, and a seeded sweep over everything
  * that ptxas folds, at edge cases and random values.
  *
- * <p>Two kinds of results are excluded: NaN sums and products of f32, which only whole kernels make
- * canonical; and {@code slct} by {@code 0x80000000} as s32, which ptxas treats as non-negative,
- * contrary to the manual.
+ * <p>Three kinds of results are excluded: NaN sums and products of f32, which only whole kernels
+ * make canonical; {@code slct} by {@code 0x80000000} as s32, which ptxas treats as non-negative,
+ * contrary to the manual; and NaNs of {@code neg}, {@code abs} and some conversions, for which an
+ * H200 gives other bits than ptxas folds.
  */
 class FoldOracleTest {
 
@@ -57,7 +58,7 @@ class FoldOracleTest {
 
   @Test
   void allRowsArePresent() {
-    assertThat(rows()).hasSize(3466);
+    assertThat(rows()).hasSize(3374);
   }
 
   @ParameterizedTest
