@@ -4,15 +4,18 @@ import java.util.Arrays;
 
 /**
  * A row-major matrix of decoded numbers, with the exponents that a tensor core compares. Subnormals
- * are not normalized: they have the exponent of the format's smallest normal number; zero has that
- * of the smallest f32.
+ * are not normalized: they have the exponent of the format's smallest normal number. Products with
+ * zero are not compared.
  */
 public final class NumberTile {
 
   /** Exponent of infinity and NaN; exceeds every sum of finite exponents. */
   static final int SPECIAL = 1 << 16;
 
-  private static final int ZERO_EXPONENT = -126;
+  /** Exponent of zero; the sum with any finite exponent is less than every other such sum. */
+  private static final int ZERO = -(1 << 12);
+
+  private static final int SMALLEST_EXPONENT = -126;
 
   private final float[] values;
   private final int[] exponents;
@@ -36,7 +39,7 @@ public final class NumberTile {
   static int[] exponentOfField(int smallestExponent) {
     var all = new int[256];
     Arrays.setAll(all, field -> Math.max(field - 127, smallestExponent));
-    all[0] = ZERO_EXPONENT;
+    all[0] = SMALLEST_EXPONENT;
     all[255] = SPECIAL;
     return all;
   }
@@ -49,7 +52,10 @@ public final class NumberTile {
   /** Computes the exponents of the current elements. */
   int[] exponents() {
     for (int i = 0; i < exponents.length; i++) {
-      exponents[i] = exponentOfField[(Float.floatToRawIntBits(values[i]) >>> 23) & 0xFF];
+      exponents[i] =
+          values[i] == 0
+              ? ZERO
+              : exponentOfField[(Float.floatToRawIntBits(values[i]) >>> 23) & 0xFF];
     }
     return exponents;
   }

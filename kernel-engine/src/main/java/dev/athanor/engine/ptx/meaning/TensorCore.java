@@ -11,7 +11,7 @@ import dev.athanor.engine.ptx.Type;
  * below their greatest exponent (defined by {@link NumberTile}) and added exactly. The sum is
  * rounded to the format of the accumulator and is the addend of the next block. Infinities and NaN
  * follow arithmetic, and every NaN is canonical. Source: the MMA-Sim model, which its authors
- * validated on hardware (arXiv 2511.10909).
+ * validated on hardware (arXiv 2511.10909); zeros as measured on an H200.
  *
  * @param fractionBits fraction bits kept below the greatest exponent
  * @param depth number of products in a block
@@ -46,14 +46,16 @@ public record TensorCore(int fractionBits, int depth, Sum sum) {
       return minExponent;
     }
 
+    /** Rounds; a sum that becomes zero is +0. */
     float round(double sum) {
-      return switch (this) {
-        case F32 -> towardZero(sum);
-        case E8M13 ->
-            Float.intBitsToFloat(Float.floatToRawIntBits(towardZero(sum)) & ~BEYOND_E8M13);
-        case F16 ->
-            Float.float16ToFloat((short) SmallFloat.encode(sum, Type.F16, Rounding.RN, false));
-      };
+      return 0f
+          + switch (this) {
+            case F32 -> towardZero(sum);
+            case E8M13 ->
+                Float.intBitsToFloat(Float.floatToRawIntBits(towardZero(sum)) & ~BEYOND_E8M13);
+            case F16 ->
+                Float.float16ToFloat((short) SmallFloat.encode(sum, Type.F16, Rounding.RN, false));
+          };
     }
 
     /** Returns the nearest f32 toward zero; infinity on overflow. */

@@ -12,7 +12,7 @@ import java.math.RoundingMode;
 public record SlowTensorCore(int fraction, Format format, int smallestA, int smallestB) {
 
   private static final BigDecimal TWO = BigDecimal.valueOf(2);
-  private static final int ZERO = -126;
+  private static final int SMALLEST = -126;
 
   /** The format of a sum. */
   public enum Format {
@@ -36,10 +36,12 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
   /** Returns the sum of a block of products and c. */
   public double add(double[] a, double[] b, double c) {
     double plain = c;
-    int greatest = exponent(c, format.smallest);
+    int greatest = c == 0 ? SMALLEST : exponent(c, format.smallest);
     for (int k = 0; k < a.length; k++) {
       plain += a[k] * b[k];
-      greatest = Math.max(greatest, exponent(a[k], smallestA) + exponent(b[k], smallestB));
+      if (a[k] != 0 && b[k] != 0) {
+        greatest = Math.max(greatest, exponent(a[k], smallestA) + exponent(b[k], smallestB));
+      }
     }
     if (!Double.isFinite(plain)) {
       return plain;
@@ -53,7 +55,7 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
     double rounded = round(sum, format.bits, format.smallest, format.mode);
     return Math.abs(rounded) >= Math.scalb(1.0, format.infinite)
         ? Math.copySign(Double.POSITIVE_INFINITY, rounded)
-        : rounded;
+        : rounded == 0 ? 0 : rounded; // never -0
   }
 
   /** Truncates a number to whole units. */
@@ -62,7 +64,7 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
   }
 
   private static int exponent(double value, int smallest) {
-    return value == 0 ? ZERO : Math.max(Math.getExponent(value), smallest);
+    return Math.max(Math.getExponent(value), smallest);
   }
 
   /** Rounds a number to some bits after the first one; fewer below the smallest exponent. */
