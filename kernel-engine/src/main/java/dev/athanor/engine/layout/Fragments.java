@@ -96,29 +96,36 @@ public final class Fragments {
   }
 
   /**
-   * Returns a layout for {@code wmma}, whose fragments PTX leaves unspecified: each lane holds
-   * consecutive elements in row-major order.
+   * Returns equal tiles that fill a larger matrix: the elements of the first tile, then those of the
+   * tile to its right.
    */
-  public static Fragment byRows(int rows, int columns) {
-    int elements = rows * columns / Fragment.LANES;
+  public static Fragment tiled(Fragment tile, int rows, int columns) {
+    int across = columns / tile.columns();
     return new Fragment(
-        "%dx%d by rows".formatted(rows, columns),
+        "%dx%d of %s".formatted(rows, columns, tile.name()),
         rows,
         columns,
-        elements,
-        (lane, i) ->
-            new Coordinate((lane * elements + i) / columns, (lane * elements + i) % columns));
+        rows * columns / Fragment.LANES,
+        (lane, i) -> {
+          int number = i / tile.elements();
+          var at = tile.mapping().at(lane, i % tile.elements());
+          return new Coordinate(
+              at.row() + number / across * tile.rows(),
+              at.column() + number % across * tile.columns());
+        });
   }
 
-  /** Returns the same in column-major order. */
-  public static Fragment byColumns(int rows, int columns) {
-    int elements = rows * columns / Fragment.LANES;
+  /** Returns the transposed matrix: each lane holds the elements with rows and columns swapped. */
+  public static Fragment transposed(Fragment of) {
     return new Fragment(
-        "%dx%d by columns".formatted(rows, columns),
-        rows,
-        columns,
-        elements,
-        (lane, i) -> new Coordinate((lane * elements + i) % rows, (lane * elements + i) / rows));
+        of.name() + " transposed",
+        of.columns(),
+        of.rows(),
+        of.elements(),
+        (lane, i) -> {
+          var at = of.mapping().at(lane, i);
+          return new Coordinate(at.column(), at.row());
+        });
   }
 
   /** Returns the elements per register; a 64-bit element has its own. */

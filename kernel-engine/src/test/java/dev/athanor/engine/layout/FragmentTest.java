@@ -21,8 +21,8 @@ class FragmentTest {
           Fragments.a(16, 256, 1),
           Fragments.b(64, 4),
           Fragments.c(8),
-          Fragments.byRows(32, 16),
-          Fragments.byColumns(16, 32),
+          Fragments.tiled(Fragments.a(16, 16, 16), 32, 16),
+          Fragments.transposed(Fragments.tiled(Fragments.c(16), 32, 8)),
           Fragments.MATRIX_8X8,
           Fragments.MATRIX_8X8_TRANSPOSED);
 
@@ -126,12 +126,13 @@ class FragmentTest {
     }
   }
 
-  /** Each lane holds a run of the matrix, so that {@code wmma.load} can read it at once. */
   @Test
-  void wmmaFragmentsAreContiguous() {
-    assertThat(Fragments.byRows(8, 32).mapping().at(5, 3)).isEqualTo(new Coordinate(1, 11));
-    assertThat(Fragments.byColumns(32, 8).mapping().at(5, 3)).isEqualTo(new Coordinate(11, 1));
-    assertThat(Fragments.byRows(16, 16).mapping().at(31, 7)).isEqualTo(new Coordinate(15, 15));
+  void tilesFollowEachOtherAlongRows() {
+    var tiled = Fragments.tiled(Fragments.c(16), 32, 16);
+    assertThat(tiled.mapping().at(5, 3)).isEqualTo(new Coordinate(9, 3));
+    assertThat(tiled.mapping().at(5, 7)).isEqualTo(new Coordinate(9, 11));
+    assertThat(tiled.mapping().at(5, 11)).isEqualTo(new Coordinate(25, 3));
+    assertThat(Fragments.transposed(tiled).mapping().at(5, 7)).isEqualTo(new Coordinate(11, 9));
   }
 
   /** ldmatrix.x4 delivers A as its four 8x8 quadrants, in the order of the fragment's registers. */

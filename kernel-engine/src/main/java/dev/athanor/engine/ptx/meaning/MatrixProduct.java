@@ -19,7 +19,7 @@ import java.util.function.IntUnaryOperator;
 public enum MatrixProduct implements WarpFunction {
   /** Fragments as in the manual's figures. */
   MMA,
-  /** Fragments as loaded by the emulator's {@code wmma.load}. */
+  /** Fragments as loaded by {@code wmma.load}. */
   WMMA;
 
   private static final int CANONICAL_NAN = 0x7FFF_FFFF;

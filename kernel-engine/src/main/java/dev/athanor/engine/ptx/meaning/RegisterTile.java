@@ -35,20 +35,37 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
   }
 
   /**
-   * Returns a matrix of {@code wmma}, in the emulator's layout with the manual's number of
-   * registers.
+   * Returns a matrix of {@code wmma}, with the manual's number of registers. PTX does not specify
+   * the layout. This is that of Hopper, measured on an H200: the matrices are tiles of {@code mma}
+   * with 16 rows of A and 8 columns of B; if A has only 8 rows, the transposed product is computed.
    */
   public static RegisterTile wmma(Role role, MatrixShape shape, Type type) {
-    var fragment =
-        switch (role) {
-          case A -> Fragments.byRows(shape.m(), shape.k());
-          case B -> Fragments.byColumns(shape.k(), shape.n());
-          case C -> Fragments.byRows(shape.m(), shape.n());
-        };
     int bits = type.bits();
+    var fragment = fragment(role, shape, bits);
     // f16 factors have eight registers for every shape (PTX ISA 9.7.14.4.1)
     return new RegisterTile(
         fragment, bits, role != Role.C && type == Type.F16 ? 8 : packed(fragment, bits));
+  }
+
+  private static Fragment fragment(Role role, MatrixShape shape, int bits) {
+    int m = shape.m();
+    int n = shape.n();
+    int k = shape.k();
+    if (m < n) {
+      var transposed =
+          switch (role) {
+            case A -> Role.B;
+            case B -> Role.A;
+            case C -> Role.C;
+          };
+      return Fragments.transposed(fragment(transposed, new MatrixShape(n, m, k), bits));
+    }
+    int rows = Math.min(m, 16);
+    return switch (role) {
+      case A -> Fragments.tiled(Fragments.a(rows, k, bits), m, k);
+      case B -> Fragments.tiled(Fragments.b(k, bits), k, n);
+      case C -> Fragments.tiled(Fragments.c(rows), m, n);
+    };
   }
 
   private static int packed(Fragment fragment, int bits) {
