@@ -156,7 +156,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
         default: return INVALID_VALUE;
     }
 }
-int cuDevicePrimaryCtxRetain(void **out, int device) { (void)device; *out = &context; return 0; }
+/* As a GPU does, returns the error of a kernel of an earlier context of the process. */
+int cuDevicePrimaryCtxRetain(void **out, int device) { (void)device; *out = &context; return sticky; }
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
 int cuCtxSetCurrent(void *c) { current = c == &context; return 0; }
 

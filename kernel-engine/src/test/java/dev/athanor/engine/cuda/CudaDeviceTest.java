@@ -27,4 +27,10 @@ class CudaDeviceTest extends DeviceCompatibilityKit {
   protected Device open() {
     return CudaDevice.open(0, cache);
   }
+
+  /** A fault ends all use of the GPU in a process: even a new context returns its error. */
+  @Override
+  protected boolean survivesFaults() {
+    return Boolean.getBoolean("athanor.test.faults");
+  }
 }

@@ -515,6 +515,11 @@ final class KernelChecks extends DriverChecks {
       }
       event.close();
     } // closing lost objects throws nothing
+    assertThatExceptionOfType(DeviceException.Unavailable.class)
+        .isThrownBy(this::open)
+        .withMessage(
+            "cannot open cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was"
+                + " encountered); a kernel failed earlier in this process, so start a new one");
   }
 
   void closes() {

@@ -69,7 +69,9 @@ public abstract class DeviceKit {
         add.u32 %r6, %r6, %r5;
         st.shared.u32 [%r6], %r4;
         bar.sync 0;
-        sub.u32 %r7, 508, %r6;
+        shl.b32 %r7, %r0, 2;
+        sub.u32 %r7, 508, %r7;
+        add.u32 %r7, %r7, %r5;
         ld.shared.u32 %r8, [%r7];
         st.global.u32 [%rd2], %r8;
         ret;
@@ -84,6 +86,11 @@ public abstract class DeviceKit {
 
   /** Opens a new device for a test. */
   protected abstract Device open();
+
+  /** Returns whether a fault leaves the process able to open the device again. */
+  protected boolean survivesFaults() {
+    return true;
+  }
 
   @BeforeEach
   void openDevice() {

@@ -47,7 +47,13 @@ public final class Context {
     int result = cuDevicePrimaryCtxRetain(handle, device);
     if (result != CUDA_SUCCESS) {
       throw new DeviceException.Unavailable(
-          "cannot open %s: %s".formatted(id, CudaError.describe(result)));
+          "cannot open %s: %s%s"
+              .formatted(
+                  id,
+                  CudaError.describe(result),
+                  CudaError.fatal(result)
+                      ? "; a kernel failed earlier in this process, so start a new one"
+                      : ""));
     }
   }
 
