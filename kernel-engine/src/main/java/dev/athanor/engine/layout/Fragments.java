@@ -96,8 +96,8 @@ public final class Fragments {
   }
 
   /**
-   * Returns equal tiles that fill a larger matrix: the elements of the first tile, then those of the
-   * tile to its right.
+   * Returns equal tiles that fill a larger matrix: the elements of the first tile, then those of
+   * the tile to its right.
    */
   public static Fragment tiled(Fragment tile, int rows, int columns) {
     int across = columns / tile.columns();

@@ -10,6 +10,10 @@ import dev.athanor.engine.ptx.Type;
  * whole registers, extended by type. The result is computed without overflow, saturated with {@code
  * .sat} to the range of its destination, and then combined with {@code c} by a second operation or
  * merged into a byte or half of it.
+ *
+ * <p>GPUs since Volta have no such instructions. The code that ptxas 13.0 substitutes deviates from
+ * the manual where it saturates and where it compares in the second operation; the functions return
+ * what it returned on an H200.
  */
 final class ScalarVideoFunctions {
 
@@ -18,19 +22,19 @@ final class ScalarVideoFunctions {
   private ScalarVideoFunctions() {}
 
   static int addScalars(int a, int b, Modifiers modifiers) {
-    return finish(first(a, modifiers) + second(b, modifiers), 0, modifiers);
+    return finishSum(first(a, modifiers) + second(b, modifiers), 0, modifiers);
   }
 
   static int addScalars(int a, int b, int c, Modifiers modifiers) {
-    return finish(first(a, modifiers) + second(b, modifiers), c, modifiers);
+    return finishSum(first(a, modifiers) + second(b, modifiers), c, modifiers);
   }
 
   static int subtractScalars(int a, int b, Modifiers modifiers) {
-    return finish(first(a, modifiers) - second(b, modifiers), 0, modifiers);
+    return finishSum(first(a, modifiers) - second(b, modifiers), 0, modifiers);
   }
 
   static int subtractScalars(int a, int b, int c, Modifiers modifiers) {
-    return finish(first(a, modifiers) - second(b, modifiers), c, modifiers);
+    return finishSum(first(a, modifiers) - second(b, modifiers), c, modifiers);
   }
 
   static int scalarDistance(int a, int b, Modifiers modifiers) {
@@ -58,29 +62,19 @@ final class ScalarVideoFunctions {
   }
 
   static int shiftScalarLeft(int a, int b, Modifiers modifiers) {
-    return finish(shifted(a, b, modifiers), 0, modifiers);
+    return shiftScalarLeft(a, b, 0, modifiers);
   }
 
   static int shiftScalarLeft(int a, int b, int c, Modifiers modifiers) {
-    return finish(shifted(a, b, modifiers), c, modifiers);
-  }
-
-  /**
-   * Shifts left. A shift by 32 bits could overflow a long, so it clamps the value to 31 bits, which
-   * saturates alike.
-   */
-  private static long shifted(int a, int b, Modifiers modifiers) {
-    int distance = distance(b, modifiers);
-    long value = first(a, modifiers);
-    return (distance == 32 ? Math.min(value, Integer.MAX_VALUE) : value) << distance;
+    return finishShift(first(a, modifiers) << distance(b, modifiers), c, modifiers);
   }
 
   static int shiftScalarRight(int a, int b, Modifiers modifiers) {
-    return finish(first(a, modifiers) >> distance(b, modifiers), 0, modifiers);
+    return shiftScalarRight(a, b, 0, modifiers);
   }
 
   static int shiftScalarRight(int a, int b, int c, Modifiers modifiers) {
-    return finish(first(a, modifiers) >> distance(b, modifiers), c, modifiers);
+    return finishShift(first(a, modifiers) >> distance(b, modifiers), c, modifiers);
   }
 
   /** Returns the shift distance, wrapped to five bits or clamped to 32. */
@@ -108,53 +102,39 @@ final class ScalarVideoFunctions {
               throw new IllegalArgumentException(
                   "comparison not supported by scalar video instructions: " + comparison);
         };
-    return combine(holds ? 1 : 0, c, false, modifiers);
+    return combine(holds ? 1 : 0, c, isSigned(modifiers.types().getFirst()), modifiers);
   }
 
   /**
    * Returns {@code a * b + c}, with the product or {@code c} optionally negated; {@code .po} adds
-   * one, {@code .shr7} and {@code .shr15} scale the sum (PTX ISA 9.7.18.1.3). Sums have up to 66
-   * bits, and {@code .sat} considers all of them.
+   * one, {@code .shr7} and {@code .shr15} scale the sum (PTX ISA 9.7.18.1.3). Whole registers are
+   * signed regardless of their types, which only select the range of {@code .sat}.
    */
   static int multiplyAddScalars(int a, int b, int c, Modifiers modifiers) {
     boolean negatedProduct = isNegated("a", modifiers) != isNegated("b", modifiers);
     boolean negatedSum = isNegated("c", modifiers);
+    long product = factor(a, "a", 1, modifiers) * factor(b, "b", 2, modifiers);
+    long sum =
+        (negatedProduct ? -product : product)
+            + (negatedSum ? -(long) c : c)
+            + (modifiers.has("po") ? 1 : 0);
+    int scale = modifiers.has("shr7") ? 7 : modifiers.has("shr15") ? 15 : 0;
+    if (!modifiers.has("sat")) {
+      return (int) (sum >> scale);
+    }
     boolean signed =
         isSigned(modifiers.types().get(1))
             || isSigned(modifiers.types().get(2))
             || negatedProduct
             || negatedSum;
-    long left = first(a, modifiers);
-    long right = second(b, modifiers);
-    long low = left * right;
-    long high = Math.multiplyHigh(left, right);
-    if (negatedProduct) {
-      high = low == 0 ? -high : ~high;
-      low = -low;
-    }
-    // negation is complement plus one; the manual adds that one below as well
-    int addend = negatedSum ? ~c : c;
-    long extended = signed ? addend : Integer.toUnsignedLong(addend);
-    long sum = low + extended;
-    high += (extended >> 63) + (Long.compareUnsigned(sum, low) < 0 ? 1 : 0);
-    if (negatedSum || modifiers.has("po")) {
-      sum++;
-      high += sum == 0 ? 1 : 0;
-    }
-    int scale = modifiers.has("shr7") ? 7 : modifiers.has("shr15") ? 15 : 0;
-    if (scale > 0) {
-      sum = (sum >>> scale) | (high << -scale);
-      high >>= scale;
-    }
-    return modifiers.has("sat") ? saturated(high, sum, signed) : (int) sum;
+    return (int) clamped(signed ? sum >> scale : sum >>> scale, WORD, signed);
   }
 
-  /** Clamps 128 bits to the range of 32. */
-  private static int saturated(long high, long low, boolean signed) {
-    if (high != low >> 63) {
-      return high < 0 ? (signed ? Integer.MIN_VALUE : 0) : (signed ? Integer.MAX_VALUE : -1);
-    }
-    return (int) clamped(low, WORD, signed);
+  /** Returns a part of a register, extended by type, or a whole register, which is signed. */
+  private static long factor(int word, String operand, int type, Modifiers modifiers) {
+    return element(operand, modifiers).isEmpty()
+        ? word
+        : extend(word, operand, modifiers.types().get(type), modifiers);
   }
 
   private static boolean isNegated(String operand, Modifiers modifiers) {
@@ -178,31 +158,70 @@ final class ScalarVideoFunctions {
   }
 
   private static int finish(long value, int c, Modifiers modifiers) {
-    boolean signed = isSigned(modifiers.types().getFirst());
-    long result =
-        modifiers.has("sat") ? clamped(value, width(element("d", modifiers)), signed) : value;
-    return combine((int) result, c, signed, modifiers);
+    return combine(saturated(value, modifiers), c, isSigned(modifiers), modifiers);
   }
 
-  private static int combine(int value, int c, boolean signed, Modifiers modifiers) {
+  /** Combines the low 32 bits of a sum, sign-extended. */
+  private static int finishSum(long sum, int c, Modifiers modifiers) {
+    return combine((int) saturated(sum, modifiers), c, isSigned(modifiers), modifiers);
+  }
+
+  /**
+   * Saturates the low 34 bits of a shifted number to a whole register, even for a byte or half, and
+   * combines the result, sign-extended.
+   */
+  private static int finishShift(long shifted, int c, Modifiers modifiers) {
+    boolean signed = isSigned(modifiers);
+    long value = modifiers.has("sat") ? (int) clamped(shifted << 30 >> 30, WORD, signed) : shifted;
+    return combine(value, c, signed, modifiers);
+  }
+
+  /** Saturates; whole unsigned registers only at zero, bytes and halves only at the maximum. */
+  private static long saturated(long value, Modifiers modifiers) {
+    if (!modifiers.has("sat")) {
+      return value;
+    }
+    var part = element("d", modifiers);
+    boolean signed = isSigned(modifiers);
+    if (part.isEmpty()) {
+      return signed ? clamped(value, WORD, true) : Math.max(value, 0);
+    }
+    long greatest = greatest(width(part), signed);
+    return Long.compareUnsigned(value, greatest) > 0 ? greatest : value;
+  }
+
+  /** Adds, compares with or inserts a number, which the second operation compares as 64 bits. */
+  private static int combine(long value, int c, boolean signed, Modifiers modifiers) {
     if (modifiers.has("add")) {
-      return value + c;
+      return (int) value + c;
     }
     if (modifiers.has("min") || modifiers.has("max")) {
-      int order = signed ? Integer.compare(value, c) : Integer.compareUnsigned(value, c);
-      return (order < 0) == modifiers.has("min") ? value : c;
+      int order =
+          signed ? Long.compare(value, c) : Long.compareUnsigned(value, Integer.toUnsignedLong(c));
+      return (order < 0) == modifiers.has("min") ? (int) value : c;
     }
     var part = element("d", modifiers);
     if (part.isEmpty()) {
-      return value;
+      return (int) value;
     }
     int mask = ((1 << width(part)) - 1) << offset(part);
-    return ((value << offset(part)) & mask) | (c & ~mask);
+    // ptxas takes the upper half from the upper half of the value
+    int inserted = part.equals("h1") ? (int) value : (int) value << offset(part);
+    return (inserted & mask) | (c & ~mask);
   }
 
   private static long clamped(long value, int bits, boolean signed) {
-    long greatest = (1L << (signed ? bits - 1 : bits)) - 1;
+    long greatest = greatest(bits, signed);
     return Math.clamp(value, signed ? ~greatest : 0, greatest);
+  }
+
+  private static long greatest(int bits, boolean signed) {
+    return (1L << (signed ? bits - 1 : bits)) - 1;
+  }
+
+  /** Returns whether the destination is signed. */
+  private static boolean isSigned(Modifiers modifiers) {
+    return isSigned(modifiers.types().getFirst());
   }
 
   private static boolean isSigned(Type type) {

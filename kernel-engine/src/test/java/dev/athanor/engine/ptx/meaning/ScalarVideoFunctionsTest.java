@@ -19,6 +19,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Scalar video instructions, compared with the pseudocode of PTX ISA 9.7.18.1 in exact arithmetic.
+ * Where the code that ptxas substitutes deviates, they are compared with what it does on an H200.
  */
 class ScalarVideoFunctionsTest {
 
@@ -40,7 +41,7 @@ class ScalarVideoFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("mnemonics")
-  void spellingsMatchTheManual(String mnemonic) throws Throwable {
+  void spellingsMatchTheReference(String mnemonic) throws Throwable {
     var random = new Random(SEED);
     for (var form : VideoRows.ALL) {
       if (!form.mnemonic().equals(mnemonic)) {
@@ -73,11 +74,11 @@ class ScalarVideoFunctionsTest {
   private static int expected(String mnemonic, List<String> words, int a, int b, int c) {
     boolean compares = mnemonic.equals("vset");
     int firstSource = compares ? 0 : 1;
+    if (mnemonic.equals("vmad")) {
+      return multipliedAndAdded(words, a, b, c);
+    }
     var x = selected(a, part(words, "a"), words.get(firstSource));
     var y = selected(b, part(words, "b"), words.get(firstSource + 1));
-    if (mnemonic.equals("vmad")) {
-      return multipliedAndAdded(words, x, y, c);
-    }
     int distance = y.intValue() & 31;
     if (!words.contains("wrap") && y.compareTo(BigInteger.valueOf(32)) > 0) {
       distance = 32;
@@ -97,15 +98,23 @@ class ScalarVideoFunctionsTest {
         };
     var to = part(words, "d");
     int bits = to.isEmpty() ? 32 : to.startsWith("b") ? 8 : 16;
-    boolean signed = !compares && words.getFirst().equals("s32");
-    if (words.contains("sat")) {
-      result = clamped(result, bits, signed);
+    boolean signed = words.getFirst().equals("s32");
+    boolean shifts = mnemonic.startsWith("vsh");
+    boolean saturates = words.contains("sat");
+    if (saturates && shifts) {
+      result = clamped(wrapped(result, 34), 32, signed);
+    } else if (saturates && !to.isEmpty()) {
+      result = unsigned(result).min(clamped(unsigned(result), bits, signed));
+    } else if (saturates) {
+      result = signed ? clamped(result, 32, true) : result.max(BigInteger.ZERO);
     }
     if (words.contains("add")) {
       return result.intValue() + c;
     }
     if (words.contains("min") || words.contains("max")) {
-      var left = selected(result.intValue(), "", signed ? "s32" : "u32");
+      boolean narrow = mnemonic.equals("vadd") || mnemonic.equals("vsub") || (shifts && saturates);
+      var left = narrow ? wrapped(result, 32) : wrapped(result, 64);
+      left = signed ? left : unsigned(left);
       var right = selected(c, "", signed ? "s32" : "u32");
       return (words.contains("min") ? left.min(right) : left.max(right)).intValue();
     }
@@ -113,6 +122,9 @@ class ScalarVideoFunctionsTest {
       return result.intValue();
     }
     int at = Character.digit(to.charAt(1), 10) * bits;
+    if (to.equals("h1")) {
+      result = result.shiftRight(16);
+    }
     var whole = BigInteger.valueOf(Integer.toUnsignedLong(c));
     for (int i = 0; i < bits; i++) {
       whole = result.testBit(i) ? whole.setBit(at + i) : whole.clearBit(at + i);
@@ -120,7 +132,9 @@ class ScalarVideoFunctionsTest {
     return whole.intValue();
   }
 
-  private static int multipliedAndAdded(List<String> words, BigInteger x, BigInteger y, int c) {
+  private static int multipliedAndAdded(List<String> words, int a, int b, int c) {
+    var x = selected(a, part(words, "a"), part(words, "a").isEmpty() ? "s32" : words.get(1));
+    var y = selected(b, part(words, "b"), part(words, "b").isEmpty() ? "s32" : words.get(2));
     boolean negatedProduct = words.contains("a:negated") != words.contains("b:negated");
     boolean signed =
         words.get(1).equals("s32")
@@ -137,9 +151,12 @@ class ScalarVideoFunctionsTest {
       addend = ~c;
       lowest = 1;
     }
-    var sum =
-        product.add(selected(addend, "", signed ? "s32" : "u32")).add(BigInteger.valueOf(lowest));
-    var scaled = sum.shiftRight(words.contains("shr7") ? 7 : words.contains("shr15") ? 15 : 0);
+    var sum = product.add(BigInteger.valueOf(addend)).add(BigInteger.valueOf(lowest));
+    boolean scales = words.contains("shr7") || words.contains("shr15");
+    boolean logical = scales && words.contains("sat") && !signed;
+    var scaled =
+        (logical ? unsigned(sum) : sum)
+            .shiftRight(words.contains("shr7") ? 7 : words.contains("shr15") ? 15 : 0);
     return (words.contains("sat") ? clamped(scaled, 32, signed) : scaled).intValue();
   }
 
@@ -157,6 +174,17 @@ class ScalarVideoFunctionsTest {
   private static BigInteger clamped(BigInteger value, int bits, boolean signed) {
     var greatest = BigInteger.ONE.shiftLeft(signed ? bits - 1 : bits).subtract(BigInteger.ONE);
     return value.min(greatest).max(signed ? greatest.not() : BigInteger.ZERO);
+  }
+
+  /** Returns the low bits as a signed number. */
+  private static BigInteger wrapped(BigInteger value, int bits) {
+    int unused = 64 - bits;
+    return BigInteger.valueOf(value.longValue() << unused >> unused);
+  }
+
+  /** Returns the low 64 bits as an unsigned number. */
+  private static BigInteger unsigned(BigInteger value) {
+    return value.mod(BigInteger.ONE.shiftLeft(64));
   }
 
   private static BigInteger selected(int word, String part, String type) {
