@@ -4,7 +4,10 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.ptx.Target;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -19,6 +22,8 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.zip.DataFormatException;
 import java.util.zip.Deflater;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.GZIPOutputStream;
 import java.util.zip.Inflater;
 
 /**
@@ -114,10 +119,13 @@ public record Golden(String name, long seed, String digest, List<Long> results) 
 
   // file format: origin, target, then a line per golden
 
-  /** Writes goldens and their origin to a file. */
+  /** Writes goldens and their origin to a file, compressed if its name ends in {@code .gz}. */
   public static void write(Path file, Target target, String origin, List<Golden> goldens)
       throws IOException {
-    try (var out = Files.newBufferedWriter(file)) {
+    try (var bytes = Files.newOutputStream(file);
+        var out =
+            new OutputStreamWriter(
+                isCompressed(file) ? new GZIPOutputStream(bytes) : bytes, StandardCharsets.UTF_8)) {
       out.write("# " + origin + "\n");
       out.write(target + "\n");
       for (var golden : goldens) {
@@ -156,7 +164,12 @@ public record Golden(String name, long seed, String digest, List<Long> results) 
    * @throws IOException if the file cannot be read or is malformed; the message gives the position
    */
   public static File read(Path file) throws IOException {
-    try (var in = Files.newBufferedReader(file)) {
+    try (var bytes = Files.newInputStream(file);
+        var in =
+            new BufferedReader(
+                new InputStreamReader(
+                    isCompressed(file) ? new GZIPInputStream(bytes) : bytes,
+                    StandardCharsets.UTF_8))) {
       var origin = line(in, file);
       var target = line(in, file);
       var goldens = new ArrayList<Golden>();
@@ -174,6 +187,10 @@ public record Golden(String name, long seed, String digest, List<Long> results) 
     } catch (IllegalArgumentException | DataFormatException e) {
       throw new IOException(file + " is not a file of goldens: " + e.getMessage(), e);
     }
+  }
+
+  private static boolean isCompressed(Path file) {
+    return file.toString().endsWith(".gz");
   }
 
   private static String line(BufferedReader in, Path file) throws IOException {

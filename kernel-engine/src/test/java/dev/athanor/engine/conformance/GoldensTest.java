@@ -2,7 +2,6 @@ package dev.athanor.engine.conformance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
@@ -14,16 +13,28 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the emulator against recorded results of devices. */
-@Tag(TestTier.THOROUGH_TAG)
 class GoldensTest {
 
-  /** Files written by {@code athanor verify --suite isa --goldens} on GPUs. */
+  /** Files written by {@code athanor verify --suite isa --goldens} on GPUs, packed. */
   private static final Path KEPT = Path.of("src/test/resources/goldens");
+
+  /**
+   * Instructions for which the emulator follows the manual and a GPU does not: ptxas 13.0 replaces
+   * {@code bfe.s32} by -1 if its position is a literal beyond 31.
+   */
+  private static final Set<String> KNOWN_DIFFERENCES =
+      Set.of(
+          "bfe.s32 %d, %a, 63, 63;",
+          "bfe.s32 %d, %a, 127, 127;", "bfe.s32 %d, %a, 191, 191;", "bfe.s32 %d, %a, 255, 255;");
+
+  /** {@link TestTier#QUICK} checks one golden in so many. */
+  private static final int STEP = 499;
 
   private static final Target AMPERE = Target.SM_80;
 
@@ -46,20 +57,27 @@ class GoldensTest {
   @Test
   void emulatorMatchesGoldens() throws IOException {
     List<Path> files;
-    try (var all = Files.exists(KEPT) ? Files.list(KEPT) : java.util.stream.Stream.<Path>empty()) {
+    try (var all = Files.list(KEPT)) {
       files = all.sorted().toList();
     }
-    assumeFalse(files.isEmpty(), "SKIPPED: no GPU has written goldens to " + KEPT + " yet");
+    assertThat(files).isNotEmpty();
     for (var file : files) {
-      var goldens = Golden.read(file);
-      try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(goldens.target()))) {
-        assertThat(goldens.check(device))
-            .as(file + ", of " + goldens.origin())
-            .allMatch(Finding::ok, "as the device");
+      var recorded = Golden.read(file);
+      var checked =
+          new Golden.File(
+              recorded.target(), recorded.origin(), TestTier.sample(recorded.goldens(), STEP));
+      try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(checked.target()))) {
+        assertThat(checked.check(device))
+            .filteredOn(
+                finding -> finding.ok() == KNOWN_DIFFERENCES.contains(finding.probe().name()))
+            .extracting(finding -> finding.probe().name() + " " + finding.lines())
+            .as("differences from %s, of %s", file, checked.origin())
+            .isEmpty();
       }
     }
   }
 
+  @Tag(TestTier.THOROUGH_TAG)
   @Test
   void filesSurviveARoundTrip() throws IOException {
     var goldens = goldens(Arithmetic.EXACT, "ex2", "cvt", "mma", "shfl");
@@ -76,6 +94,7 @@ class GoldensTest {
     }
   }
 
+  @Tag(TestTier.THOROUGH_TAG)
   @Test
   void detectsDifferentResults() throws IOException {
     var file = folder.resolve("goldens.tsv");
@@ -92,6 +111,28 @@ class GoldensTest {
     }
   }
 
+  @Tag(TestTier.THOROUGH_TAG)
+  @Test
+  void packedFilesKeepOnlyResultsOfApproximations() throws IOException {
+    var goldens = goldens(Arithmetic.FAST, "ex2", "mma");
+    var file = folder.resolve("goldens.tsv");
+    var packed = folder.resolve("packed.tsv.gz");
+    Golden.write(file, AMPERE, "plain sums", goldens);
+    GoldenPacker.main(new String[] {file.toString(), packed.toString()});
+    var read = Golden.read(packed);
+    assertThat(read.origin()).isEqualTo("plain sums");
+    assertThat(read.goldens())
+        .extracting(Golden::digest)
+        .containsExactlyElementsOf(goldens.stream().map(Golden::digest).toList());
+    assertThat(goldens).anyMatch(golden -> isProduct(golden) && !golden.results().isEmpty());
+    assertThat(read.goldens()).allMatch(golden -> isProduct(golden) == golden.results().isEmpty());
+  }
+
+  private static boolean isProduct(Golden golden) {
+    return golden.name().startsWith("mma.");
+  }
+
+  @Tag(TestTier.THOROUGH_TAG)
   @Test
   void rejectsMalformedFiles() throws IOException {
     var file = folder.resolve("goldens.tsv");
