@@ -39,20 +39,28 @@ public record Ceilings(double bytesPerSecond, Map<Arithmetic, Double> flops) {
 
   /** The factors of an op's products: a shape of {@code mma.sync}, or none for f32. */
   public enum Arithmetic {
-    F64(Target.SM_80, Optional.of(Mma.F64)),
-    F32(Target.SM_80, Optional.empty()),
-    TF32(Target.SM_80, Optional.of(Mma.TF32)),
-    F16(Target.SM_80, Optional.of(Mma.F16)),
-    BF16(Target.SM_80, Optional.of(Mma.BF16)),
-    E4M3(Target.SM_89, Optional.of(Mma.fp8(Type.E4M3, Type.E4M3))),
-    I8(Target.SM_80, Optional.of(Mma.S8));
+    F64,
+    F32,
+    TF32,
+    F16,
+    BF16,
+    E4M3,
+    I8;
 
-    private final Target least;
-    private final Optional<Mma> shape;
+    private Optional<Mma> shape() {
+      return switch (this) {
+        case F64 -> Optional.of(Mma.F64);
+        case F32 -> Optional.empty();
+        case TF32 -> Optional.of(Mma.TF32);
+        case F16 -> Optional.of(Mma.F16);
+        case BF16 -> Optional.of(Mma.BF16);
+        case E4M3 -> Optional.of(Mma.fp8(Type.E4M3, Type.E4M3));
+        case I8 -> Optional.of(Mma.S8);
+      };
+    }
 
-    Arithmetic(Target least, Optional<Mma> shape) {
-      this.least = least;
-      this.shape = shape;
+    private Target least() {
+      return this == E4M3 ? Target.SM_89 : Target.SM_80;
     }
 
     /** Returns the name for reports, such as {@code tf32}. */
@@ -100,7 +108,7 @@ public record Ceilings(double bytesPerSecond, Map<Arithmetic, Double> flops) {
         var stopwatch = new Stopwatch(device, stream)) {
       var flops = new EnumMap<Arithmetic, Double>(Arithmetic.class);
       for (var arithmetic : Arithmetic.values()) {
-        if (device.capability().target().canRun(arithmetic.least)) {
+        if (device.capability().target().canRun(arithmetic.least())) {
           measure(device, stream, stopwatch, arithmetic)
               .ifPresent(rate -> flops.put(arithmetic, rate));
         }
@@ -176,7 +184,7 @@ public record Ceilings(double bytesPerSecond, Map<Arithmetic, Double> flops) {
       return 2.0
           * INDEPENDENT
           * arithmetic
-              .shape
+              .shape()
               .map(shape -> WARPS * shape.m() * shape.n() * shape.k())
               .orElse(THREADS);
     }
@@ -190,7 +198,7 @@ public record Ceilings(double bytesPerSecond, Map<Arithmetic, Double> flops) {
             var out = k.pointer("out", Type.F32);
             var rounds = k.integer("rounds");
             var index = k.block().times(THREADS).plus(k.thread());
-            if (arithmetic.shape.isEmpty()) {
+            if (arithmetic.shape().isEmpty()) {
               var x = k.thread().real(Type.F32);
               var sums = new ArrayList<Real.Variable>();
               for (int i = 0; i < INDEPENDENT; i++) {
@@ -203,7 +211,7 @@ public record Ceilings(double bytesPerSecond, Map<Arithmetic, Double> flops) {
               }
               out.store(index, all);
             } else {
-              matrices(k, arithmetic.shape.get(), rounds, sum -> out.store(index, sum));
+              matrices(k, arithmetic.shape().get(), rounds, sum -> out.store(index, sum));
             }
           });
     }
