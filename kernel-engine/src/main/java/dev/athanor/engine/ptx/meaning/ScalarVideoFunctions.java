@@ -154,7 +154,7 @@ final class ScalarVideoFunctions {
     var part = element(operand, modifiers);
     long bits = Integer.toUnsignedLong(word) >>> offset(part);
     int unused = Long.SIZE - width(part);
-    return isSigned(type) ? (bits << unused) >> unused : (bits << unused) >>> unused;
+    return isSigned(type) ? signExtended(bits, width(part)) : (bits << unused) >>> unused;
   }
 
   private static int finish(long value, int c, Modifiers modifiers) {
@@ -163,7 +163,8 @@ final class ScalarVideoFunctions {
 
   /** Combines the low 32 bits of a sum, sign-extended. */
   private static int finishSum(long sum, int c, Modifiers modifiers) {
-    return combine((int) saturated(sum, modifiers), c, isSigned(modifiers), modifiers);
+    long value = signExtended(saturated(sum, modifiers), WORD);
+    return combine(value, c, isSigned(modifiers), modifiers);
   }
 
   /**
@@ -172,8 +173,16 @@ final class ScalarVideoFunctions {
    */
   private static int finishShift(long shifted, int c, Modifiers modifiers) {
     boolean signed = isSigned(modifiers);
-    long value = modifiers.has("sat") ? (int) clamped(shifted << 30 >> 30, WORD, signed) : shifted;
+    long value = shifted;
+    if (modifiers.has("sat")) {
+      value = signExtended(clamped(signExtended(shifted, WORD + 2), WORD, signed), WORD);
+    }
     return combine(value, c, signed, modifiers);
+  }
+
+  private static long signExtended(long value, int bits) {
+    int unused = Long.SIZE - bits;
+    return (value << unused) >> unused;
   }
 
   /** Saturates; whole unsigned registers only at zero, bytes and halves only at the maximum. */
