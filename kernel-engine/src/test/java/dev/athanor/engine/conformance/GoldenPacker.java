@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
@@ -36,9 +37,13 @@ final class GoldenPacker {
         Probe.all(target).stream().collect(Collectors.toMap(Probe::name, Function.identity()));
     return goldens.stream()
         .map(golden ->
-            Tolerance.of(probes.get(golden.name()).instruction()).isExact()
+            isExact(Objects.requireNonNull(probes.get(golden.name()), golden.name()))
                 ? new Golden(golden.name(), golden.seed(), golden.digest(), List.of())
                 : golden)
         .toList();
+  }
+
+  private static boolean isExact(Probe probe) {
+    return Tolerance.of(probe.instruction()).isExact();
   }
 }
