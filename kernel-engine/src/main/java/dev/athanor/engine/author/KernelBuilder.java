@@ -511,8 +511,7 @@ public final class KernelBuilder {
           "%s: wgmma multiplies .%s only if rows run along K"
               .formatted(BodyEmitter.here(), shape.a().word()));
     }
-    emitter.emit(
-        shape.asyncInstruction(8 * sum.size()), operands.toArray(Operand[]::new));
+    emitter.emit(shape.asyncInstruction(8 * sum.size()), operands.toArray(Operand[]::new));
   }
 
   /**

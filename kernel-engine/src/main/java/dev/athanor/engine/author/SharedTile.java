@@ -208,7 +208,8 @@ public final class SharedTile {
    * ISA 9.7.15.5.1). Its rows are {@link #ASYNC_ROW} bytes long, and its first byte is aligned to 8
    * of them, or a multiple of 32 bytes further in a row.
    *
-   * @param panelBytes distance between the panels of a matrix that is wider than a row; 0 for others
+   * @param panelBytes distance between the panels of a matrix that is wider than a row; 0 for
+   *     others
    */
   public Wide descriptor(int panelBytes) {
     if (columns * element.bytes() != ASYNC_ROW || !swizzle.equals(Swizzle.of(ASYNC_ROW))) {

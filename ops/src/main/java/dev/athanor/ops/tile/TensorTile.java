@@ -12,8 +12,7 @@ package dev.athanor.ops.tile;
  * @param stages number of stages in shared memory
  * @param ofGroups whether warpgroups multiply, with {@code wgmma}
  */
-public record TensorTile(
-    int m, int n, int k, int warpM, int warpN, int stages, boolean ofGroups) {
+public record TensorTile(int m, int n, int k, int warpM, int warpN, int stages, boolean ofGroups) {
 
   private static final int WARP = 32;
 

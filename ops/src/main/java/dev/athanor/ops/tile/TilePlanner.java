@@ -59,8 +59,7 @@ public record TilePlanner(
   }
 
   private static final List<GroupShape> GROUP_SHAPES =
-      List.of(
-          new GroupShape(128, 256, 4), new GroupShape(128, 128, 5), new GroupShape(64, 128, 4));
+      List.of(new GroupShape(128, 256, 4), new GroupShape(128, 128, 5), new GroupShape(64, 128, 4));
 
   /** Elements of the smallest tiles, which are never rejected as too large. */
   private static final int SMALL = 2048;
@@ -232,7 +231,8 @@ public record TilePlanner(
     double ofMma = products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS);
     double busy =
         tile.ofGroups()
-            ? Math.max(machine.asyncTensorCycles(multiplyAdds, mma.a()), machine.issueCycles(copies))
+            ? Math.max(
+                machine.asyncTensorCycles(multiplyAdds, mma.a()), machine.issueCycles(copies))
             : Math.max(
                 machine.tensorCycles(multiplyAdds, mma.a()),
                 Math.max(

@@ -221,7 +221,8 @@ class TensorMatmulTest {
             .map(i -> i / tile.n() * n + i % tile.n())
             .toArray();
     var exact = MATMUL.reference(inputs, attributes, "c", cells);
-    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withBlocks(1))) {
+    try (var device =
+        new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withBlocks(1))) {
       var c = HostRun.of(device, new KernelCache(device), plan, inputs).outputs().get("c");
       for (int i = 0; i < cells.length; i++) {
         assertThat(Objects.requireNonNull(c).get(cells[i]) / (ofA * ofB))

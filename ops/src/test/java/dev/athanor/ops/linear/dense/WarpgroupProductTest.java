@@ -34,8 +34,7 @@ class WarpgroupProductTest {
     var problem = problem(text);
     var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
     var exact =
-        Objects.requireNonNull(
-            problem.op().reference(inputs, problem.attributes()).get("c"), "c");
+        Objects.requireNonNull(problem.op().reference(inputs, problem.attributes()).get("c"), "c");
     var dtype = Objects.requireNonNull(problem.inputs().get("a")).dtype();
     var tolerance = ProductDescription.tolerance(dtype, 1); // the same for every depth
     var options =
@@ -112,7 +111,8 @@ class WarpgroupProductTest {
 
   @Test
   void explainsWhyUnalignedRowsUseWarps() {
-    assertThat(problem("a=f16[256,260] b=f16[260,256]").plans(TestDevices.H200).getFirst().explain())
+    assertThat(
+            problem("a=f16[256,260] b=f16[260,256]").plans(TestDevices.H200).getFirst().explain())
         .contains(
             "  matmul_f16_128x128x64x5_groups_nn_a8_b16_f16_c16: rows are aligned to 8 bytes;"
                 + " warpgroups require 16");
