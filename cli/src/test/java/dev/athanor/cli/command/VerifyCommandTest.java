@@ -96,6 +96,20 @@ class VerifyCommandTest {
   }
 
   @Test
+  void partsTogetherMakeEveryCheck() {
+    var json = folder.resolve("x.json");
+    var catalogue = new Catalogue(List.of(Catalogue.load().find("mul").orElseThrow()));
+    int checks = 0;
+    for (var part : List.of("1/1", "1/3", "2/3", "3/3")) {
+      assertThat(verify(catalogue, "--part", part, "--json", json.toString()).status()).isZero();
+      int ofPart = new JsonMapper().readTree(json.toFile()).get("checks").intValue();
+      assertThat(ofPart).isPositive();
+      checks = part.equals("1/1") ? ofPart : checks - ofPart;
+    }
+    assertThat(checks).isZero();
+  }
+
+  @Test
   void failsIfAnOpRejectsItsOwnCase() {
     var run = verify(new Changed(Change.REFUSES));
     assertThat(run.status()).isEqualTo(1);

@@ -35,9 +35,11 @@ public final class Conformance {
    * @param mnemonics instructions to compare; empty = all
    * @param quick whether to compare only one spelling in sixteen
    * @param seed seed of the operands
+   * @param part the part of the instructions to compare
    * @throws IllegalArgumentException if a mnemonic is not a register-to-register instruction
    */
-  public Conformance(Device device, Collection<String> mnemonics, boolean quick, long seed) {
+  public Conformance(
+      Device device, Collection<String> mnemonics, boolean quick, long seed, Part part) {
     this.device = device;
     this.seed = seed;
     var all = Probe.all(device.capability().target());
@@ -55,7 +57,7 @@ public final class Conformance {
         all.stream()
             .filter(probe -> mnemonics.isEmpty() || mnemonics.contains(probe.mnemonic()))
             .toList();
-    probes = quick ? sample(chosen) : chosen;
+    probes = part.of(quick ? sample(chosen) : chosen);
   }
 
   /** Returns the first spelling of each mnemonic, and then one in sixteen. */
@@ -104,6 +106,10 @@ public final class Conformance {
       }
       return compare(batch.subList(0, batch.size() / 2), each) // bisect
           && compare(batch.subList(batch.size() / 2, batch.size()), each);
+    } catch (DeviceException.Lost e) {
+      each.accept(
+          Finding.failed(batch.getFirst(), String.valueOf(e.getMessage())), Optional.empty());
+      return false;
     }
     try (var emulator = emulator()) {
       boolean usable = true;

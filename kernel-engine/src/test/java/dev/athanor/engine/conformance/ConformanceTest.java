@@ -3,17 +3,23 @@ package dev.athanor.engine.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.testing.TestTier;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag(TestTier.THOROUGH_TAG)
 class ConformanceTest {
@@ -31,7 +37,8 @@ class ConformanceTest {
     var findings = new ArrayList<Finding>();
     var options = EmulatorOptions.DEFAULT.withTarget(HOPPER).withArithmetic(arithmetic);
     try (var device = new EmulatedDevice(options)) {
-      new Conformance(device, List.of(mnemonics), quick, 1).run((f, _) -> findings.add(f));
+      new Conformance(device, List.of(mnemonics), quick, 1, Part.ALL)
+          .run((f, _) -> findings.add(f));
     }
     return findings;
   }
@@ -80,6 +87,31 @@ class ConformanceTest {
         .noneMatch(name -> name.contains(".s32."));
     assertThat(wrong.getFirst().lines().getFirst())
         .matches("thread \\d+, %a0=[0-9a-f]{8} .*: %d\\d is [0-9a-f]{8}, expected [0-9a-f]{8}");
+  }
+
+  /** A fault of a GPU ends all use of it; what was compared before is kept. */
+  @ParameterizedTest
+  @ValueSource(strings = {"openStream", "load"})
+  void endsWhenTheDeviceIsLost(String method) {
+    var calls = new AtomicInteger();
+    var findings = new ArrayList<Finding>();
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(HOPPER))) {
+      var lost =
+          (Device)
+              Proxy.newProxyInstance(
+                  Device.class.getClassLoader(),
+                  new Class<?>[] {Device.class},
+                  (_, called, arguments) -> {
+                    if (called.getName().equals(method) && calls.incrementAndGet() == 3) {
+                      throw new DeviceException.Lost("it is lost");
+                    }
+                    return called.invoke(device, arguments);
+                  });
+      new Conformance(lost, List.of("shf"), false, 1, Part.ALL).run((f, _) -> findings.add(f));
+    }
+    assertThat(findings).hasSizeBetween(2, 3);
+    assertThat(findings.subList(0, findings.size() - 1)).allMatch(Finding::ok);
+    assertThat(findings.getLast().lines()).containsExactly("it is lost");
   }
 
   @Test

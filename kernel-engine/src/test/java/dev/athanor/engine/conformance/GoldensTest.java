@@ -48,7 +48,7 @@ class GoldensTest {
   private static List<Golden> goldens(Arithmetic arithmetic, String... mnemonics) {
     var goldens = new ArrayList<Golden>();
     try (var device = emulator(arithmetic)) {
-      new Conformance(device, List.of(mnemonics), true, 7)
+      new Conformance(device, List.of(mnemonics), true, 7, Part.ALL)
           .run((_, golden) -> golden.ifPresent(goldens::add));
     }
     return goldens;

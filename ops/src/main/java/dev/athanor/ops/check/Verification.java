@@ -1,5 +1,6 @@
 package dev.athanor.ops.check;
 
+import dev.athanor.engine.conformance.Part;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
@@ -54,19 +55,31 @@ public final class Verification {
       List<? extends Plan> plans,
       String refusal) {}
 
+  /** Draws the cases and plans them. */
+  public Verification(
+      Device device, Collection<? extends Op> ops, boolean quick, long seed, OptionalInt only) {
+    this(device, ops, quick, seed, only, Part.ALL);
+  }
+
   /**
-   * Draws the cases and plans them.
+   * Draws the cases and plans those of a part.
    *
    * @param quick whether to check only a few cases of each op
    * @param only the number, from 1, of the only case of each op to check; empty for all
    * @throws IllegalArgumentException if an op has no case with that number
    */
   public Verification(
-      Device device, Collection<? extends Op> ops, boolean quick, long seed, OptionalInt only) {
+      Device device,
+      Collection<? extends Op> ops,
+      boolean quick,
+      long seed,
+      OptionalInt only,
+      Part part) {
     this.device = device;
     // on the slow emulator, full cases run only once
     repeated = quick || !(device instanceof EmulatedDevice);
     kernels = new KernelCache(device);
+    var all = new ArrayList<Runnable>();
     for (var op : ops) {
       var cases = op.cases(new SplittableRandom(seed), quick);
       if (only.isPresent() && (only.getAsInt() < 1 || only.getAsInt() > cases.size())) {
@@ -77,10 +90,12 @@ public final class Verification {
       }
       for (int number = 1; number <= cases.size(); number++) {
         if (only.isEmpty() || only.getAsInt() == number) {
-          plan(op, number, cases.get(number - 1));
+          int planned = number;
+          all.add(() -> plan(op, planned, cases.get(planned - 1)));
         }
       }
     }
+    part.of(all).forEach(Runnable::run);
   }
 
   /**

@@ -104,7 +104,7 @@ record MatrixStaging(
     var leadingDimension = matrix.leadingDimension();
     var row = k.thread().div(across);
     var column = k.thread().rem(across).times(elements);
-    var place = stage.place(row).plus(stage.panel(column));
+    var place = stage.place(row, column);
     var inPanel = stage.inPanel(column);
     var ofBlock =
         stage.kIsRow()
@@ -126,7 +126,7 @@ record MatrixStaging(
       move.accept(
           new Piece(
               // rows a power of two apart differ in bits that are 0 in the first row
-              place.plus(stage.place(k.integer(below))).plus(stage.panel(k.integer(right))),
+              place.plus(stage.place(k.integer(below), k.integer(right))),
               inPanel.plus(stage.inPanel(k.integer(right))),
               source,
               right,

@@ -100,14 +100,14 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean
     return Swizzle.of(width() * element.bytes(), singles ? SINGLES_RUN : Swizzle.CHUNK);
   }
 
-  /** Returns the first row in shared memory of the panel of a column. */
-  Int panel(Int column) {
-    return column.div(width()).times(rows());
+  /** Returns the row in shared memory of an element of the stage. */
+  Int place(Int row, Int column) {
+    return panels ? place(row).plus(column.div(width()).times(rows())) : place(row);
   }
 
-  /** Returns a column of the stage within its panel. */
+  /** Returns the column in shared memory of a column of the stage. */
   Int inPanel(Int column) {
-    return column.rem(width());
+    return panels ? column.rem(width()) : column;
   }
 
   /** Returns the row in shared memory, within a panel, of a row of the stage. */
