@@ -1,6 +1,7 @@
 package dev.athanor.client;
 
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -28,14 +29,16 @@ public final class AthanorBuilder {
   }
 
   private static URI parse(String text) {
-    var url = URI.create(text);
-    var scheme = String.valueOf(url.getScheme());
-    if (!scheme.matches("https?|grpcs?") || url.getHost() == null) {
-      throw new IllegalArgumentException(
-          "The URL must be http://HOST:PORT, https://, grpc:// or grpcs://, not %s."
-              .formatted(text));
+    try {
+      var url = new URI(text);
+      if (String.valueOf(url.getScheme()).matches("https?|grpcs?") && url.getHost() != null) {
+        return url;
+      }
+    } catch (URISyntaxException e) {
+      // a host without a scheme, for example
     }
-    return url;
+    throw new IllegalArgumentException(
+        "The URL must be http://HOST:PORT, https://, grpc:// or grpcs://, not %s.".formatted(text));
   }
 
   /** Authenticates with an API key. */

@@ -102,7 +102,7 @@ final class Attempts<T> {
             report(null);
             result.complete(value);
           } else if (!result.isDone()) {
-            failed(Failures.of(failure), transport);
+            failed(Failures.of(failure, transport.url()), transport);
           }
         });
   }

@@ -17,15 +17,24 @@ final class Failures {
 
   /** Translates an exception; programming errors, such as invalid arguments, are unchanged. */
   static RuntimeException of(Throwable thrown) {
+    return of(thrown, "");
+  }
+
+  /**
+   * Translates the exception of a call.
+   *
+   * @param url of the service; empty if the call has no service
+   */
+  static RuntimeException of(Throwable thrown, String url) {
     if (thrown instanceof StatusRuntimeException status) {
-      return GrpcFailures.of(status.getStatus(), status);
+      return GrpcFailures.of(status.getStatus(), status, url);
     }
     if (thrown instanceof StatusException status) {
-      return GrpcFailures.of(status.getStatus(), status);
+      return GrpcFailures.of(status.getStatus(), status, url);
     }
     if (thrown instanceof ConnectException || thrown instanceof HttpConnectTimeoutException) {
-      return new AthanorException(
-          AthanorException.UNREACHABLE, "The service cannot be reached: " + thrown, thrown);
+      var reason = thrown.getMessage();
+      return unreachable(url, reason == null ? "no connection" : reason, thrown);
     }
     if (thrown instanceof SSLHandshakeException) {
       return tlsFailed(thrown);
@@ -48,6 +57,13 @@ final class Failures {
    * Returns the failure of a connection whose TLS handshake failed. No request was sent, and a
    * retry would fail again.
    */
+  static AthanorException unreachable(String url, String reason, Throwable cause) {
+    return new AthanorException(
+        AthanorException.UNREACHABLE,
+        "The service%s cannot be reached: %s".formatted(url.isEmpty() ? "" : " at " + url, reason),
+        cause);
+  }
+
   static AthanorException tlsFailed(Throwable cause) {
     return new AthanorException(
         AthanorException.TLS_FAILED,

@@ -47,7 +47,7 @@ final class GrpcFailures {
 
   private GrpcFailures() {}
 
-  static AthanorException of(Status status, Throwable thrown) {
+  static AthanorException of(Status status, Throwable thrown, String url) {
     ErrorInfo info = null;
     Duration retryAfter = null;
     var details = StatusProto.fromThrowable(thrown);
@@ -67,7 +67,7 @@ final class GrpcFailures {
       throw new Failures.MalformedAnswer("cannot parse the status details: " + e.getMessage());
     }
     return info == null
-        ? ofLibrary(status, thrown)
+        ? ofLibrary(status, thrown, url)
         : new AthanorException(
             problem(info, String.valueOf(status.getDescription()), retryAfter), thrown);
   }
@@ -89,11 +89,11 @@ final class GrpcFailures {
   }
 
   /** Translates the failure of a call that did not reach the service or that gRPC rejected. */
-  private static AthanorException ofLibrary(Status status, Throwable thrown) {
+  private static AthanorException ofLibrary(Status status, Throwable thrown, String url) {
     var detail = status.getDescription() == null ? status.toString() : status.getDescription();
     return switch (status.getCode()) {
       case DEADLINE_EXCEEDED -> Failures.deadlineExceeded(thrown);
-      case UNAVAILABLE -> unavailable(status.getCause(), detail, thrown);
+      case UNAVAILABLE -> unavailable(status.getCause(), detail, thrown, url);
       case RESOURCE_EXHAUSTED ->
           new AthanorException(AthanorException.Problem.of("too-large", 413, detail), thrown);
       default -> {
@@ -105,15 +105,14 @@ final class GrpcFailures {
   }
 
   private static AthanorException unavailable(
-      @Nullable Throwable cause, String detail, Throwable thrown) {
+      @Nullable Throwable cause, String detail, Throwable thrown, String url) {
     for (var each = cause; each != null; each = each.getCause()) {
       if (each instanceof SSLHandshakeException) {
         return Failures.tlsFailed(each);
       }
     }
     return cause instanceof ConnectException
-        ? new AthanorException(
-            AthanorException.UNREACHABLE, "The service cannot be reached: " + detail, thrown)
+        ? Failures.unreachable(url, String.valueOf(cause.getMessage()), thrown)
         : new AthanorException(
             AthanorException.CONNECTION_LOST, "The connection was lost: " + detail, thrown);
   }

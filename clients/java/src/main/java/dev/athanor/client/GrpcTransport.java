@@ -55,10 +55,12 @@ final class GrpcTransport implements Transport {
   private static final int CHUNK = 1 << 19;
   private static final int DEFAULT_PORT = 9090;
 
+  private final String url;
   private final AthanorBuilder settings;
   private final ManagedChannel channel;
 
   GrpcTransport(URI url, AthanorBuilder settings) {
+    this.url = url.toString();
     this.settings = settings;
     int port = url.getPort() < 0 ? DEFAULT_PORT : url.getPort();
     var builder =
@@ -72,6 +74,11 @@ final class GrpcTransport implements Transport {
       builder.sslContext(netty(settings.sslContext));
     }
     channel = builder.build();
+  }
+
+  @Override
+  public String url() {
+    return url;
   }
 
   private static JdkSslContext netty(SSLContext context) {

@@ -215,6 +215,11 @@ final class HttpTransport implements Transport {
   }
 
   @Override
+  public String url() {
+    return url;
+  }
+
+  @Override
   public CompletableFuture<Boolean> ready(CallContext context) {
     var sent = http.sendAsync(request("/readyz", Map.of(), context).build(), Bodies.toBuffer());
     return Futures.map(sent, response -> response.statusCode() == 200);

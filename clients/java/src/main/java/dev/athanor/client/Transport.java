@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
 /** Sends single requests to one replica. Fails with the exceptions of the protocol's library. */
 interface Transport extends AutoCloseable {
 
+  /** Returns the URL of the service. */
+  String url();
+
   /**
    * The target of an output.
    *
