@@ -66,6 +66,8 @@ class ArraysTest(unittest.TestCase):
             TypeError, "the service has no dtype complex128; convert the array to one of f64, "
         ):
             to_host(np.array([1j]))
+        with self.assertRaisesRegex(TypeError, r"a masked array would lose its mask; pass array.filled\(value\)"):
+            to_host(np.ma.masked_array([1.0, 2.0], mask=[True, False]))
         with self.assertRaisesRegex(TypeError, r"list is no array; pass numpy.asarray\(value, dtype=…\)"):
             to_host([1.0, 2.0])  # type: ignore[arg-type]
         with self.assertRaisesRegex(

@@ -86,7 +86,7 @@ def to_host(value: Array) -> HostTensor:
     """Returns the elements of an array, copied only if they are not row-major or not little-endian.
 
     Raises:
-        TypeError: if it is no array, or the service has no such dtype.
+        TypeError: if it is no array, is masked, or the service has no such dtype.
     """
     array = _array(value)
     dtype = _BY_NUMPY.get(array.dtype.name)
@@ -100,6 +100,8 @@ def to_host(value: Array) -> HostTensor:
 
 
 def _array(value: Array) -> NDArray:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array would lose its mask; pass array.filled(value)")
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
     if isinstance(value, SupportsDLPack):
