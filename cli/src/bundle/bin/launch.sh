@@ -7,6 +7,12 @@
 # By default glibc keeps freed memory. These settings map large blocks one by one; TrimNativeHeapInterval returns the rest.
 export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-4}" MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-1048576}"
 
+# Without a locale, as in a container, the JVM would print ? for every character beyond ASCII.
+case "${LC_ALL:-${LC_CTYPE:-${LANG:-C}}}" in
+C | POSIX) encoding="-Dstdout.encoding=UTF-8 -Dstderr.encoding=UTF-8" ;;
+*) encoding= ;;
+esac
+
 # launch OPTION ARGUMENT...: OPTION is one more for the JVM.
 launch() {
   option=$1
@@ -17,7 +23,7 @@ launch() {
   # Protocol Buffers. A cache of another JVM or jar is ignored in silence.
   exec ${clean:-} "$java" "$option" -XX:+UseCompactObjectHeaders -XX:+ExitOnOutOfMemoryError \
     -XX:TrimNativeHeapInterval=10000 -Xlog:aot=off -Xlog:cds=off \
-    --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow "$@"
+    --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow $encoding "$@"
 }
 
 cache=$home/athanor.aot

@@ -214,6 +214,8 @@ class ScriptsTest {
             "[-Xlog:cds=off]",
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
+            "[-Dstdout.encoding=UTF-8]",
+            "[-Dstderr.encoding=UTF-8]",
             "[-jar]",
             "[" + jar + "]",
             "[run]",
@@ -393,12 +395,24 @@ class ScriptsTest {
             "[-Xlog:cds=off]",
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
+            "[-Dstdout.encoding=UTF-8]",
+            "[-Dstderr.encoding=UTF-8]",
             "[-Djava.library.path=" + bundle + "/native]",
             "[-jar]",
             "[" + bundle + "/lib/athanor.jar]",
             "[run]",
             "[two words]",
             "[]");
+  }
+
+  @Test
+  void bundleLauncherKeepsTheEncodingOfALocale() throws Exception {
+    Path bundle = machine.resolve("the bundle");
+    bundle(bundle, ECHO);
+    environment.put("LANG", "de_DE.ISO-8859-1");
+    assertThat(run(bundle.resolve("bin/athanor"), "run").output())
+        .contains("[--sun-misc-unsafe-memory-access=allow]")
+        .noneMatch(line -> line.contains("encoding"));
   }
 
   private static void bundle(Path home, String java) throws IOException {

@@ -1,6 +1,8 @@
 package dev.athanor.ops;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.bench.Suites;
 import java.lang.reflect.RecordComponent;
 import java.util.ArrayList;
@@ -56,7 +58,7 @@ final class Corpus {
 
     var run = new Values();
     untested = new HashSet<>(firstChoices.keySet());
-    try (var device = new EmulatedDevice()) {
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(Target.SM_90A))) {
       for (var each : op.cases(new Random(1), false)) {
         var types = HostTensor.types(each.inputs());
         for (var plan : op.plans(types, each.attributes(), device.capability())) {

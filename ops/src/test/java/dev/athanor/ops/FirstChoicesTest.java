@@ -8,6 +8,7 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
 import dev.athanor.testing.Programs;
@@ -138,7 +139,8 @@ class FirstChoicesTest {
           var module = each.getValue();
           var line = new StringBuilder(hash(module)).append("  ").append(name).append(' ');
           for (var target : targets.getOrDefault(name, Set.of())) {
-            var judged = LedgerEntry.assemble(ptxas, name, module, target);
+            var own = module.target().equals(Target.SM_90A) ? Target.SM_90A : target;
+            var judged = LedgerEntry.assemble(ptxas, name, module, own);
             line.append(' ').append(judged.entry());
             if (!judged.faults().isEmpty()) {
               faults.put(name + " for " + target, judged.faults());
@@ -151,7 +153,7 @@ class FirstChoicesTest {
   }
 
   private static void run(Op op, List<Corpus.Trial> trials) {
-    var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
+    var options = EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withSanitize(Sanitize.FULL);
     try (var device = new EmulatedDevice(options)) {
       for (var trial : trials) {
         var checks = new ArrayList<Check>();
