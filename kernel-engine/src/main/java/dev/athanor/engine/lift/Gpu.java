@@ -84,10 +84,7 @@ public final class Gpu {
     return GpuThread.current().gridDim().z();
   }
 
-  /**
-   * Returns this thread's lane: its index in its warp, 0 to 31. PTX: computed from {@code %tid} and
-   * {@code %ntid}.
-   */
+  /** Returns this thread's lane: its index in its warp, 0 to 31. PTX: {@code %laneid}. */
   public static int laneId() {
     return GpuThread.current().lane();
   }
