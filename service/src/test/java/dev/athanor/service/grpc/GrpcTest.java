@@ -2,6 +2,7 @@ package dev.athanor.service.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.awaitility.Awaitility.await;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
@@ -90,6 +91,14 @@ abstract class GrpcTest {
   void disconnect() {
     channel().shutdownNow();
     openGate();
+  }
+
+  /**
+   * Returns the number of open buffers, one per tensor, once all earlier calls have freed theirs.
+   */
+  int settledBuffers() {
+    await().until(() -> device.openBuffers() == store.count());
+    return store.count();
   }
 
   /** Releases all jobs at the gate of {@link TestOps.Identity}. */

@@ -347,7 +347,7 @@ class OpsServiceTest extends GrpcTest {
 
   @Test
   void pipelineRunsItsStepsInOrder() {
-    int buffers = device.openBuffers();
+    int buffers = settledBuffers();
     var request =
         RunPipelineRequest.newBuilder()
             .putInputs("in", input(1, 2))

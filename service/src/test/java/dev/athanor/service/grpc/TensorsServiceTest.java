@@ -152,7 +152,7 @@ class TensorsServiceTest extends GrpcTest {
   @Test
   void rejectsWrongLengthsWithoutLeaks() {
     long bytes = store.bytes();
-    int buffers = device.openBuffers();
+    int buffers = settledBuffers();
     refusal(() -> put(header("f32", 2), chunk(bytes(1))))
         .is(
             Status.Code.INVALID_ARGUMENT,

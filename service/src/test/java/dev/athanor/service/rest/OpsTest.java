@@ -463,7 +463,7 @@ class OpsTest extends RestTest {
 
   @Test
   void deviceFaultsAreInternalErrorsAndLeakNothing() {
-    int buffers = device.openBuffers();
+    int buffers = settledBuffers();
     device.failWith(new DeviceException.KernelFault("identity_f32", List.of("thread 7 at /src/K")));
     json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"as\": \"handle\"}}}".formatted(X))
         .post("/ops/identity")

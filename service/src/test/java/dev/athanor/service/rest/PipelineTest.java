@@ -33,7 +33,7 @@ class PipelineTest extends RestTest {
 
   @BeforeEach
   void count() {
-    buffers = device.openBuffers();
+    buffers = settledBuffers();
   }
 
   @AfterEach

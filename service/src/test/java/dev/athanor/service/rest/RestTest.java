@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.awaitility.Awaitility.await;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
@@ -8,6 +9,7 @@ import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.TestClock;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Fakes;
+import dev.athanor.service.tensor.TensorStore;
 import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
@@ -46,11 +48,21 @@ public abstract class RestTest {
   public @LocalServerPort int port;
   @Autowired TestClock clock;
   @Autowired FakeDevice device;
+  @Autowired TensorStore store;
   RequestSpecification spec = new RequestSpecBuilder().build();
 
   @BeforeEach
   void connect() {
     spec = OpenApiFilter.client(port);
+  }
+
+  /**
+   * Returns the number of open buffers, one per tensor, once all earlier requests have freed
+   * theirs.
+   */
+  int settledBuffers() {
+    await().until(() -> device.openBuffers() == store.count());
+    return store.count();
   }
 
   RequestSpecification given() {

@@ -688,7 +688,7 @@ class TensorsTest extends RestTest {
   void deletionWaitsForJobsThatUseTheTensor() {
     TestOps.Identity.AT_GATE.set(0);
     var x = tensor(1, 2);
-    int buffers = device.openBuffers();
+    int buffers = settledBuffers();
     var running =
         CompletableFuture.supplyAsync(
             () ->
@@ -697,10 +697,15 @@ class TensorsTest extends RestTest {
                     .post("/ops/identity"),
             Executors.newVirtualThreadPerTaskExecutor());
     await().until(() -> TestOps.Identity.AT_GATE.get() == 1);
-    given().delete("/tensors/" + x).then().statusCode(204);
-    given().get("/tensors/" + x).then().statusCode(404);
-    assertThat(device.openBuffers()).isEqualTo(buffers + 1); // the output, and x until the job ends
-    TestOps.Identity.GATE.release();
+    try {
+      given().delete("/tensors/" + x).then().statusCode(204);
+      given().get("/tensors/" + x).then().statusCode(404);
+      assertThat(device.openBuffers())
+          .as("the output, and x until the job ends")
+          .isEqualTo(buffers + 1);
+    } finally {
+      TestOps.Identity.GATE.release();
+    }
     running.join().then().statusCode(200).body("outputs.y.data", contains(1f, 2f));
     await().until(() -> device.openBuffers() == buffers - 1);
   }
