@@ -94,9 +94,11 @@ abstract class GrpcTest {
   }
 
   /**
-   * Returns the number of open buffers, one per tensor, once all earlier calls have freed theirs.
+   * Returns the number of open buffers, one per tensor, once expired tensors are gone and earlier
+   * calls have freed theirs.
    */
   int settledBuffers() {
+    store.sweep();
     await().until(() -> device.openBuffers() == store.count());
     return store.count();
   }

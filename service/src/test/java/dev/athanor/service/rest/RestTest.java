@@ -57,10 +57,11 @@ public abstract class RestTest {
   }
 
   /**
-   * Returns the number of open buffers, one per tensor, once all earlier requests have freed
-   * theirs.
+   * Returns the number of open buffers, one per tensor, once expired tensors are gone and earlier
+   * requests have freed theirs.
    */
   int settledBuffers() {
+    store.sweep();
     await().until(() -> device.openBuffers() == store.count());
     return store.count();
   }
