@@ -482,24 +482,13 @@ public final class KernelBuilder {
    * @param rowsOfA whether the rows of a in memory run along K, not M
    * @param rowsOfB whether the rows of b in memory run along K, not N
    * @param sum accumulators: of each warp, 16 rows as in {@code Fragments.C_16X8}
-   * @param fromZero whether the product replaces the sums
    */
   public void multiplyAsync(
-      Mma shape,
-      Wide a,
-      Wide b,
-      boolean rowsOfA,
-      boolean rowsOfB,
-      List<MatrixFragment> sum,
-      boolean fromZero) {
+      Mma shape, Wide a, Wide b, boolean rowsOfA, boolean rowsOfB, List<MatrixFragment> sum) {
     var registers = sum.stream().flatMap(part -> part.registers().stream()).toList();
     var operands =
         new ArrayList<Operand>(
-            List.of(
-                Value.vector(registers),
-                a.register(),
-                b.register(),
-                Immediate.of(fromZero ? 0 : 1)));
+            List.of(Value.vector(registers), a.register(), b.register(), Immediate.of(1)));
     if (shape.sum() == Type.F32) {
       operands.addAll(List.of(Immediate.of(1), Immediate.of(1))); // the signs of a and b
     }

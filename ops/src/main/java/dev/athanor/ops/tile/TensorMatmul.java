@@ -150,9 +150,6 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   private WarpSums multiplyByGroups(Producer producer, KRange range) {
     var tile = product.tile();
     var sums = new WarpSums(k, tile, product.mma());
-    // Hopper keeps 14 bits of an fp8 sum: those of each stage start from zero
-    boolean promoted = product.mma().hasReducedAccumulatorPrecision();
-    var part = promoted ? new WarpSums(k, tile, product.mma()) : sums;
     var ring = new Ring(k, product, range.from(), producer);
     var firstRow = k.warp().div(GROUP_WARPS).times(GROUP_WARPS * Stage.GROUP);
     k.loop(
@@ -170,14 +167,10 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
                 b.descriptor(shared, ring.full().plus(a.bytes()), k.integer(0), step),
                 !a.kIsRow(),
                 !b.kIsRow(),
-                part.parts(),
-                promoted && step == 0);
+                sums.parts());
           }
           k.commitProducts();
-          k.awaitProducts(promoted ? 0 : 1);
-          if (promoted) {
-            sums.add(part, List.of());
-          }
+          k.awaitProducts(1);
           ring.advanceAhead(depth);
         });
     k.awaitProducts(0);

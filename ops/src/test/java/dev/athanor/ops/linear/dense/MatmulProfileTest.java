@@ -108,8 +108,7 @@ public class MatmulProfileTest {
     var profiles = profiles(dtype, transposeA, transposeB, 128, 256, 64, attributes);
     // the tile that needs the most registers is rejected if fp8 is widened
     int ofWarps = dtype.bytes() == 1 ? 7 : 8;
-    boolean rowsAlongK = !transposeA && transposeB;
-    int ofGroups = dtype.bytes() == 2 ? 3 : dtype.bytes() == 1 && rowsAlongK ? 2 : 0;
+    int ofGroups = dtype.bytes() == 2 ? 3 : 0;
     assertThat(profiles).hasSize(ofWarps + ofGroups);
     for (var profile : profiles) {
       // a stage of transposed bytes has short rows if the tile is narrow; 16 bytes are half a

@@ -71,8 +71,7 @@ class WarpgroupProductTest {
         "a=f16[136,72] b=f16[72,264]",
         "a=f16[72,136] b=f16[72,264] transposeA=true",
         "a=bf16[136,72] b=bf16[264,72] transposeB=true",
-        "a=bf16[72,136] b=bf16[264,72] transposeA=true transposeB=true",
-        "a=e4m3[136,144] b=e5m2[264,144] transposeB=true"
+        "a=bf16[72,136] b=bf16[264,72] transposeA=true transposeB=true"
       })
   void allLayoutsMatchTheReference(String text) {
     assertThat(verify(text, AsyncTiming.LAZY)).isGreaterThanOrEqualTo(2);
@@ -85,8 +84,7 @@ class WarpgroupProductTest {
       strings = {
         "a=f16[72,392] b=f16[136,392] bias=f16[136] transposeB=true activation=gelu",
         "a=f16[3,72,264] b=f16[264,136]",
-        "a=bf16[72,1160] b=bf16[1160,136] alpha=0.5 outDtype=f32",
-        "a=e5m2[72,784] b=e4m3[136,784] transposeB=true outDtype=f16"
+        "a=bf16[72,1160] b=bf16[1160,136] alpha=0.5 outDtype=f32"
       })
   void deepProductsMatchTheReference(String text) {
     for (var timing : List.of(AsyncTiming.EAGER, AsyncTiming.REORDERED)) {
@@ -94,11 +92,11 @@ class WarpgroupProductTest {
     }
   }
 
-  /** {@code wgmma} multiplies bytes only along rows, and copies of fewer bytes would be slow. */
+  /** Sums of fp8 would lose too many bits, and other types have no kernels of warpgroups. */
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "a=e4m3[256,256] b=e4m3[256,256]",
+        "a=e4m3[256,256] b=e4m3[256,256] transposeB=true",
         "a=i8[256,256] b=i8[256,256] scale=f32[]",
         "a=f32[256,256] b=f32[256,256] precision=tf32"
       })
