@@ -2,6 +2,7 @@ package dev.athanor.engine.analysis;
 
 import dev.athanor.engine.analysis.Ceilings.Dram;
 import dev.athanor.engine.analysis.Ceilings.Tensor;
+import dev.athanor.engine.device.Multiprocessor;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Warps;
 import java.util.List;
@@ -10,25 +11,12 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a GPU holds in each multiprocessor. Source: the table of technical specifications by compute
- * capability in the CUDA programming guide.
+ * A GPU.
  *
  * @param multiprocessors how many it has
- * @param warps the most warps that are resident in one
- * @param blocks the most blocks that are resident in one
- * @param registers 32-bit registers of one
- * @param sharedBytes shared memory of one
  * @param ceilings what it does at most
  */
-public record Gpu(
-    String name,
-    Target target,
-    int multiprocessors,
-    int warps,
-    int blocks,
-    int registers,
-    int sharedBytes,
-    Ceilings ceilings) {
+public record Gpu(String name, Target target, int multiprocessors, Ceilings ceilings) {
 
   private static final Map<Tensor, Integer> HOPPER =
       Map.of(
@@ -65,10 +53,6 @@ public record Gpu(
           "H200",
           new Target(90, true),
           132,
-          64,
-          32,
-          65_536,
-          228 << 10,
           new Ceilings(
               1.98e9,
               Dram.measured(4.8e12, 4.3e12),
@@ -88,10 +72,6 @@ public record Gpu(
           "H100",
           new Target(90, true),
           132,
-          64,
-          32,
-          65_536,
-          228 << 10,
           new Ceilings(
               1.98e9,
               Dram.assumed(3.35e12),
@@ -111,10 +91,6 @@ public record Gpu(
           "A100",
           Target.SM_80,
           108,
-          64,
-          32,
-          65_536,
-          164 << 10,
           new Ceilings(
               1.41e9,
               Dram.assumed(2.039e12),
@@ -140,10 +116,6 @@ public record Gpu(
           "RTX 4090",
           Target.SM_89,
           128,
-          48,
-          24,
-          65_536,
-          100 << 10,
           new Ceilings(
               2.52e9,
               Dram.assumed(1.008e12),
@@ -169,10 +141,6 @@ public record Gpu(
           "L4",
           Target.SM_89,
           58,
-          48,
-          24,
-          65_536,
-          100 << 10,
           new Ceilings(
               2.04e9,
               Dram.assumed(3.0e11),
@@ -201,10 +169,6 @@ public record Gpu(
           "RTX 5090",
           new Target(120, false),
           170,
-          48,
-          24,
-          65_536,
-          100 << 10,
           new Ceilings(
               2.407e9,
               Dram.assumed(1.792e12),
@@ -235,9 +199,6 @@ public record Gpu(
 
   private static final int SHARED_UNIT = 128;
 
-  /** What the system keeps of shared memory for every block. */
-  private static final int SHARED_RESERVED = 1024;
-
   /** The GPU of a name, in any case and with or without spaces and dashes. */
   public static Optional<Gpu> named(String name) {
     return ALL.stream().filter(gpu -> plain(gpu.name).equals(plain(name))).findFirst();
@@ -255,9 +216,9 @@ public record Gpu(
     return target.sm() / 10 != 9 && target.sm() / 10 != 10;
   }
 
-  /** The most shared memory that a block may ask for. */
-  public int sharedBytesPerBlock() {
-    return sharedBytes - SHARED_RESERVED;
+  /** Returns what each of its multiprocessors holds. */
+  public Multiprocessor multiprocessor() {
+    return Multiprocessor.of(target);
   }
 
   /**
@@ -271,11 +232,14 @@ public record Gpu(
     int blockWarps = Math.ceilDiv(threads, Warps.SIZE);
     int warpRegisters =
         Math.ceilDiv(Math.max(registersPerThread, 1) * Warps.SIZE, REGISTER_UNIT) * REGISTER_UNIT;
-    int byRegisters = registers / warpRegisters / WARP_UNIT * WARP_UNIT / blockWarps;
+    var of = multiprocessor();
+    int byRegisters = of.registers() / warpRegisters / WARP_UNIT * WARP_UNIT / blockWarps;
     int byShared =
-        sharedBytes / (Math.ceilDiv(shared + SHARED_RESERVED, SHARED_UNIT) * SHARED_UNIT);
-    int byWarps = warps / blockWarps;
-    int resident = Math.min(Math.min(blocks, byWarps), Math.min(byRegisters, byShared));
+        of.sharedBytes()
+            / (Math.ceilDiv(shared + Multiprocessor.RESERVED_SHARED_BYTES, SHARED_UNIT)
+                * SHARED_UNIT);
+    int byWarps = of.warps() / blockWarps;
+    int resident = Math.min(Math.min(of.blocks(), byWarps), Math.min(byRegisters, byShared));
     var limit =
         resident == byRegisters
             ? Occupancy.Limit.REGISTERS
@@ -283,6 +247,6 @@ public record Gpu(
                 ? Occupancy.Limit.SHARED_MEMORY
                 : resident == byWarps ? Occupancy.Limit.WARPS : Occupancy.Limit.BLOCKS;
     return new Occupancy(
-        resident, resident * blockWarps, (double) (resident * blockWarps) / warps, limit);
+        resident, resident * blockWarps, (double) (resident * blockWarps) / of.warps(), limit);
   }
 }

@@ -11,6 +11,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.LruCache;
+import dev.athanor.engine.device.Multiprocessor;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.EncodedTensorMap;
@@ -57,19 +58,12 @@ public final class EmulatedDevice implements Device {
 
   private static final int MOST_THREADS = 1024;
   private static final int SHARED_BYTES = 48 << 10;
-  private static final int SHARED_BYTES_OPT_IN = 227 << 10;
 
   /** Maximum number of cached modules; loaded kernels keep their programs regardless. */
   static final int MODULES = 512;
 
-  // the limits of an H100, for cooperative launches
+  /** The multiprocessors of an H100, for cooperative launches. */
   private static final int MULTIPROCESSORS = 132;
-  private static final int MOST_BLOCKS_OF_MULTIPROCESSOR = 32;
-  private static final int THREADS_OF_MULTIPROCESSOR = 2048;
-  private static final int SHARED_BYTES_OF_MULTIPROCESSOR = 228 << 10;
-
-  /** Shared memory that the system reserves per block. */
-  private static final int SHARED_BYTES_OF_SYSTEM = 1 << 10;
 
   private static final int WORKSPACE_BYTES = 256;
 
@@ -110,7 +104,7 @@ public final class EmulatedDevice implements Device {
             options.workers(),
             MOST_THREADS,
             SHARED_BYTES,
-            SHARED_BYTES_OPT_IN,
+            Multiprocessor.of(options.target()).sharedBytesPerBlock(),
             options.memoryBytes());
   }
 
@@ -347,20 +341,19 @@ public final class EmulatedDevice implements Device {
   }
 
   /**
-   * Returns how many blocks of a launch the emulated GPU holds at once, registers aside: as many as
-   * an H100 by threads, blocks and shared memory (CUDA programming guide, technical
-   * specifications).
+   * Returns how many blocks of a launch the emulated GPU holds at once by threads, blocks and
+   * shared memory. Registers are not limited.
    */
-  private static long residentBlocks(Launch launch) {
-    long threads = Math.ceilDiv(launch.block().count(), Warps.SIZE) * Warps.SIZE;
-    long shared =
-        (long) launch.kernel().kernel().staticSharedBytes()
+  private long residentBlocks(Launch launch) {
+    var each = Multiprocessor.of(options.target());
+    int warps = Math.toIntExact(Math.ceilDiv(launch.block().count(), Warps.SIZE));
+    int shared =
+        launch.kernel().kernel().staticSharedBytes()
             + launch.dynamicSharedBytes()
-            + SHARED_BYTES_OF_SYSTEM;
-    return MULTIPROCESSORS
-        * Math.min(
-            MOST_BLOCKS_OF_MULTIPROCESSOR,
-            Math.min(THREADS_OF_MULTIPROCESSOR / threads, SHARED_BYTES_OF_MULTIPROCESSOR / shared));
+            + Multiprocessor.RESERVED_SHARED_BYTES;
+    int resident =
+        Math.min(each.blocks(), Math.min(each.warps() / warps, each.sharedBytes() / shared));
+    return (long) MULTIPROCESSORS * resident;
   }
 
   private Memory parameters(Launch launch) {

@@ -28,6 +28,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class EmulatedDeviceTest extends DeviceCompatibilityKit {
@@ -55,6 +56,16 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
       assertThat(device.memory()).isEqualTo(new Device.MemoryUsage(600, 0, 400));
       first.close();
       assertThat(device.allocate(1000).bytes()).isEqualTo(1000);
+    }
+  }
+
+  /** The limits of the CUDA programming guide, in KiB. */
+  @ParameterizedTest
+  @CsvSource({"sm_80, 163", "sm_86, 99", "sm_89, 99", "sm_90a, 227", "sm_120, 99"})
+  void sharedMemoryOfABlockIsThatOfTheTarget(String target, int kilobytes) {
+    var options = EmulatorOptions.DEFAULT.withTarget(Target.of(target));
+    try (var device = new EmulatedDevice(options)) {
+      assertThat(device.capability().sharedBytesPerBlockOptIn()).isEqualTo(kilobytes << 10);
     }
   }
 

@@ -44,7 +44,7 @@ public record OpProfile(Plan plan, List<Profile> launches) {
           gpu.multiprocessors(),
           own.maxThreadsPerBlock(),
           own.sharedBytesPerBlock(),
-          gpu.sharedBytesPerBlock(),
+          gpu.multiprocessor().sharedBytesPerBlock(),
           own.memoryBytes());
     }
   }
