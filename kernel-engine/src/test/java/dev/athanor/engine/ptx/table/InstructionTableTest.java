@@ -66,7 +66,7 @@ class InstructionTableTest {
 
   @Test
   void modifiersCanHaveAnyOrder() {
-    for (var instruction : TestTier.sample(TableWalk.spellings(), 7)) {
+    for (var instruction : TestTier.sample(TableWalk.spellings(), 13)) {
       var words = new java.util.ArrayList<>(instruction.modifiers().list());
       // the order of types, of the layouts of two matrices and of two priorities
       // is significant
@@ -90,7 +90,7 @@ class InstructionTableTest {
 
   @Test
   void spellingsAreUnique() {
-    for (var instruction : TestTier.sample(TableWalk.spellings(), 7)) {
+    for (var instruction : TestTier.sample(TableWalk.spellings(), 13)) {
       var rows =
           InstructionTable.all().stream()
               .filter(row -> row.mnemonic().equals(instruction.form().mnemonic()))

@@ -17,16 +17,19 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Products whose operands are first copied to aligned rows. */
+@Tag(TestTier.THOROUGH_TAG)
 class PaddingTest {
 
   private static final Matmul MATMUL = new Matmul();

@@ -13,6 +13,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
 import java.util.Map;
@@ -20,6 +21,7 @@ import java.util.Objects;
 import java.util.Random;
 import java.util.stream.IntStream;
 import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -27,6 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Products with block-quantized weights, compared with the scalar decoders. */
+@Tag(TestTier.THOROUGH_TAG)
 class BlockProductsTest {
 
   private static final MatmulGguf GGUF = new MatmulGguf();

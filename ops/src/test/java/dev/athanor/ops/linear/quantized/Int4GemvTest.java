@@ -31,6 +31,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** GEMVs with 4-bit weights: bytes in flight, and machine code. */
+@Tag(TestTier.THOROUGH_TAG)
 class Int4GemvTest {
 
   /** Bytes in flight per multiprocessor that hide the latency of DRAM on the fastest GPUs. */
@@ -101,7 +102,6 @@ class Int4GemvTest {
     "awq, 32",
     "gptq, 64"
   })
-  @Tag(TestTier.THOROUGH_TAG)
   void keepsEnoughBytesInFlight(String layout, int group) {
     boolean all = group == 128 || TestTier.current() == TestTier.SWEEP;
     for (var gpu : GPUS) {

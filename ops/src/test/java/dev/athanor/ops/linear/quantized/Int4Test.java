@@ -13,12 +13,14 @@ import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -26,6 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Known products with 4-bit weights, for every kernel. */
+@Tag(TestTier.THOROUGH_TAG)
 class Int4Test {
 
   private static final MatmulInt4 OP = new MatmulInt4();

@@ -14,18 +14,21 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Properties of norms and their gradients. */
+@Tag(TestTier.THOROUGH_TAG)
 class NormTest {
 
   private static Map<String, HostTensor> inputs(Op op, HostTensor x, double gamma, double beta) {

@@ -15,12 +15,14 @@ import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -28,6 +30,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Properties of softmax. */
+@Tag(TestTier.THOROUGH_TAG)
 class SoftmaxTest {
 
   private static final Op SOFTMAX = Runner.op("softmax");
