@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import httpx
 import numpy as np
 
 import athanor
@@ -138,6 +139,17 @@ class CallsTest(unittest.TestCase):
         with Scripted(RAN) as script:
             self.connect(script, timeout=None).relu(X)
         self.assertIsNone(script.asked[0].headers["X-Deadline-Ms"])
+
+    def test_no_read_outlasts_the_timeout(self) -> None:
+        waits = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            waits.append(request.extensions["timeout"]["read"])
+            return httpx.Response(200, stream=httpx.ByteStream(b'{"ops": []}'))
+
+        with athanor.connect("http://service", timeout=4, transport=httpx.MockTransport(answer)) as client:
+            client.ops()
+        self.assertTrue(all(wait <= 4.5 for wait in waits) and waits, waits)
 
     def test_a_service_that_does_not_answer(self) -> None:
         done = threading.Event()

@@ -25,7 +25,7 @@ Flow: TypeAlias = Generator["httpx.Request | float", "Answer | None", T]
 
 LOG = logging.getLogger("athanor")
 CONNECT_TIMEOUT = 10.0
-GRACE = 5.0  # seconds that the service gets beyond a deadline to say that it has passed
+GRACE = 0.5  # seconds that the service gets beyond a deadline to say that it has passed
 LONGEST_PAUSE = 30.0
 
 

@@ -138,7 +138,7 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
 
   /**
    * Deletes all tensors that this client created and that are still open, then disconnects. Calls
-   * in flight fail with code {@code closed}.
+   * in flight and later ones fail with code {@code closed}.
    */
   @Override
   public void close() {

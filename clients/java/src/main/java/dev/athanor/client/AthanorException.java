@@ -16,6 +16,7 @@ public final class AthanorException extends RuntimeException {
   static final String UNREACHABLE = "unreachable";
   static final String CONNECTION_LOST = "connection-lost";
   static final String TLS_FAILED = "tls-failed";
+  static final String CLOSED = "closed";
   static final String DEADLINE_EXCEEDED = "deadline-exceeded";
 
   /** The service's description of a failure; {@code status} is 0 if it did not respond. */

@@ -2,10 +2,12 @@ package dev.athanor.client;
 
 import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
+import io.netty.handler.ssl.NotSslRecordException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpTimeoutException;
+import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
@@ -36,8 +38,8 @@ final class Failures {
       var reason = thrown.getMessage();
       return unreachable(url, reason == null ? "no connection" : reason, thrown);
     }
-    if (thrown instanceof SSLHandshakeException) {
-      return tlsFailed(thrown);
+    if (thrown instanceof SSLException ssl && isHandshake(ssl)) {
+      return tlsFailed(ssl);
     }
     if (thrown instanceof HttpTimeoutException) {
       return deadlineExceeded(thrown);
@@ -53,10 +55,6 @@ final class Failures {
     return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
   }
 
-  /**
-   * Returns the failure of a connection whose TLS handshake failed. No request was sent, and a
-   * retry would fail again.
-   */
   static AthanorException unreachable(String url, String reason, Throwable cause) {
     return new AthanorException(
         AthanorException.UNREACHABLE,
@@ -64,11 +62,28 @@ final class Failures {
         cause);
   }
 
-  static AthanorException tlsFailed(Throwable cause) {
+  /** Returns whether a connection failed before TLS was established. */
+  static boolean isHandshake(SSLException failure) {
+    return failure instanceof SSLHandshakeException || isPlaintext(failure);
+  }
+
+  /** Returns whether the peer responded without TLS, which Netty and the JDK report differently. */
+  private static boolean isPlaintext(SSLException failure) {
+    return failure instanceof NotSslRecordException
+        || String.valueOf(failure.getMessage()).contains("nrecognized SSL message");
+  }
+
+  /**
+   * Returns the failure of a connection whose TLS handshake failed. No request was sent, and a
+   * retry would fail again.
+   */
+  static AthanorException tlsFailed(SSLException cause) {
     return new AthanorException(
         AthanorException.TLS_FAILED,
-        "The TLS handshake failed: %s. The trust store must contain the issuer of the service's certificate, and the certificate must name the host of the URL."
-            .formatted(cause.getMessage()),
+        isPlaintext(cause)
+            ? "The TLS handshake failed: the port of the URL does not use TLS. The schemes without TLS are http and grpc."
+            : "The TLS handshake failed: %s. The trust store must contain the issuer of the service's certificate, and the certificate must name the host of the URL."
+                .formatted(cause.getMessage()),
         cause);
   }
 

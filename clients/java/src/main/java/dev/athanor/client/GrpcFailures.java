@@ -9,7 +9,7 @@ import java.net.ConnectException;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
-import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /** Translates gRPC failures to the codes, statuses and members of HTTP. */
@@ -107,8 +107,8 @@ final class GrpcFailures {
   private static AthanorException unavailable(
       @Nullable Throwable cause, String detail, Throwable thrown, String url) {
     for (var each = cause; each != null; each = each.getCause()) {
-      if (each instanceof SSLHandshakeException) {
-        return Failures.tlsFailed(each);
+      if (each instanceof SSLException ssl && Failures.isHandshake(ssl)) {
+        return Failures.tlsFailed(ssl);
       }
     }
     return cause instanceof ConnectException

@@ -60,7 +60,7 @@ final class Session implements AutoCloseable {
   <T> CompletableFuture<T> call(
       String name, Call call, BiFunction<Transport, CallContext, CompletableFuture<T>> attempt) {
     if (closed) {
-      throw new IllegalStateException("The client is closed.");
+      throw new AthanorException(AthanorException.CLOSED, "The client is closed.", null);
     }
     var limit = call.deadline() == null ? settings.deadline : call.deadline();
     var context =
@@ -248,7 +248,9 @@ final class Session implements AutoCloseable {
     }
     Resident.awaitQuietly(pending);
     closed = true;
-    var failure = new AthanorException("closed", "The client was closed during the call.", null);
+    var failure =
+        new AthanorException(
+            AthanorException.CLOSED, "The client was closed during the call.", null);
     inFlight.forEach(attempts -> attempts.fail(failure));
     scheduler.shutdownNow();
     transport.close();

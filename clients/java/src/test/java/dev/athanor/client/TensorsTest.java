@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.client.ops.Activation;
 import dev.athanor.testing.TestTier;
@@ -230,9 +231,9 @@ class TensorsTest {
     var other = Athanor.connect(url);
     other.close();
     other.close();
-    assertThatIllegalStateException()
-        .isThrownBy(() -> other.relu(MATRIX))
-        .withMessage("The client is closed.");
+    var failure = catchThrowableOfType(AthanorException.class, () -> other.relu(MATRIX));
+    assertThat(failure.code()).isEqualTo("closed");
+    assertThat(failure).hasMessageContaining("The client is closed.");
   }
 
   @Test

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.testing.ServiceProcess;
 import dev.athanor.testing.TestTier;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests a service with a self-signed certificate for 127.0.0.1. */
 @Tag(TestTier.THOROUGH_TAG)
@@ -134,6 +137,39 @@ class TlsTest {
     expectFailedHandshake(
         Athanor.builder(url.replace("HOST", "127.0.0.1")),
         "unable to find valid certification path to requested target");
+  }
+
+  /** A server in plaintext responds to the handshake with an HTTP error, as Tomcat does. */
+  @ParameterizedTest
+  @ValueSource(strings = {"https", "grpcs"})
+  void namesPortsWithoutTls(String scheme) throws Exception {
+    var attempts = new ArrayList<String>();
+    try (var server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        var athanor =
+            Athanor.builder("%s://127.0.0.1:%d".formatted(scheme, server.getLocalPort()))
+                .listener((call, outcome, duration) -> attempts.add(call + " " + outcome))
+                .build()) {
+      new Thread(() -> refuseAll(server)).start();
+      var failure =
+          catchThrowableOfType(
+              AthanorException.class, () -> athanor.upload(HostTensor.of(new float[] {1})));
+      assertThat(failure.code()).isEqualTo("tls-failed");
+      assertThat(failure.detail())
+          .isEqualTo(
+              "The TLS handshake failed: the port of the URL does not use TLS. The schemes without TLS are http and grpc.");
+      assertThat(attempts).containsExactly("tensors.create tls-failed");
+    }
+  }
+
+  private static void refuseAll(ServerSocket server) {
+    while (!server.isClosed()) {
+      try (var connection = server.accept()) {
+        connection.getInputStream().read(new byte[1000]);
+        connection.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes(UTF_8));
+      } catch (IOException e) {
+        // the test has ended, or the client has disconnected
+      }
+    }
   }
 
   @ParameterizedTest
