@@ -60,6 +60,20 @@ class PackageTest(unittest.TestCase):
         version = pom.findtext("{http://maven.apache.org/POM/4.0.0}version")
         self.assertEqual(version, athanor.__version__)
 
+    def test_generated_stubs_can_stand_beside_the_wheel(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            stubs = Path(folder, "athanor", "v1")
+            stubs.mkdir(parents=True)
+            (stubs / "ops_pb2.py").write_text("NAME = 'stub'\n")
+            code = "import athanor, athanor.v1.ops_pb2 as o; print(o.NAME, athanor.connect.__name__)"
+            ran = subprocess.run(
+                [sys.executable, "-c", code],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])},
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual(("stub connect\n", ""), (ran.stdout, ran.stderr))
+
     def test_the_wheel_needs_numpy_and_httpx_only(self) -> None:
         needed = [one for one in requires("athanor") or [] if "extra ==" not in one]
         self.assertEqual(["httpx", "numpy"], sorted(one.split("<")[0].split(">")[0].strip() for one in needed))

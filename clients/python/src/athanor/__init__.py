@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import version as _version
+from pkgutil import extend_path as _extend_path
 from typing import Any
 
 from ._async import AsyncAthanor
@@ -32,6 +33,7 @@ __all__ = [
     "connect_async",
 ]
 __version__ = _version("athanor")
+__path__ = _extend_path(__path__, __name__)  # finds stubs that users generate from athanor/v1/*.proto
 
 
 def connect(

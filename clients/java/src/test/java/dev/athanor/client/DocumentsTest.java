@@ -74,8 +74,8 @@ class DocumentsTest {
   @Test
   void otherExamplesCompile() throws IOException {
     var head =
-        "  void example(Athanor athanor, HostTensor x, Tensor w, Tensor gamma, String key,"
-            + " javax.net.ssl.SSLContext context) {\n";
+        "  void example(Athanor athanor, HostTensor x, HostTensor weights, Tensor w, Tensor gamma,"
+            + " String key, javax.net.ssl.SSLContext context) {\n";
     for (var example : examples("docs/clients.md")) {
       if (!example.contains("println")) {
         // the parameter is named athanor

@@ -66,6 +66,7 @@ public abstract sealed class Failure extends RuntimeException {
   private final Code code;
   private final @Nullable String field;
   private @Nullable Step step;
+  private @Nullable String op;
 
   private Failure(
       Code code, @Nullable String field, String message, @Nullable RuntimeException cause) {
@@ -88,6 +89,11 @@ public abstract sealed class Failure extends RuntimeException {
     return step;
   }
 
+  /** Returns the op of the failed step or call; null if no op is to blame. */
+  public @Nullable String op() {
+    return step == null ? op : step.op();
+  }
+
   /** Returns the delay after which to retry; null if a retry would fail again. */
   public @Nullable Duration retryAfter() {
     return null;
@@ -103,6 +109,12 @@ public abstract sealed class Failure extends RuntimeException {
     if (step == null) {
       step = failed;
     }
+    return this;
+  }
+
+  /** Attributes this failure to the call of an op and returns it. */
+  public Failure of(String called) {
+    op = called;
     return this;
   }
 

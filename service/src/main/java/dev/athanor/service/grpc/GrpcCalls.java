@@ -106,6 +106,24 @@ final class GrpcCalls {
     answer(observer, () -> work.apply(memory));
   }
 
+  /** The same for a call of an op, which a failure names. */
+  <T> void answer(
+      StreamObserver<T> observer,
+      InlineMemory inline,
+      String op,
+      Function<RequestMemory, T> work) {
+    answer(
+        observer,
+        inline,
+        memory -> {
+          try {
+            return work.apply(memory);
+          } catch (Failure e) {
+            throw e.of(op);
+          }
+        });
+  }
+
   /**
    * Runs the work of a stream on a new thread, which may wait for the client, since messages are
    * delivered on the call's own thread. The work belongs to the call's trace.

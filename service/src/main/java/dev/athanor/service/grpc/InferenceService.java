@@ -134,7 +134,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
   @Override
   public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> answer) {
-    calls.answer(answer, inline, memory -> infer(request, memory));
+    calls.answer(answer, inline, request.getModelName(), memory -> infer(request, memory));
   }
 
   private ModelInferResponse infer(ModelInferRequest request, RequestMemory memory) {

@@ -71,7 +71,11 @@ class OpsService extends OpsGrpc.OpsImplBase {
   @Override
   public void run(RunRequest request, StreamObserver<RunResponse> answer) {
     var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
-    calls.answer(answer, inline, memory -> metrics.counted(label, () -> run(request, memory)));
+    calls.answer(
+        answer,
+        inline,
+        request.getOp(),
+        memory -> metrics.counted(label, () -> run(request, memory)));
   }
 
   private RunResponse run(RunRequest request, RequestMemory memory) {

@@ -120,9 +120,10 @@ final class Statuses {
     var step = failure.step();
     if (step != null) {
       info.putMetadata("step", Integer.toString(step.index()));
-      if (step.op() != null) {
-        info.putMetadata("op", step.op());
-      }
+    }
+    var op = failure.op();
+    if (op != null) {
+      info.putMetadata("op", bounded(op));
     }
     switch (failure) {
       case Failure.OutOfDeviceMemory e -> {

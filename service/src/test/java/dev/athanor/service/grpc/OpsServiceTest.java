@@ -149,6 +149,15 @@ class OpsServiceTest extends GrpcTest {
   }
 
   @Test
+  void failuresNameTheOp() {
+    assertThat(rejection(RunRequest.newBuilder().setOp("sing")).metadata())
+        .containsEntry("op", "sing");
+    assertThat(rejection(identity(1).putInputs("z", input(1))).metadata())
+        .containsEntry("op", "identity")
+        .doesNotContainKey("step");
+  }
+
+  @Test
   void reportsInvalidFields() {
     rejection(RunRequest.newBuilder().setOp("sing"))
         .is(
