@@ -190,7 +190,7 @@ public final class AttentionReference {
     }
 
     private double weight(long row, double product) {
-      return Math.exp(p.score().of(product, p.scale(), p.cap()) - lse.get(row));
+      return Math.min(1, Math.exp(p.score().of(product, p.scale(), p.cap()) - lse.get(row)));
     }
 
     /** Returns the gradient with respect to the product of a query and a key. */

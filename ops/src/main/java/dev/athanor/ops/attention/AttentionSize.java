@@ -38,6 +38,20 @@ public record AttentionSize(
   }
 
   /**
+   * Returns inputs whose scores are equal and large, so that the output is the mean of v: near the
+   * greatest that f32 holds, or as large as the dtype makes them.
+   *
+   * @param sign of the scores
+   */
+  public Map<String, HostTensor> drawLargeScores(Draw draw, DType dtype, int sign) {
+    double greatest = Math.min(1e18, dtype.greatest() * 0.9);
+    return Map.of(
+        "q", draw.normal(greatest, 0, of(dtype, heads, sq, d)),
+        "k", draw.normal(sign * greatest, 0, of(dtype, sharedHeads, sk, d)),
+        "v", draw.normal(0, 1, of(dtype, sharedHeads, sk, dv)));
+  }
+
+  /**
    * Returns all sizes, or every other one for bf16, whose kernels differ from those of f16 only in
    * their conversions.
    */

@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score.Range;
+import java.util.List;
 import java.util.stream.IntStream;
 
 /**
@@ -23,8 +24,9 @@ import java.util.stream.IntStream;
  * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Each of the
  * {@code heads} of each batch has {@code rows} queries; {@code group} heads share a head of k and
  * v. Packed rows are those of several heads with {@code queries} each. A kernel with splits writes
- * f32 to {@code out[splits, batch, heads, rows, dv]} and base-2 logarithms to {@code lse[splits,
- * batch, heads, rows]}.
+ * f32 to {@code out[splits, batch, heads, rows, dv]} and pairs of the greatest score, as {@link
+ * Score.Device#cap} returns it, and the sum of weights to {@code lse[splits, batch, heads, rows,
+ * 2]}.
  *
  * <p>The one-dimensional grid enumerates tiles of queries first, then heads, batches and splits.
  */
@@ -252,9 +254,9 @@ final class FlashKernel {
     /** Replaces the scores of a tile by weights and rescales the previous sums. */
     void add(RegisterTile scores) {
       var most = scores.reduceRows(Real::max).zip(greatest, Real::max);
-      var shift = most.map(this::orZero).map(block.score::log2);
-      var shrink = greatest.zip(shift, block.score::exp2);
-      scores.map(shift, block.score::exp2);
+      var finite = most.map(this::orZero);
+      var shrink = greatest.zip(finite, block.score::weight);
+      scores.map(finite, block.score::weight);
       greatest.set(most);
       total.set(total.zip(shrink, Real::times).zip(scores.reduceColumns(Real::plus), Real::plus));
       sums.map(shrink, Real::times);
@@ -272,13 +274,20 @@ final class FlashKernel {
       var ofRows = sums.reduceLanes(total, Real::plus);
       sums.map(ofRows.map(sum -> sum.constant(0).where(sum.eq(0), sum.reciprocal())), Real::times);
       if (variant.logSumExp() || variant.split()) {
-        var log2 = greatest.map(block.score::log2).zip(ofRows.map(Real::log2), Real::plus);
-        var values = variant.split() ? log2 : log2.map(value -> value.times(Math.log(2)));
-        var lse = block.lse.plus(block.rows.wide().times(block.part));
         for (int r = 0; r < sums.rows(); r++) {
-          var row = block.firstRow.plus(sums.row(r));
-          lse.storeWhere(sums.isFirstOfRow().and(row.lt(block.rows)), row, values.get(r));
+          write(block.firstRow.plus(sums.row(r)), greatest.get(r), ofRows.get(r));
         }
+      }
+    }
+
+    private void write(Int row, Real most, Real sum) {
+      var there = sums.isFirstOfRow().and(row.lt(block.rows));
+      var first = block.rows.wide().times(block.part);
+      if (variant.split()) {
+        block.lse.plus(first.times(2)).storeWhere(there, row.times(2), List.of(most, sum));
+      } else {
+        var log2 = block.score.log2(most).plus(sum.log2());
+        block.lse.plus(first).storeWhere(there, row, log2.times(Math.log(2)));
       }
     }
   }

@@ -223,7 +223,7 @@ public final class FlashPlanner {
                 machine.resident(work(task, variant, splits, machine)),
                 split ? ", and %d splits to combine".formatted(splits) : ""),
         steps(task, variant, (int) blocks, splits),
-        split ? partialBytes(task, splits) + lseBytes(task, splits) : 0);
+        split ? partialBytes(task, splits) + sumBytes(task, splits) : 0);
   }
 
   private static FlashVariant variant(Task task, Tile tile, int splits) {
@@ -273,7 +273,7 @@ public final class FlashPlanner {
         ? attending
         : attending
             + machine.sum(
-                (double) (partialBytes(task, splits) + lseBytes(task, splits)),
+                (double) (partialBytes(task, splits) + sumBytes(task, splits)),
                 queries(task) * (double) task.dv * bytes,
                 CombineVariant.rounds(task.dv, splits));
   }
@@ -282,18 +282,19 @@ public final class FlashPlanner {
     return (long) task.batch * task.heads * task.rows;
   }
 
+  /** Returns the bytes of the partial results, a multiple of the size of a score and its sum. */
   private static long partialBytes(Task task, int splits) {
-    return queries(task) * task.dv * splits * 4;
+    return Math.ceilDiv(queries(task) * task.dv * splits, 2) * 2 * Float.BYTES;
   }
 
-  private static long lseBytes(Task task, int splits) {
-    return queries(task) * splits * 4;
+  private static long sumBytes(Task task, int splits) {
+    return queries(task) * splits * 2 * Float.BYTES;
   }
 
   private static List<Step> steps(Task task, FlashVariant variant, int blocks, int splits) {
     boolean split = splits > 1;
     Slot partial = new Slot.Workspace(0);
-    Slot partialLse = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
+    Slot partialSums = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
     var out = Slot.output("out");
     // placeholder: a kernel that does not write lse ignores the pointer
     var lse = task.logSumExp ? Slot.output("lse") : out;
@@ -304,7 +305,7 @@ public final class FlashPlanner {
             Slot.input(task.k),
             Slot.input(task.v),
             split ? partial : out,
-            split ? partialLse : lse));
+            split ? partialSums : lse));
     if (task.store != Store.DENSE) {
       slots.add(Slot.input("lengths"));
     }
@@ -350,12 +351,13 @@ public final class FlashPlanner {
               0,
               List.of(
                   partial,
-                  partialLse,
+                  partialSums,
                   out,
                   lse,
                   Slot.of(queries),
                   Slot.of(task.dv),
-                  Slot.of(splits))));
+                  Slot.of(splits),
+                  Slot.of(task.score.log2Factor(task.scale)))));
     }
     return steps;
   }

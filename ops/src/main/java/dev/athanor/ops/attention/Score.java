@@ -46,6 +46,11 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     return (float) (cap * LOG2_E);
   }
 
+  /** Returns the factor by which {@link Device#log2} multiplies. */
+  float log2Factor(double scale) {
+    return softcap ? 1 : (float) (scale * LOG2_E);
+  }
+
   /**
    * A range {@code from ≤ i < to} of visible indices.
    *
@@ -144,10 +149,21 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
       return softcap() ? capped : capped.times(factor);
     }
 
-    /** Returns {@code 2^(score − shift)}. */
-    public Real exp2(Real capped, Real shift) {
-      return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate()))
-          .exp2WithoutSubnormals();
+    /**
+     * Returns {@code 2^(score − greatest)} from two results of {@link #cap}. Their difference is
+     * scaled: of scores beyond 2³¹, the rounding errors alone exceed the range of the power.
+     */
+    Real weight(Real capped, Real greatest) {
+      return log2(capped.minus(greatest)).exp2WithoutSubnormals();
+    }
+
+    /**
+     * Returns the weight of a score from the log-sum-exp of its row, {@code 2^(score − lse)}. It is
+     * at most 1, also where the f32 lse of a large score is less than the score.
+     */
+    public Real probability(Real capped, Real lse) {
+      var log2 = softcap() ? capped.minus(lse) : capped.fma(factor, lse.negate());
+      return log2.constant(0).where(log2.gt(0), log2).exp2WithoutSubnormals();
     }
 
     /** Returns the derivative of the score with respect to {@code scale} times the product. */

@@ -56,7 +56,7 @@ public final class AttentionBackward implements SampledOp {
               Output.of("dq", "[B, Hq, Sq, D]", "same as q", "the gradient with respect to q"),
               Output.of("dk", "[B, Hkv, Sk, D]", "same as q", "the gradient with respect to k"),
               Output.of("dv", "[B, Hkv, Sk, Dv]", "same as q", "the gradient with respect to v")),
-          "with s = score(scale · q·kᵀ), p = exp(s − lse) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′:"
+          "with s = score(scale · q·kᵀ), p = min(1, exp(s − lse)) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′:"
               + " dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad",
           "2·B·Hq·Sq·Sk·(3·D + 2·Dv), counting only unmasked query-key pairs");
 

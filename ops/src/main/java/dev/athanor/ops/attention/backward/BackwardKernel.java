@@ -133,7 +133,7 @@ final class BackwardKernel {
   }
 
   /** The values of a query: lse in units of the base-2 logarithm, and delta. */
-  private record Query(Real shift, Real delta) {}
+  private record Query(Real lse, Real delta) {}
 
   private Query query(Int head, Int query) {
     var there = query.lt(queries);
@@ -384,7 +384,7 @@ final class BackwardKernel {
     slopes.map((r, c, slope) -> {
       var of = query.of(r, c);
       var s = weights.get(r, c);
-      var p = score.exp2(s, of.shift);
+      var p = score.probability(s, of.lse);
       var ds = p.times(slope.minus(of.delta));
       var scaled = variant.score().softcap() ? ds.times(score.slope(s)) : ds;
       s.set(p);

@@ -62,6 +62,7 @@ final class DecodeCases {
       for (var size : AttentionSize.forDType(dtype, quick ? QUICK : FULL)) {
         cases.add(make(random, dtype, size));
       }
+      cases.add(largeScores(new Draw(random), dtype));
     }
     return cases;
   }
@@ -88,6 +89,25 @@ final class DecodeCases {
     inputs.put("vCache", draw.normal(dtype, first, size.sharedHeads, rows, size.dv));
     var attributes = Attributes.of(new AttentionDecode().description(), size.given);
     poisonUnused(inputs, attributes);
+    return of(inputs, attributes, dtype);
+  }
+
+  /**
+   * Returns a case whose splits of the keys have equal scores, beside which f32 loses their sums.
+   */
+  private static Case largeScores(Draw draw, DType dtype) {
+    var drawn =
+        new AttentionSize(1, 2, 1, 1, 700, 64, 16, Map.of()).drawLargeScores(draw, dtype, 1);
+    var inputs =
+        Map.of(
+            "q", AttentionReference.tensor(drawn, "q"),
+            "kCache", AttentionReference.tensor(drawn, "k"),
+            "vCache", AttentionReference.tensor(drawn, "v"),
+            "lengths", draw.integers(700, 700, TensorType.of(DType.I32, 1)));
+    return of(inputs, Attributes.of(new AttentionDecode().description(), Map.of()), dtype);
+  }
+
+  private static Case of(Map<String, HostTensor> inputs, Attributes attributes, DType dtype) {
     return new Case(inputs, attributes, Map.of("out", AttentionProblem.tolerance(dtype)));
   }
 

@@ -66,6 +66,10 @@ final class AttentionCases {
       // more queries than keys: the first queries see none
       cases.add(
           forward(op, AttentionSize.oneHead(37, 20, 16, 16, PLAIN).draw(draw, dtype), CAUSAL_LSE));
+      for (int sign : new int[] {1, -1}) {
+        var large = AttentionSize.oneHead(3, 150, 64, 24, PLAIN);
+        cases.add(forward(op, large.drawLargeScores(draw, dtype, sign), LSE));
+      }
     }
     return cases;
   }

@@ -85,6 +85,25 @@ class AttentionBackwardTest {
     }
   }
 
+  /**
+   * A query whose keys are all hidden by large negative products, and which has no gradient, adds
+   * nothing to other gradients.
+   */
+  @ParameterizedTest
+  @CsvSource({"F32, -1e9", "F32, -1e30", "BF16, -1e30"})
+  void queriesWithLargeScoresHaveFiniteGradients(DType dtype, double hidden) {
+    var inputs = inputs(dtype, 20, 40, 16, Map.of());
+    for (int row = 0; row < 40; row++) {
+      dtype.write(Tensors.get(inputs, "k").data(), row * 16L + 15, hidden);
+    }
+    inputs.putAll(BackwardCases.forwardOutputs(inputs, attributes(Map.of())));
+    inputs.put("grad", HostTensor.zeros(Tensors.get(inputs, "grad").type()));
+    for (var output : List.of("dq", "dk", "dv")) {
+      Runner.all(BACKWARD, inputs, Map.of(), output)
+          .forEach((kernel, gradient) -> assertThat(gradient).as(kernel).containsOnly(0.0));
+    }
+  }
+
   private static boolean sees(int query, int key, int sq, int sk, int window) {
     int position = query + sk - sq;
     return key <= position && (window == 0 || key > position - window);

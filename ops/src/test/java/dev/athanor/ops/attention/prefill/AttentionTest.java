@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.regex.Pattern;
+import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -205,6 +206,28 @@ public class AttentionTest {
         assertThat(Tensors.get(outputs, "lse").get(sq - 1)).isEqualTo(Double.NEGATIVE_INFINITY);
       }
     }
+  }
+
+  /**
+   * A column of k may hide keys by a large negative product. A query whose keys are all hidden gets
+   * a mean of their values, as with any other finite mask.
+   */
+  @ParameterizedTest
+  @CsvSource({"F32, -1e9", "F32, -3e38", "F16, -6e4", "BF16, -1e30"})
+  void queriesWhoseKeysAreHiddenByLargeNumbersYieldNumbers(DType dtype, double hidden) {
+    var inputs = inputs(dtype, 4, 150, 64, 8);
+    for (int row = 0; row < 150; row++) {
+      dtype.write(Tensors.get(inputs, "k").data(), row * 64L + 63, hidden);
+    }
+    for (int row = 0; row < 4; row++) {
+      dtype.write(Tensors.get(inputs, "q").data(), row * 64L + 63, 1);
+    }
+    Runner.all(ATTENTION, inputs, Map.of(), "out")
+        .forEach((kernel, out) ->
+            assertThat(DoubleStream.of(out).boxed())
+                .as(kernel)
+                .allSatisfy(value -> assertThat(value).isFinite())
+                .anySatisfy(value -> assertThat(value).isNotZero()));
   }
 
   /** A window as wide as all keys masks nothing, not even for queries before the first key. */
