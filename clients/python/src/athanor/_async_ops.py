@@ -279,7 +279,7 @@ class AsyncOps(ABC):
     ) -> AttentionBackwardResult:
         """Computes the gradients of attention with respect to q, k and v; repeated runs are bitwise identical.
 
-        with s = score(scale · q·kᵀ), p = exp(s − lse) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′: dq =
+        with s = score(scale · q·kᵀ), p = min(1, exp(s − lse)) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′: dq =
         scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad
 
         Args:
@@ -673,7 +673,8 @@ class AsyncOps(ABC):
         y = gamma · (x - mean(x)) / √(mean((x - mean(x))²) + epsilon) + beta
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows.
+            x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
+                f32, which holds numbers from 2^-126 to 2^128.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
@@ -714,7 +715,8 @@ class AsyncOps(ABC):
 
         Args:
             grad: […, N] of f32, f16, bf16: the gradient with respect to y.
-            x: […, N] of f32, f16, bf16: the input of layer-norm.
+            x: […, N] of f32, f16, bf16: the input of layer-norm; squares of differences from the mean are
+                summed in f32, which holds numbers from 2^-126 to 2^128.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
@@ -889,7 +891,8 @@ class AsyncOps(ABC):
 
         c = a·wᵀ, with w dequantized as defined by GGML, accumulated in f32. With f32 a, every kernel keeps
         at least 20 significant bits of the factors. With f16 a, tensor-core kernels round weights to f16;
-        weights beyond 65504 become infinite
+        weights beyond 65504 become infinite. Some kernels multiply the minimum of a block by the sum of a's
+        elements, so a row of a with an infinity gives infinities or NaN
 
         Args:
             a: [M, K] of f32, f16: the left factor.
@@ -1196,8 +1199,8 @@ class AsyncOps(ABC):
         """Computes the sum, mean, maximum or minimum along a dimension.
 
         y = the sum, mean, maximum or minimum of x along the axis. Sums use compensated summation in f32
-        (f64 for f64), in a fixed order, and are rounded to the dtype of x at the end; a mean is the sum
-        before this rounding, divided by N. max and min return NaN if any element is NaN
+        (f64 for f64), in an order that the shape of x fixes, and are rounded to the dtype of x at the end;
+        a mean is the sum before this rounding, divided by N. max and min return NaN if any element is NaN
 
         Args:
             x: […, N, …] of f64, f32, f16, bf16: the input tensor.
@@ -1274,7 +1277,8 @@ class AsyncOps(ABC):
         (v - mean(v)) / √(mean((v - mean(v))²) + epsilon) + beta
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows.
+            x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
+                f32, which holds numbers from 2^-126 to 2^128.
             residual: […, N] of f32, f16, bf16: the residual, same dtype and shape as x.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
@@ -1318,7 +1322,8 @@ class AsyncOps(ABC):
         v / √(mean(v²) + epsilon)
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows.
+            x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
+                numbers from 2^-126 to 2^128.
             residual: […, N] of f32, f16, bf16: the residual, same dtype and shape as x.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
@@ -1358,7 +1363,8 @@ class AsyncOps(ABC):
         y = gamma · x / √(mean(x²) + epsilon)
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows.
+            x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
+                numbers from 2^-126 to 2^128.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
@@ -1398,7 +1404,8 @@ class AsyncOps(ABC):
 
         Args:
             grad: […, N] of f32, f16, bf16: the gradient with respect to y.
-            x: […, N] of f32, f16, bf16: the input of rms-norm.
+            x: […, N] of f32, f16, bf16: the input of rms-norm; squares of a row are summed in f32, which
+                holds numbers from 2^-126 to 2^128.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
@@ -1671,8 +1678,8 @@ class AsyncOps(ABC):
     ) -> AsyncTensor:
         """Computes the softmax of each row, then applies dropout with a given mask; a row of x that is all -infinity becomes zeros.
 
-        y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x; then y is
-        multiplied by mask / (1 - probability)
+        y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x; then elements
+        where mask is 0 become 0, and the others are divided by 1 - probability
 
         Args:
             x: […, N] of f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes the
@@ -1682,7 +1689,8 @@ class AsyncOps(ABC):
             causal: whether row i of x[…, S, N] includes only elements up to i + N - S, so the last row
                 includes all; the others are masked, whatever their values (default False).
             probability: probability with which mask drops an element; the other elements are divided by 1 -
-                probability. With 1, y is all zeros, whatever the mask (default 0.5; 0.0 to 1.0).
+                probability. With 1, they are multiplied by 0, so y is all zeros but for rows that are NaN
+                (default 0.5; 0.0 to 1.0).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 

@@ -40,7 +40,7 @@ public final class ReduceOps {
             List.of(
                 Output.of("y", "[…, …]", "same as x", "the result, without the reduced dimension")),
             "y = the sum, mean, maximum or minimum of x along the axis. Sums use"
-                + " compensated summation in f32 (f64 for f64), in a fixed order, and are rounded"
+                + " compensated summation in f32 (f64 for f64), in an order that the shape of x fixes, and are rounded"
                 + " to the dtype of x at the end; a mean is the sum before this rounding, divided"
                 + " by N. max and min return NaN if any element is NaN",
             "1 per element of x"),

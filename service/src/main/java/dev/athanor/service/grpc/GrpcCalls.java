@@ -108,10 +108,7 @@ final class GrpcCalls {
 
   /** The same for a call of an op, which a failure names. */
   <T> void answer(
-      StreamObserver<T> observer,
-      InlineMemory inline,
-      String op,
-      Function<RequestMemory, T> work) {
+      StreamObserver<T> observer, InlineMemory inline, String op, Function<RequestMemory, T> work) {
     answer(
         observer,
         inline,

@@ -43,7 +43,8 @@ public final class MatmulGguf implements SampledOp {
           "c = a·wᵀ, with w dequantized as defined by GGML, accumulated in f32. With f32"
               + " a, every kernel keeps at least 20 significant bits of the factors. With f16"
               + " a, tensor-core kernels round weights to f16; weights beyond 65504 become"
-              + " infinite",
+              + " infinite. Some kernels multiply the minimum of a block by the sum of a's"
+              + " elements, so a row of a with an infinity gives infinities or NaN",
           "2·M·N·K");
 
   @Override

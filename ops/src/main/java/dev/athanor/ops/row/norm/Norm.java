@@ -49,6 +49,12 @@ public enum Norm {
         : "gamma · %1$s / √(mean(%1$s²) + epsilon)".formatted(x);
   }
 
+  /** Returns the range of the rows, for descriptions. */
+  String range() {
+    return "squares of %s are summed in f32, which holds numbers from 2^-126 to 2^128"
+        .formatted(shifts() ? "differences from the mean" : "a row");
+  }
+
   /** Returns the inputs that all rows share. */
   List<Input> weights() {
     var gamma =

@@ -52,7 +52,12 @@ public final class NormBackwardOp implements SampledOp {
             List.of(
                 new Input(
                     "grad", "[…, N]", RowShape.DTYPES, false, "the gradient with respect to y"),
-                new Input("x", "[…, N]", RowShape.DTYPES, false, "the input of " + norm.text()),
+                new Input(
+                    "x",
+                    "[…, N]",
+                    RowShape.DTYPES,
+                    false,
+                    "the input of %s; %s".formatted(norm.text(), norm.range())),
                 gamma),
             List.of(norm.epsilon()),
             outputs,

@@ -39,7 +39,7 @@ public final class NormOp implements SampledOp {
     this.norm = norm;
     this.residual = residual;
     var inputs = new ArrayList<Input>();
-    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the input rows"));
+    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the input rows; " + norm.range()));
     if (residual) {
       inputs.add(
           new Input(

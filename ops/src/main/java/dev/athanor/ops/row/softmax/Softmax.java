@@ -61,7 +61,8 @@ public final class Softmax implements SampledOp {
                   "probability",
                   0.5,
                   "probability with which mask drops an element; the other elements are divided"
-                      + " by 1 - probability. With 1, y is all zeros, whatever the mask")
+                      + " by 1 - probability. With 1, they are multiplied by 0, so y is all zeros"
+                      + " but for rows that are NaN")
               .from(0, 1));
     }
     description =
@@ -76,7 +77,9 @@ public final class Softmax implements SampledOp {
             attributes,
             List.of(Output.of("y", "[…, N]", "same as x", "the probabilities")),
             "y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x"
-                + (dropout ? "; then y is multiplied by mask / (1 - probability)" : ""),
+                + (dropout
+                    ? "; then elements where mask is 0 become 0, and the others are divided by 1 - probability"
+                    : ""),
             "5·N per row");
   }
 
