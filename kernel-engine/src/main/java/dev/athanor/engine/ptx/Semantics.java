@@ -350,7 +350,10 @@ public sealed interface Semantics {
   /** Commits the products since the last group as a new group. */
   record WgmmaCommit() implements Completion {}
 
-  /** Waits until at most N of the newest groups are pending, where N is the operand. */
+  /**
+   * Waits until at most N of the newest groups are pending, where N is the operand; without an
+   * operand, for all products, committed or not.
+   */
   record WgmmaWait() implements Completion {}
 
   /** Jumps to a label. */

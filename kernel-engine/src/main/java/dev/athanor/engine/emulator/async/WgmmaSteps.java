@@ -366,9 +366,12 @@ public final class WgmmaSteps {
   /**
    * {@code wgmma.wait_group}.
    *
-   * @param but the number of newest groups to leave pending
+   * @param but the number of newest groups to leave pending; or {@link #ALL}
    */
   public record Wait(AsyncState async, Instruction instruction, int but) implements Step.Event {
+    /** Waits for products that are not committed too. */
+    public static final int ALL = -1;
+
     @Override
     public boolean isReady(int warp, int mask) {
       return group(async, instruction, warp).incomplete(warp, but) == null;
@@ -381,7 +384,7 @@ public final class WgmmaSteps {
           var group = group(async, instruction, warp);
           async.pending.finishAll(group.before(warp, but));
           var observer = async.block.asyncObserver;
-          if (observer != null) {
+          if (observer != null && but != ALL) { // the program itself does not wait
             observer.awaitsProducts(warp, group.committed(warp) - but);
           }
         }

@@ -155,7 +155,11 @@ public final class Binder {
       case Semantics.Wgmma _ -> op(Kind.COLLECTIVE, i, async(i).multiply());
       case Semantics.WgmmaCommit _ -> op(Kind.COLLECTIVE, i, new WgmmaSteps.Commit(async, i));
       case Semantics.WgmmaWait _ ->
-          op(Kind.EVENT, i, new WgmmaSteps.Wait(async, i, (int) literal(i, 0)));
+          op(
+              Kind.EVENT,
+              i,
+              new WgmmaSteps.Wait(
+                  async, i, i.operands().isEmpty() ? WgmmaSteps.Wait.ALL : (int) literal(i, 0)));
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new SimpleSteps.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new SimpleSteps.Nothing(i));

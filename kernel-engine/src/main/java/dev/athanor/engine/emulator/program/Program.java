@@ -51,7 +51,9 @@ public final class Program {
   public Program(Kernel given, ModuleVariables variables) {
     this.written = given;
     var additions = Collections.<Instruction>newSetFromMap(new IdentityHashMap<>());
-    this.kernel = CanonicalNans.in(Normalizer.normal(given, additions), additions);
+    this.kernel =
+        AwaitedProducts.in(
+            CanonicalNans.in(Normalizer.normal(given, additions), additions), additions);
     if (kernel.localBytes() > MOST_LOCAL_BYTES) {
       throw new IllegalArgumentException(
           "kernel %s takes %d bytes of local memory per thread; the maximum is %d; use fewer or smaller .local arrays"

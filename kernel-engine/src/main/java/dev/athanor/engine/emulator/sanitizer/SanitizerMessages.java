@@ -183,7 +183,9 @@ record SanitizerMessages(
         first,
         "",
         what,
-        early ? "wait with wgmma.wait_group before it" : "execute wgmma.fence before it",
+        early
+            ? "wait with wgmma.wait_group before it; ptxas inserts the wait, which serializes products"
+            : "execute wgmma.fence before it",
         1);
   }
 

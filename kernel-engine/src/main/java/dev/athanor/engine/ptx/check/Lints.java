@@ -9,6 +9,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Statement.Label;
+import dev.athanor.engine.ptx.flow.PendingProducts;
 import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -27,6 +28,13 @@ record Lints(Kernel code) {
         }
       }
     }
+    PendingProducts.earlyUses(code)
+        .forEach((at, product) ->
+            warnings.accept(
+                body.get(at),
+                ("uses registers of the product at %s before wgmma.wait_group;"
+                        + " ptxas inserts the wait, which serializes products")
+                    .formatted(product.source())));
   }
 
   /** Addresses of shared memory have 32 bits; wider ones are truncated (PTX ISA 6.4.1). */

@@ -51,7 +51,7 @@ public final class Verifier {
    * instructions that need a converged warp, but may follow a divergent branch; registers that are
    * read before they are written, on some path or on all; and accesses wider than the alignment of
    * their variable. Also about suspicious code: 64-bit addresses of shared memory, branches to the
-   * next statement, and loops without effect.
+   * next statement, loops without effect, and products that are not awaited.
    */
   public static List<Violation> warnings(Module module) {
     var all = new ArrayList<Violation>();

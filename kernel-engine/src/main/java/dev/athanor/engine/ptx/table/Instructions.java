@@ -3,6 +3,7 @@ package dev.athanor.engine.ptx.table;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifier.Comparison;
 import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Address;
 import dev.athanor.engine.ptx.Operand.Register;
@@ -34,6 +35,10 @@ public final class Instructions {
     return InstructionTable.instruction("mov", List.of(type), List.of(to, from), guard, source);
   }
 
+  public static Instruction add(Type type, Register to, Operand a, Operand b, Source source) {
+    return InstructionTable.instruction("add", List.of(type), List.of(to, a, b), null, source);
+  }
+
   /** Builds {@code predicate = a comparison b}. */
   public static Instruction compare(
       Comparison comparison, Type type, Register predicate, Operand a, Operand b, Source source) {
@@ -56,6 +61,19 @@ public final class Instructions {
       Source source) {
     return InstructionTable.instruction(
         "cvt", List.of(toType, fromType), List.of(to, from), guard, source);
+  }
+
+  /** Builds the conversion of a variable's address to a generic address. */
+  public static Instruction toGeneric(Space space, Register to, Symbol variable, Source source) {
+    return InstructionTable.instruction(
+        "cvta", List.of(space, Type.U64), List.of(to, variable), null, source);
+  }
+
+  /** Builds the wait for all {@code wgmma} products that ptxas inserts before an instruction. */
+  public static Instruction waitForProducts(Instruction before) {
+    return new Instruction(
+            WgmmaRows.WAIT_ALL, new Modifiers(List.of()), List.of(), null, before.source())
+        .asReplacementOf(before);
   }
 
   public static Instruction load(

@@ -21,6 +21,10 @@ final class WgmmaRows {
 
   static final List<InstructionForm> ALL = Row.forms(all());
 
+  /** Waits for all products. Only the emulator has it. */
+  static final InstructionForm WAIT_ALL =
+      hopper("9.7.15.7.3", "8.0", "wgmma.wait_all", new WgmmaWait()).forms().getFirst();
+
   private WgmmaRows() {}
 
   private static List<Row> all() {
