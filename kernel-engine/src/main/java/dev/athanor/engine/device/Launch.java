@@ -1,7 +1,6 @@
 package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
-import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.Warps;
@@ -134,12 +133,6 @@ public record Launch(
     if (dynamicSharedBytes < 0) {
       throw refused(
           "%d bytes of dynamic shared memory; the minimum is 0".formatted(dynamicSharedBytes));
-    }
-    boolean dynamic = code.shared().stream().anyMatch(SharedArray::isDynamic);
-    if (dynamicSharedBytes > 0 && !dynamic) {
-      throw refused(
-          "%d bytes of dynamic shared memory, but the kernel has no dynamic array"
-              .formatted(dynamicSharedBytes));
     }
     long shared = (long) code.staticSharedBytes() + dynamicSharedBytes;
     if (shared > capability.sharedBytesPerBlockOptIn()) {

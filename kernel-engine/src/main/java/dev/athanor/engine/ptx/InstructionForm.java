@@ -40,19 +40,26 @@ public record InstructionForm(
    * @param undefined operands for which the manual defines no result
    * @param deviceSpecific whether results differ between devices or are not numeric, and thus
    *     cannot be compared
-   * @param removed first version that lacks the row, for this and later targets; null = none
+   * @param removed null = no version lacks the row
    * @param modifierSince version and target of modifiers that are newer than the row
    */
   public record Facts(
       @Nullable ErrorBound errorBound,
       Undefined undefined,
       boolean deviceSpecific,
-      @Nullable Since removed,
+      @Nullable Removal removed,
       Map<Modifier, Since> modifierSince) {
     public Facts {
       modifierSince = Map.copyOf(modifierSince);
     }
   }
+
+  /**
+   * The first version that lacks a row, for a target and later ones.
+   *
+   * @param replacement the instruction to write instead
+   */
+  public record Removal(Since since, String replacement) {}
 
   /** Operands for which the manual defines no result. */
   public enum Undefined {
@@ -159,10 +166,11 @@ public record InstructionForm(
 
   /**
    * Returns whether a version and target no longer support the row. PTX 6.4 removed shuffles and
-   * votes without a member mask for sm_70 and later (PTX ISA 9.7.9.5, 9.7.13.8).
+   * votes without a member mask for sm_70 and later (PTX ISA 9.7.9.5, 9.7.13.8); ptxas has {@code
+   * mad.f32} without a rounding modifier until PTX 3.1.
    */
   public boolean isRemoved(Version version, Target target) {
-    return facts.removed != null && has(version, target, facts.removed);
+    return facts.removed != null && has(version, target, facts.removed.since);
   }
 
   /** Returns whether a version and target support the instruction with these modifiers. */
@@ -203,6 +211,11 @@ public record InstructionForm(
         : List.of();
   }
 
+  /** Returns the instruction that replaces a removed one. */
+  public String replacement() {
+    return facts.removed == null ? mnemonic : facts.removed.replacement;
+  }
+
   /** Returns whether number and shapes of the operands match this row; ignores types. */
   public boolean acceptsShapes(List<Operand> given, Modifiers chosen) {
     if (given.size() != operands.size()) {
@@ -210,7 +223,8 @@ public record InstructionForm(
     }
     for (int i = 0; i < given.size(); i++) {
       if (!shapeFits(operands.get(i), given.get(i), chosen)
-          && !isSpecialSourceOfConversion(i, given.get(i))) {
+          && !isSpecialSourceOfConversion(i, given.get(i))
+          && !isAccessedElement(i, given.get(i))) {
         return false;
       }
     }
@@ -223,6 +237,13 @@ public record InstructionForm(
         && operands.get(operand).kind() == OperandSlot.Kind.SOURCE
         && given instanceof SpecialRegister special
         && special.type() == Type.U32;
+  }
+
+  /** Loads and stores take an element of an array without brackets. */
+  private boolean isAccessedElement(int operand, Operand given) {
+    return (semantics instanceof Semantics.Load || semantics instanceof Semantics.Store)
+        && operands.get(operand).kind() == OperandSlot.Kind.MEMORY
+        && given instanceof Operand.Element;
   }
 
   /** Returns whether the instruction converts between types. */
@@ -268,7 +289,8 @@ public record InstructionForm(
           given instanceof Operand.Tile tile && tile.coordinates().size() == chosen.dimensions();
       case SINK -> false;
       case LITERAL -> given instanceof Operand.Immediate;
-      case LABEL, SYMBOL, FUNCTION, TARGETS -> given instanceof Operand.Symbol;
+      case SYMBOL -> given instanceof Operand.Symbol || given instanceof Operand.Element;
+      case LABEL, FUNCTION, TARGETS -> given instanceof Operand.Symbol;
       case ARGUMENTS -> given instanceof Operand.Arguments;
       case SPECIAL ->
           given instanceof SpecialRegister s

@@ -10,6 +10,7 @@ public sealed interface Operand
         Operand.Immediate,
         Operand.Symbol,
         Operand.Address,
+        Operand.Element,
         Operand.Vector,
         Operand.Pair,
         Operand.Sink,
@@ -28,7 +29,7 @@ public sealed interface Operand
       case Tile t ->
           Stream.concat(t.map().registers(), t.coordinates().stream().flatMap(Operand::registers));
       case Arguments a -> a.list().stream().flatMap(Operand::registers);
-      case Immediate _, Symbol _, Sink _, SpecialRegister _ -> Stream.empty();
+      case Immediate _, Symbol _, Element _, Sink _, SpecialRegister _ -> Stream.empty();
     };
   }
 
@@ -88,6 +89,17 @@ public sealed interface Operand
     @Override
     public String toString() {
       return offset == 0 ? name : name + "+" + offset;
+    }
+  }
+
+  /**
+   * {@code array[i]} in a text. The table replaces it by the memory there in a load or store, and
+   * else by its address.
+   */
+  record Element(Symbol address) implements Operand {
+    @Override
+    public String toString() {
+      return address.toString();
     }
   }
 

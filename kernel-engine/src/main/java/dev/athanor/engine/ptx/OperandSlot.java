@@ -219,6 +219,7 @@ public record OperandSlot(
       case "shared" -> Space.SHARED;
       case "cluster" -> Space.SHARED_CLUSTER;
       case "global" -> Space.GLOBAL;
+      case "local" -> Space.LOCAL;
       case "generic" -> null;
       default -> modifiers.find(Space.class).orElse(null);
     };

@@ -161,6 +161,19 @@ class LaunchTest {
             "cannot launch k: got 101377 bytes of shared memory; the limit of test device is 101376 per block");
   }
 
+  /** CUDA permits it, for example to limit the blocks per multiprocessor. */
+  @Test
+  void acceptsDynamicSharedMemoryWithoutAnArray() {
+    try (var device = new EmulatedDevice();
+        var stream = device.openStream()) {
+      var module =
+          Parser.parse(".version 8.0\n.target sm_80\n.visible .entry k()\n{ ret; }\n", "k.ptx");
+      var loaded = device.load(module, "k");
+      stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 32, List.of()));
+      stream.synchronize();
+    }
+  }
+
   @Test
   void acceptsValidShapes() {
     assertThatCode(() -> check(".reqntid 32, 2", "32, 2", 1)).doesNotThrowAnyException();

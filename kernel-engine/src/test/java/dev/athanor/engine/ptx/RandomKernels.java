@@ -82,13 +82,11 @@ public final class RandomKernels {
   private static Map<String, List<Instruction>> byMnemonic() {
     var all = new java.util.TreeMap<String, List<Instruction>>();
     for (var spelling : TableWalk.spellings()) {
-      var since = spelling.since();
       // addresses differ between devices, and a carry needs its counterpart
       boolean drawn =
           spelling.form().semantics() instanceof Semantics.Pure pure
               && pure.carry().equals(Semantics.Carry.NONE)
-              && since.version().compareTo(VERSION) <= 0
-              && Target.SM_90.canRun(since.target())
+              && spelling.form().isSupported(VERSION, Target.SM_90, spelling.modifiers())
               && !spelling.opcode().startsWith("cvta")
               && !spelling.opcode().startsWith("isspacep")
               && !spelling.opcode().startsWith("createpolicy")

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.program;
 
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.OperandSlot;
@@ -12,8 +13,11 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.table.Instructions;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -27,17 +31,23 @@ import org.jspecify.annotations.Nullable;
  *   <li>A sink {@code _} becomes a register that no instruction reads.
  *   <li>A register wider than its type (PTX ISA 9.4.1) becomes a register of the type's width, with
  *       a conversion before or after the instruction.
+ *   <li>A generic address by the name of a shared or local variable becomes a register.
  * </ul>
  */
 final class Normalizer {
 
   private final Set<String> taken;
   private final Set<Instruction> added;
+  private final Map<String, Space> spaces = new HashMap<>();
   private final List<Statement> body = new ArrayList<>();
   private int fresh;
 
   private Normalizer(Kernel kernel, Set<Instruction> added) {
     this.added = added;
+    kernel.shared().forEach(array -> spaces.put(array.name(), Space.SHARED));
+    kernel.locals().stream()
+        .filter(local -> local.space() == Space.LOCAL)
+        .forEach(local -> spaces.put(local.name(), Space.LOCAL));
     this.taken =
         kernel.registers().stream()
             .map(Register::name)
@@ -105,8 +115,20 @@ final class Normalizer {
           result(given, slot.type(given.modifiers()), r, after);
       case Register r when slot.kind() == OperandSlot.Kind.SOURCE ->
           source(given, slot.type(given.modifiers()), r);
+      case Operand.Address(Operand.Symbol s, var offset)
+          when slot.kind() == OperandSlot.Kind.MEMORY
+              && slot.space(given.modifiers()) == null
+              && spaces.containsKey(s.name()) ->
+          new Operand.Address(genericAddress(given, s), offset);
       default -> operand;
     };
+  }
+
+  private Register genericAddress(Instruction given, Operand.Symbol variable) {
+    var address = register(RegisterClass.B64);
+    var space = Objects.requireNonNull(spaces.get(variable.name()));
+    body.add(added(Instructions.toGeneric(space, address, variable, given.source()), given));
+    return address;
   }
 
   private Register source(Instruction given, Type type, Register wide) {

@@ -128,7 +128,7 @@ final class BodyCopy {
       case Operand.Negation n -> new Operand.Negation(register(n.register()));
       case Operand.Tile t -> new Operand.Tile(operand(t.map()), operands(t.coordinates()));
       case Operand.Arguments a -> new Operand.Arguments(operands(a.list()));
-      case Operand.Immediate _, Operand.Sink _, SpecialRegister _ -> given;
+      case Operand.Immediate _, Operand.Element _, Operand.Sink _, SpecialRegister _ -> given;
     };
   }
 

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Checks one kernel or function against the rules of {@link Verifier}. */
@@ -34,6 +35,9 @@ final class BodyVerifier {
 
   /** The maximum blocks of a cluster; some devices have at most 8 (CUDA programming guide 4.4). */
   private static final int MOST_BLOCKS = 16;
+
+  /** The state spaces of variables whose names are generic addresses. */
+  private static final List<Space> GENERIC = List.of(Space.GLOBAL, Space.SHARED, Space.LOCAL);
 
   private final Module module;
   private final Kernel code;
@@ -149,8 +153,8 @@ final class BodyVerifier {
     if (instruction.form().isRemoved(module.version(), module.target())) {
       fault(
           instruction,
-          "was removed: .version %s does not have it for %s; write %s.sync with a member mask"
-              .formatted(module.version(), module.target(), instruction.form().mnemonic()));
+          "was removed: .version %s does not have it for %s; write %s"
+              .formatted(module.version(), module.target(), instruction.form().replacement()));
     }
     var slots = instruction.form().operands();
     for (int i = 0; i < slots.size(); i++) {
@@ -192,6 +196,7 @@ final class BodyVerifier {
       case Operand.Negation n -> check(instruction, slot, n.register());
       case Operand.Tile t -> checkTile(instruction, t);
       case Operand.Immediate _,
+          Operand.Element _,
           Operand.Sink _,
           Operand.Arguments _,
           Operand.Address _,
@@ -326,12 +331,15 @@ final class BodyVerifier {
       }
       case Operand.Symbol s -> {
         var variable = names.variable(s.name());
-        var in = space == null ? Space.GLOBAL : space;
-        if (variable.isEmpty() || variable.get().space() != in) {
+        var in = space == null ? GENERIC : List.of(space);
+        if (variable.isEmpty() || !in.contains(variable.get().space())) {
           fault(
               instruction,
               "names %s, which is not a variable in %s memory; those are %s"
-                  .formatted(s, in.word(), names.in(in)));
+                  .formatted(
+                      s,
+                      in.stream().map(Space::word).collect(Collectors.joining(" or ")),
+                      names.in(in)));
         } else {
           checkRange(instruction, address, variable.get());
         }

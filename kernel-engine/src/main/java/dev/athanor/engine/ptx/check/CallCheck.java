@@ -64,7 +64,7 @@ record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
         if (variable.isEmpty()) {
           faults.accept(
               "names %s as %s, which is not a variable in param memory; those are %s"
-                  .formatted(s, what, names.in(Space.PARAM)));
+                  .formatted(s, what, names.in(List.of(Space.PARAM))));
         } else if (formal.count() != Variable.UNSIZED && variable.get().bytes() != formal.bytes()) {
           faults.accept(
               "uses %s, which has %d bytes, as %s, which has %d bytes"

@@ -103,11 +103,11 @@ final class NameTable {
     return List.copyOf(module.functions.keySet());
   }
 
-  /** Returns the names of the variables in a state space. */
-  List<String> in(Space space) {
+  /** Returns the names of the variables in some state spaces. */
+  List<String> in(List<Space> spaces) {
     return Stream.of(module.variables, variables)
         .flatMap(map -> map.entrySet().stream())
-        .filter(e -> e.getValue().space() == space)
+        .filter(e -> spaces.contains(e.getValue().space()))
         .map(Map.Entry::getKey)
         .toList();
   }

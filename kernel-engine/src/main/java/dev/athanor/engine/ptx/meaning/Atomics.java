@@ -21,27 +21,11 @@ public final class Atomics {
   }
 
   public static long addHalf(long old, long b, long unused, boolean global) {
-    return half(old, b);
-  }
-
-  public static long addHalves(long old, long b, long unused, boolean global) {
-    return half(old, b) | (half(old >>> 16, b >>> 16) << 16);
+    return sum((int) old, (int) b, Type.F16);
   }
 
   public static long addBfloat(long old, long b, long unused, boolean global) {
-    return bfloat(old, b);
-  }
-
-  public static long addBfloats(long old, long b, long unused, boolean global) {
-    return bfloat(old, b) | (bfloat(old >>> 16, b >>> 16) << 16);
-  }
-
-  private static long half(long a, long b) {
-    return sum((int) a, (int) b, Type.F16);
-  }
-
-  private static long bfloat(long a, long b) {
-    return sum((int) a, (int) b, Type.BF16);
+    return sum((int) old, (int) b, Type.BF16);
   }
 
   private static long sum(int a, int b, Type type) {

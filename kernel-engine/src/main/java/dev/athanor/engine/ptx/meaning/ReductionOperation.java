@@ -108,8 +108,12 @@ public enum ReductionOperation {
           };
       case F32 -> sum(type, Atomics::addFloat);
       case F64 -> sum(type, Atomics::addDouble);
-      case F16X2 -> sum(type, Atomics::addHalves);
-      case BF16X2 -> sum(type, Atomics::addBfloats);
+      case F16X2, BF16X2 -> {
+        var one = inMemory(type.element());
+        yield (old, b, c, global) ->
+            one.apply(old & 0xFFFF, b & 0xFFFF, c, global)
+                | one.apply(old >>> 16, b >>> 16, c, global) << 16;
+      }
       case F16, BF16 ->
           switch (this) {
             case ADD -> type == Type.F16 ? Atomics::addHalf : Atomics::addBfloat;

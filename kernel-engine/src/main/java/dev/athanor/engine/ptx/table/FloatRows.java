@@ -55,6 +55,7 @@ final class FloatRows {
           pure(ARITHMETIC, "9.7.3.5", "1.0", 20, "mul.<rz|rm|rp>.f64 d, a, b", "mulDirected"),
           pure(MULTIPLY_ADD, "9.7.3.6", "2.0", 20, "fma.<rz|rm|rp>{.ftz}{.sat}.f32 d, a, b, c", "fmaDirected"),
           pure(MULTIPLY_ADD, "9.7.3.6", "2.0", 20, "fma.<rz|rm|rp>.f64 d, a, b, c", "fmaDirected"),
+          pure(MULTIPLY_ADD, "9.7.3.7", "1.0", 20, "mad{.ftz}{.sat}.f32 d, a, b, c", "fma").removed("4.0", 20, "mad.rn"),
           pure(MULTIPLY_ADD, "9.7.3.7", "2.0", 20, "mad.rn{.ftz}{.sat}.f32 d, a, b, c", "fma"),
           pure(MULTIPLY_ADD, "9.7.3.7", "2.0", 20, "mad.rn.f64 d, a, b, c", "fma"),
           pure(MULTIPLY_ADD, "9.7.3.7", "2.0", 20, "mad.<rz|rm|rp>{.ftz}{.sat}.f32 d, a, b, c", "fmaDirected"),

@@ -65,8 +65,8 @@ public final class FunctionRows {
   private static InstructionForm form(RuntimeFunction function) {
     var slots =
         Stream.concat(
-                function.resultBytes() > 0 ? Stream.of("[d]") : Stream.empty(),
-                function.argumentBytes().stream().map(_ -> "[a]"))
+                function.resultBytes() > 0 ? Stream.of("[d]:local") : Stream.empty(),
+                function.argumentBytes().stream().map(_ -> "[a]:local"))
             .collect(Collectors.joining(", "));
     return row("9.7.12.5", "1.0", 20, function.symbol() + " " + slots, new RuntimeCall(function))
         .forms()

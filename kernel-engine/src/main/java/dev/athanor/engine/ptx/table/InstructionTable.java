@@ -185,17 +185,20 @@ public final class InstructionTable {
       Match match, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
     var typed = new ArrayList<Operand>();
     for (int i = 0; i < operands.size(); i++) {
-      typed.add(
-          withTypedLiterals(operands.get(i), match.form().operands().get(i), match.modifiers()));
+      typed.add(resolved(operands.get(i), match.form().operands().get(i), match.modifiers()));
     }
     return new Statement.Instruction(match.form(), match.modifiers(), typed, guard, source);
   }
 
-  private static Operand withTypedLiterals(Operand operand, OperandSlot slot, Modifiers modifiers) {
+  private static Operand resolved(Operand operand, OperandSlot slot, Modifiers modifiers) {
     return switch (operand) {
       case Operand.Immediate literal -> slot.literal(literal, modifiers);
+      case Operand.Element(var address) ->
+          slot.kind() == OperandSlot.Kind.MEMORY
+              ? new Operand.Address(new Operand.Symbol(address.name()), address.offset())
+              : address;
       case Operand.Vector vector when slot.isBracedScalar(vector, modifiers) ->
-          withTypedLiterals(vector.elements().getFirst(), slot, modifiers);
+          resolved(vector.elements().getFirst(), slot, modifiers);
       case Operand.Vector vector ->
           Operand.Vector.of(
               vector.elements().stream()

@@ -143,10 +143,8 @@ final class MemoryRows {
     update(all, "8.1", 90, "add.<v2|v4>.f32");
     update(all, "5.0", 60, "add.f64");
     update(all, "6.2", 60, "add.noftz.f16x2");
-    update(all, "8.1", 90, "add.noftz.<v2|v4>.f16x2");
     update(all, "6.3", 70, "add.noftz.f16");
     update(all, "7.8", 90, "add.noftz.bf16x2");
-    update(all, "8.1", 90, "add.noftz.<v2|v4>.bf16x2");
     update(all, "7.8", 90, "add.noftz.bf16");
     update(all, "1.2", 20, "and.b32");
     update(all, "3.1", 32, "and.b64");
@@ -164,6 +162,12 @@ final class MemoryRows {
     update(all, "3.1", 32, "max.u64");
     update(all, "1.1", 20, "inc.u32");
     update(all, "1.1", 20, "dec.u32");
+    for (var operation : List.of("add", "min", "max")) {
+      update(all, "8.1", 90, operation + ".noftz.<v2|v4|v8>.f16");
+      update(all, "8.1", 90, operation + ".noftz.<v2|v4|v8>.bf16");
+      update(all, "8.1", 90, operation + ".noftz.<v2|v4>.f16x2");
+      update(all, "8.1", 90, operation + ".noftz.<v2|v4>.bf16x2");
+    }
     exchange(all, "1.1", 20, "exch.<b32|b64>", "b",   (_, b, _, _) -> b);
     exchange(all, "1.1", 20, "cas.<b32|b64>", "b, c", (old, b, c, _) -> old == b ? c : old);
     exchange(all, "6.3", 70, "cas.b16", "b, c",       (old, b, c, _) -> old == b ? c : old);

@@ -3,6 +3,7 @@ package dev.athanor.engine.ptx.table;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.InstructionForm.ErrorBound;
 import dev.athanor.engine.ptx.InstructionForm.Facts;
+import dev.athanor.engine.ptx.InstructionForm.Removal;
 import dev.athanor.engine.ptx.InstructionForm.Since;
 import dev.athanor.engine.ptx.InstructionForm.Undefined;
 import dev.athanor.engine.ptx.Modifier;
@@ -47,7 +48,7 @@ public final class Row {
   private final Map<String, Since> modifiersSince = new HashMap<>();
   private Set<String> oldWords = Set.of();
   private @Nullable Since alternative;
-  private @Nullable Since removed;
+  private @Nullable Removal removed;
   private @Nullable ErrorBound errorBound;
   private Undefined undefined = Undefined.NOTHING;
   private boolean deviceSpecific;
@@ -202,8 +203,8 @@ public final class Row {
   }
 
   /** Sets the first version that lacks the row, for a target and later ones. */
-  Row removed(String version, int sm) {
-    removed = first(version, sm);
+  Row removed(String version, int sm, String replacement) {
+    removed = new Removal(first(version, sm), replacement);
     return this;
   }
 

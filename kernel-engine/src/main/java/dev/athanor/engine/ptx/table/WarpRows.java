@@ -21,11 +21,11 @@ final class WarpRows {
       Row.forms(
           // shuffle, vote, match, reduction
           warp(WarpKind.SHUFFLE, "9.7.9.6",     "5.1", 30, "shfl.sync.<up|down|bfly|idx>.b32 d{1|p:pred}, a, b:u32, c:u32, membermask:u32", Collectives::shuffle),
-          row("9.7.9.5", "3.0", 30, "shfl.<up|down|bfly|idx>.b32 d{1|p:pred}, a, b:u32, c:u32", new Converged(Collectives::shuffle)).removed("6.4", 70),
-          row("9.7.13.8", "1.2", 20, "vote.all.pred p:pred, a:pred", new Converged(Collectives::all)).removed("6.4", 70),
-          row("9.7.13.8", "1.2", 20, "vote.<any>.pred p:pred, a:pred", new Converged(Collectives::any)).removed("6.4", 70),
-          row("9.7.13.8", "1.2", 20, "vote.uni.pred p:pred, a:pred", new Converged(Collectives::uniform)).removed("6.4", 70),
-          row("9.7.13.8", "2.0", 20, "vote.ballot.b32 d, a:pred", new Converged(Collectives::ballot)).removed("6.4", 70),
+          row("9.7.9.5", "3.0", 30, "shfl.<up|down|bfly|idx>.b32 d{1|p:pred}, a, b:u32, c:u32", new Converged(Collectives::shuffle)).removed("6.4", 70, "shfl.sync with a member mask"),
+          row("9.7.13.8", "1.2", 20, "vote.all.pred p:pred, a:pred", new Converged(Collectives::all)).removed("6.4", 70, "vote.sync with a member mask"),
+          row("9.7.13.8", "1.2", 20, "vote.<any>.pred p:pred, a:pred", new Converged(Collectives::any)).removed("6.4", 70, "vote.sync with a member mask"),
+          row("9.7.13.8", "1.2", 20, "vote.uni.pred p:pred, a:pred", new Converged(Collectives::uniform)).removed("6.4", 70, "vote.sync with a member mask"),
+          row("9.7.13.8", "2.0", 20, "vote.ballot.b32 d, a:pred", new Converged(Collectives::ballot)).removed("6.4", 70, "vote.sync with a member mask"),
           warp(WarpKind.VOTE, "9.7.13.9", "5.1", 30, "vote.sync.all.pred p:pred, a:pred, membermask:u32", Collectives::all),
           warp(WarpKind.VOTE, "9.7.13.9", "5.1", 30, "vote.sync.<any>.pred p:pred, a:pred, membermask:u32", Collectives::any),
           warp(WarpKind.VOTE, "9.7.13.9", "5.1", 30, "vote.sync.uni.pred p:pred, a:pred, membermask:u32", Collectives::uniform),

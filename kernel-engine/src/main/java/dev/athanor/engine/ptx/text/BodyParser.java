@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Variable;
+import dev.athanor.engine.ptx.table.Instructions;
 import dev.athanor.engine.ptx.text.Lexer.Kind;
 import dev.athanor.engine.ptx.text.Lexer.Token;
 import java.util.ArrayList;
@@ -238,9 +239,12 @@ final class BodyParser {
         operands.add(
             call && tokens.takeIf("(")
                 ? arguments()
-                : number < VIDEO_OPERANDS.length()
+                : number == 0
                     ? part(VIDEO_OPERANDS.charAt(number), parts)
-                    : operand());
+                    : sum(
+                        number < VIDEO_OPERANDS.length()
+                            ? part(VIDEO_OPERANDS.charAt(number), parts)
+                            : operand()));
       } while (tokens.takeIf(","));
     }
     tokens.expect(";");
@@ -335,9 +339,50 @@ final class BodyParser {
     return new Operand.Arguments(list);
   }
 
+  /** A source; ptxas adds a literal to it, though in the manual only addresses have one. */
+  private Operand sum(Operand source) {
+    var plus = tokens.peek();
+    if (!plus.is("+") || !(source instanceof Register register)) {
+      return source;
+    }
+    var registerClass = register.registerClass();
+    if (!registerClass.isBits()) {
+      throw Tokens.error(
+          plus,
+          "a literal is added to a .b16, .b32 or .b64 register, got %s, a .%s register"
+              .formatted(register, registerClass.word()));
+    }
+    var sum = scopes.fresh(registerClass);
+    body.add(
+        Instructions.add(
+            Instructions.integerType(true, registerClass.bits()),
+            sum,
+            register,
+            new Operand.Immediate(Type.S64, offset()),
+            plus.source().withOrigin(origin)));
+    return sum;
+  }
+
   private Operand operand() {
     var first = single();
+    if (first instanceof Operand.Symbol array && tokens.peek().is("[")) {
+      return element(array);
+    }
     return tokens.takeIf("|") ? new Operand.Pair(first, single()) : first;
+  }
+
+  private Operand element(Operand.Symbol array) {
+    var bracket = tokens.take();
+    var bytes = declarations.elementBytes(array.name());
+    if (bytes == null) {
+      throw Tokens.error(
+          bracket,
+          "%s is not an array; write %s+BYTES for an address behind it"
+              .formatted(array.name(), array.name()));
+    }
+    long offset = (long) bytes * expressions.integer();
+    tokens.expect("]");
+    return new Operand.Element(new Operand.Symbol(array.name(), offset));
   }
 
   private Operand single() {

@@ -11,9 +11,12 @@ import dev.athanor.engine.ptx.Variable.Initializer;
 import dev.athanor.engine.ptx.text.Lexer.Kind;
 import dev.athanor.engine.ptx.text.Lexer.Token;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** Reads declarations of variables, parameters and limits. */
 final class Declarations {
@@ -24,9 +27,17 @@ final class Declarations {
   private final Tokens tokens;
   private final Expressions expressions;
 
+  /** The bytes of an element of each array. */
+  private final Map<String, Integer> elementBytes = new HashMap<>();
+
   Declarations(Tokens tokens) {
     this.tokens = tokens;
     this.expressions = new Expressions(tokens);
+  }
+
+  /** The bytes of an element of an array; null where the name is that of none. */
+  @Nullable Integer elementBytes(String array) {
+    return elementBytes.get(array);
   }
 
   Expressions expressions() {
@@ -115,6 +126,8 @@ final class Declarations {
       tokens.expect("]");
       count = Math.min(1L << 32, count * lengths.getLast());
     }
+    var name = declare.apply(at);
+    noteElements(name, type, !lengths.isEmpty());
     if (vector > 1) {
       lengths.add(vector);
     }
@@ -143,9 +156,18 @@ final class Declarations {
         space,
         Math.max(alignment, type.bytes() * vector),
         type,
-        declare.apply(at),
+        name,
         (int) count,
         values);
+  }
+
+  /** The index of an element counts numbers, also of an array of arrays or vectors. */
+  private void noteElements(String name, Type type, boolean isArray) {
+    if (isArray) {
+      elementBytes.put(name, type.bytes());
+    } else {
+      elementBytes.remove(name); // that of another function
+    }
   }
 
   private Type type() {
@@ -302,8 +324,9 @@ final class Declarations {
     if ((long) count * type.bytes() > 1 << 16) {
       throw Tokens.error(at, "parameter " + at + " is larger than 64 KiB");
     }
-    return List.of(
-        new Parameter(scopes.declare(at), type, Math.max(alignment, type.bytes()), count, false));
+    var name = scopes.declare(at);
+    noteElements(name, type, count != Variable.SCALAR);
+    return List.of(new Parameter(name, type, Math.max(alignment, type.bytes()), count, false));
   }
 
   private static Parameter inRegister(String name, Type type) {

@@ -260,7 +260,9 @@ public final class Parser {
     } else if (known.isDefined() && tokens.peek().is("{")) {
       throw Tokens.error(name, name + " is defined twice");
     }
-    if (tokens.takeIf(";")) {
+    boolean ends = tokens.takeIf(";");
+    // old compilers leave the semicolon out after external functions
+    if (ends || (linkage.equals("extern") && !tokens.peek().is("{"))) {
       var head = new Kernel(name.text(), parameters, List.of(), 0, 0, List.of());
       functions.putIfAbsent(name.text(), new Function(linkage, results, head, false, returns));
       return;
