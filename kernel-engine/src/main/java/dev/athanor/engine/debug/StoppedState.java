@@ -207,9 +207,10 @@ public final class StoppedState {
   public List<MemoryArray> parameters(WarpId warp) {
     var kernel = kernel(warp);
     var memory = block(warp).state().parameters().segment();
+    var offsets = kernel.parameterOffsets();
     return kernel.parameters().stream()
         .map(each -> {
-          int offset = kernel.parameterOffset(each.name()).orElseThrow();
+          int offset = offsets.getOrDefault(each.name(), 0);
           return new MemoryArray(
               each.name(), Space.PARAM, offset, each.type(), memory.asSlice(offset, each.bytes()));
         })
@@ -276,9 +277,10 @@ public final class StoppedState {
     var kernel = kernel(warp);
     var memory = block(warp).state().shared().segment();
     var element = sharedElement(kernel);
+    var offsets = kernel.sharedOffsets();
     return kernel.shared().stream()
         .map(each -> {
-          long offset = kernel.sharedOffset(each.name()).orElseThrow();
+          long offset = offsets.getOrDefault(each.name(), 0);
           long bytes = each.isDynamic() ? memory.byteSize() - offset : each.bytes();
           return new MemoryArray(
               each.name(), Space.SHARED, offset, element, memory.asSlice(offset, bytes));

@@ -41,6 +41,7 @@ import dev.athanor.engine.ptx.check.Verifier;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -362,11 +363,10 @@ public final class EmulatedDevice implements Device {
         Arena.ofAuto()
             .allocate(Math.max(1, kernel.parameterBytes()), 128)
             .asSlice(0, kernel.parameterBytes());
+    var offsets = List.copyOf(kernel.parameterOffsets().values());
     for (int i = 0; i < kernel.parameters().size(); i++) {
       var parameter = kernel.parameters().get(i);
-      var place =
-          segment.asSlice(
-              kernel.parameterOffset(parameter.name()).orElseThrow(), parameter.bytes());
+      var place = segment.asSlice(offsets.get(i), parameter.bytes());
       switch (launch.arguments().get(i)) {
         // the address must point into the buffer, so at least one byte must be there
         case Argument.Pointer pointer ->

@@ -1,11 +1,11 @@
 package dev.athanor.engine.ptx;
 
 import java.util.Collection;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
+import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
@@ -129,6 +129,12 @@ public record Kernel(
     }
   }
 
+  /** Does not visit the body, so that large modules are found quickly in caches. */
+  @Override
+  public int hashCode() {
+    return Objects.hash(name, parameters, body.size());
+  }
+
   /** Returns the instructions, without labels. */
   public Stream<Statement.Instruction> instructions() {
     return body.stream()
@@ -147,9 +153,9 @@ public record Kernel(
     return all;
   }
 
-  /** Returns the byte offset of a shared array in the block's shared memory. */
-  public OptionalInt sharedOffset(String array) {
-    return offset(sharedLayout(), array);
+  /** Returns the byte offsets of the shared arrays in the block's shared memory. */
+  public Map<String, Integer> sharedOffsets() {
+    return offsets(sharedLayout());
   }
 
   /**
@@ -160,9 +166,9 @@ public record Kernel(
     return end(sharedLayout());
   }
 
-  /** Returns the byte offset of a parameter in the parameter space. */
-  public OptionalInt parameterOffset(String parameter) {
-    return offset(parameterLayout(), parameter);
+  /** Returns the byte offsets of the parameters in the parameter space, in their order. */
+  public Map<String, Integer> parameterOffsets() {
+    return offsets(parameterLayout());
   }
 
   /** Returns the size of the parameter space in bytes. */
@@ -172,14 +178,7 @@ public record Kernel(
 
   /** Returns the byte offsets of the local variables in a thread's local memory. */
   public Map<String, Integer> localOffsets() {
-    var offsets = new HashMap<String, Integer>();
-    long at = 0;
-    for (var piece : localLayout()) {
-      at = align(at, piece.alignment);
-      offsets.put(piece.name, saturated(at));
-      at += piece.bytes;
-    }
-    return offsets;
+    return offsets(localLayout());
   }
 
   /** Returns the bytes of local memory per thread. */
@@ -210,16 +209,15 @@ public record Kernel(
         .toList();
   }
 
-  private static OptionalInt offset(List<LayoutEntry> pieces, String name) {
+  private static Map<String, Integer> offsets(List<LayoutEntry> pieces) {
+    var offsets = new LinkedHashMap<String, Integer>();
     long at = 0;
     for (var piece : pieces) {
       at = align(at, piece.alignment);
-      if (piece.name.equals(name)) {
-        return OptionalInt.of(saturated(at));
-      }
+      offsets.put(piece.name, saturated(at));
       at += piece.bytes;
     }
-    return OptionalInt.empty();
+    return offsets;
   }
 
   private static int end(List<LayoutEntry> pieces) {

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
@@ -23,9 +24,11 @@ import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.table.TableWalk;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -66,6 +69,42 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
     var options = EmulatorOptions.DEFAULT.withTarget(Target.of(target));
     try (var device = new EmulatedDevice(options)) {
       assertThat(device.capability().sharedBytesPerBlockOptIn()).isEqualTo(kilobytes << 10);
+    }
+  }
+
+  /** Programs with structs by value have many parameters; a launch visits each once. */
+  @Test
+  void passesManyParameters() {
+    int count = 20_000;
+    var parameters =
+        IntStream.range(0, count).mapToObj(".param .u32 p%d"::formatted).collect(joining(", "));
+    var module =
+        Parser.parse(
+            """
+            .version 7.8
+            .target sm_80
+            .address_size 64
+            .visible .entry last(.param .u64 out, %s) {
+              .reg .b32 %%r<1>;
+              .reg .b64 %%rd<1>;
+              ld.param.u64 %%rd0, [out];
+              ld.param.u32 %%r0, [p%d];
+              st.global.u32 [%%rd0], %%r0;
+              ret;
+            }
+            """
+                .formatted(parameters, count - 1),
+            "many.ptx");
+    try (var device = new EmulatedDevice();
+        var out = device.allocate(4);
+        var stream = device.openStream()) {
+      var arguments = new ArrayList<Argument>(List.of(Argument.of(out)));
+      IntStream.range(0, count).mapToObj(Argument::of).forEach(arguments::add);
+      stream.launch(new Launch(device.load(module, "last"), Dim3.of(1), Dim3.of(1), 0, arguments));
+      var result = new int[1];
+      stream.download(out, 0, MemorySegment.ofArray(result));
+      stream.synchronize();
+      assertThat(result[0]).isEqualTo(count - 1);
     }
   }
 

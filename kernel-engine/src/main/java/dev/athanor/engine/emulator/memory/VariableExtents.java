@@ -11,7 +11,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -35,8 +34,9 @@ public final class VariableExtents {
    * @param sharedBytes the shared memory of a block, at whose end a dynamic array ends
    */
   public VariableExtents(Kernel kernel, List<Instruction> instructions, int sharedBytes) {
+    var sharedOffsets = kernel.sharedOffsets();
     for (var array : kernel.shared()) {
-      int start = kernel.sharedOffset(array.name()).orElseThrow();
+      int start = sharedOffsets.getOrDefault(array.name(), 0);
       extents.add(
           new Extent(
               array.name(),
@@ -49,24 +49,16 @@ public final class VariableExtents {
       int start = localOffsets.getOrDefault(local.name(), 0);
       extents.add(new Extent(local.name(), Space.LOCAL, start, start + local.bytes()));
     }
+    var parameterOffsets = kernel.parameterOffsets();
     for (var parameter : kernel.parameters()) {
-      add(
-          parameter.name(),
-          Space.PARAM,
-          kernel.parameterOffset(parameter.name()),
-          parameter.bytes());
+      int start = parameterOffsets.getOrDefault(parameter.name(), 0);
+      extents.add(new Extent(parameter.name(), Space.PARAM, start, start + parameter.bytes()));
     }
     for (boolean changed = true; changed; ) {
       changed = false;
       for (var instruction : instructions) {
         changed |= propagate(instruction);
       }
-    }
-  }
-
-  private void add(String name, Space space, OptionalInt start, long bytes) {
-    if (start.isPresent()) {
-      extents.add(new Extent(name, space, start.getAsInt(), start.getAsInt() + bytes));
     }
   }
 

@@ -21,10 +21,8 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /** A decoded kernel with resolved labels. */
 public final class Program {
@@ -35,7 +33,10 @@ public final class Program {
   private final Kernel written;
   private final Set<Integer> added = new HashSet<>();
   private final Kernel kernel;
-  private final Map<String, Integer> localOffsets;
+
+  /** The addresses of local variables, shared arrays and parameters in their state spaces. */
+  private final Map<String, Integer> offsets = new HashMap<>();
+
   private final ModuleVariables variables;
   private final Set<SpecialRegister> special;
   private final Set<Operand.Register> registers;
@@ -59,7 +60,9 @@ public final class Program {
           "kernel %s takes %d bytes of local memory per thread; the maximum is %d; use fewer or smaller .local arrays"
               .formatted(kernel.name(), kernel.localBytes(), MOST_LOCAL_BYTES));
     }
-    this.localOffsets = kernel.localOffsets();
+    offsets.putAll(kernel.parameterOffsets());
+    offsets.putAll(kernel.sharedOffsets());
+    offsets.putAll(kernel.localOffsets());
     this.variables = variables;
     this.special =
         kernel
@@ -122,16 +125,9 @@ public final class Program {
    * @throws IllegalArgumentException if there is none of this name
    */
   long address(String name) {
-    var local = localOffsets.get(name);
-    if (local != null) {
-      return local;
-    }
-    var own =
-        Stream.of(kernel.sharedOffset(name), kernel.parameterOffset(name))
-            .filter(OptionalInt::isPresent)
-            .findFirst();
-    if (own.isPresent()) {
-      return own.get().getAsInt();
+    var own = offsets.get(name);
+    if (own != null) {
+      return own;
     }
     return variables
         .address(name)

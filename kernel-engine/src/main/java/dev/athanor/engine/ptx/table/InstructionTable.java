@@ -16,6 +16,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -92,6 +94,9 @@ public final class InstructionTable {
   private static final Map<String, List<InstructionForm>> BY_MNEMONIC =
       TABLE.stream().collect(Collectors.groupingBy(InstructionForm::mnemonic));
 
+  /** The rows of the valid opcodes that have been found. */
+  private static final Map<String, List<Match>> FITTING = new ConcurrentHashMap<>();
+
   private InstructionTable() {}
 
   /** Returns all rows. */
@@ -108,6 +113,10 @@ public final class InstructionTable {
    * @throws IllegalArgumentException if there is none; the message gives the syntax
    */
   public static Match find(String opcode, List<Operand> operands) {
+    var known = choose(FITTING.getOrDefault(opcode, List.of()), operands);
+    if (known.isPresent()) {
+      return known.get();
+    }
     var words = opcode.split("\\.");
     var rows = BY_MNEMONIC.get(words[0]);
     if (rows == null) {
@@ -133,26 +142,45 @@ public final class InstructionTable {
       throw new IllegalArgumentException(
           sparse.group(1) + ".sp is not supported; sparse products are out of scope");
     }
-    return find(words[0], Arrays.stream(words).skip(1).map(Modifier::of).toList(), operands);
+    var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
+    var found = find(words[0], modifiers, operands);
+    FITTING.put(opcode, fitting(words[0], modifiers));
+    return found;
   }
 
   private static Match find(String mnemonic, List<Modifier> modifiers, List<Operand> operands) {
-    var rows = BY_MNEMONIC.getOrDefault(mnemonic, List.of());
-    var fitting = new ArrayList<Match>();
-    for (var row : rows) {
-      row.match(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
-    }
-    var taking =
-        fitting.stream()
-            .filter(match -> match.form().acceptsShapes(operands, match.modifiers()))
-            .toList();
-    return taking.stream()
-        .filter(match -> match.form().acceptsClasses(operands, match.modifiers()))
-        .findFirst()
-        .or(() -> taking.stream().findFirst())
+    var fitting = fitting(mnemonic, modifiers);
+    return choose(fitting, operands)
         .orElseThrow(() ->
             new IllegalArgumentException(
-                errorMessage(mnemonic + new Modifiers(modifiers), operands, rows, fitting)));
+                errorMessage(
+                    mnemonic + new Modifiers(modifiers), operands, rows(mnemonic), fitting)));
+  }
+
+  private static List<InstructionForm> rows(String mnemonic) {
+    return BY_MNEMONIC.getOrDefault(mnemonic, List.of());
+  }
+
+  /** Returns the rows that have an opcode, whatever its operands. */
+  private static List<Match> fitting(String mnemonic, List<Modifier> modifiers) {
+    var fitting = new ArrayList<Match>();
+    for (var row : rows(mnemonic)) {
+      row.match(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
+    }
+    return fitting;
+  }
+
+  private static Optional<Match> choose(List<Match> fitting, List<Operand> operands) {
+    Match first = null;
+    for (var match : fitting) {
+      if (match.form().acceptsShapes(operands, match.modifiers())) {
+        if (match.form().acceptsClasses(operands, match.modifiers())) {
+          return Optional.of(match);
+        }
+        first = first == null ? match : first;
+      }
+    }
+    return Optional.ofNullable(first);
   }
 
   /**
