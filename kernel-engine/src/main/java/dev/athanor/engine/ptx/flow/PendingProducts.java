@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
@@ -28,10 +29,16 @@ public final class PendingProducts implements DataFlow.Meet<int[]> {
   /**
    * The registers of a product.
    *
+   * @param position its position in the code
    * @param sums may be neither read nor written while it is pending
    * @param factor may be read, but not written
    */
-  private record Product(Instruction instruction, Set<Register> sums, Set<Register> factor) {
+  private record Product(
+      int position, Instruction instruction, Set<Register> sums, Set<Register> factor) {
+
+    Product(int position, Instruction instruction) {
+      this(position, instruction, registers(instruction, true), registers(instruction, false));
+    }
 
     boolean isDisturbedBy(Instruction other) {
       // products add to their sums in order
@@ -47,15 +54,16 @@ public final class PendingProducts implements DataFlow.Meet<int[]> {
   }
 
   private final Kernel code;
-  private final List<Product> products;
+  private final List<Product> products = new ArrayList<>();
 
   private PendingProducts(Kernel code) {
     this.code = code;
-    this.products =
-        code.instructions()
-            .filter(i -> i.form().semantics() instanceof Semantics.Wgmma)
-            .map(i -> new Product(i, registers(i, true), registers(i, false)))
-            .toList();
+    for (int at = 0; at < code.body().size(); at++) {
+      if (code.body().get(at) instanceof Instruction instruction
+          && instruction.form().semantics() instanceof Semantics.Wgmma) {
+        products.add(new Product(at, instruction));
+      }
+    }
   }
 
   /** Returns the registers of a product's matrices: of the sums, or of the factor. */
@@ -118,7 +126,7 @@ public final class PendingProducts implements DataFlow.Meet<int[]> {
     }
     var semantics = instruction.form().semantics();
     if (semantics instanceof Semantics.Wgmma) {
-      Arrays.setAll(ages, i -> products.get(i).instruction == instruction ? 0 : ages[i]);
+      Arrays.setAll(ages, i -> products.get(i).position == statement ? 0 : ages[i]);
     } else if (instruction.guard() != null) {
       return; // some warps may not execute it
     } else if (semantics instanceof Semantics.WgmmaCommit) {

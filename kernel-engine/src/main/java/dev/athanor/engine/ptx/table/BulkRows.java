@@ -38,6 +38,7 @@ final class BulkRows {
     all.add(row("9.7.9.25.6.1", "8.0", 90, "cp.async.bulk.commit_group",                  new CommitBulk()));
     all.add(row("9.7.9.25.6.2", "8.0", 90, "cp.async.bulk.wait_group{.read} n:literal",   new WaitBulk()));
     asyncStores(all);
+    all.add(row("9.7.13.5",  "7.5", 60, "membar.proxy.alias",                             new Fence(FenceKind.ALIAS)));
     all.add(row("9.7.13.4",  "7.5", 70, "fence.proxy.alias",                              new Fence(FenceKind.ALIAS)));
     all.add(row("9.7.13.4",  "8.0", 90, "fence.proxy.async{.<global|shared::cta|shared::cluster>}", new Fence(FenceKind.ASYNC_PROXY)));
     all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.release.scope",   new Fence(FenceKind.TENSOR_MAP)));

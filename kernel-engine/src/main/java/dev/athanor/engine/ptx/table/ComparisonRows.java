@@ -50,6 +50,7 @@ final class ComparisonRows {
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.cmp{1.<and|or|xor>}.bf16.sint d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.ucmp{1.<and|or|xor>}.bf16.uint d:first, a, b{1, c:predreg}", "compareUnsigned{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.<eq|ne>{1.<and|or|xor>}.bf16.bits d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f16 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f32 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f64 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.<u16|s16|u32|s32>.bf16 d:first, a, b{1, c:predreg}", "compare{1>combine}>toMask"),

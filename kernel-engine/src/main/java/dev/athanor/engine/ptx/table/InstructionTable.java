@@ -58,7 +58,8 @@ public final class InstructionTable {
           row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
           row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),
           row( "9.7.19.2",    "6.2", 70, "nanosleep.u32 t",                                                   new NoEffect()),
-          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()));
+          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()),
+          row( "9.7.19.3",    "3.0", 20, "pmevent.mask n:literal",                                            new NoEffect()));
   // spotless:on
 
   private static final List<InstructionForm> TABLE =

@@ -61,6 +61,13 @@ final class MbarrierRows {
     var order = ".<release|relaxed>.<cta|cluster>";
     all.add(row(section, "7.0", 80, name + own + count, semantics).optionSince(1, "7.8", 90));
     all.add(row(section, "7.0", 80, name + ".noComplete{.own}.b64 d, [a], count:u32", semantics));
+    all.add(
+        row(
+            section,
+            "8.0",
+            80,
+            name + ".noComplete.release.cta{.own}.b64 d, [a], count:u32",
+            semantics));
     all.add(row(section, "8.0", 90, name + remote + count, semantics));
     all.add(
         row(section, "8.0", 80, name + order + own + count, semantics)
