@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -15,7 +14,6 @@ import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OperationsPerInvocation;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
-import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
@@ -35,16 +33,13 @@ public class MatrixKernelBenchmark {
   private static final int MMAS = 8;
   private static final int WARPS = 4;
 
-  @Param({"EXACT", "FAST"})
-  public Arithmetic arithmetic;
-
   private EmulatedDevice device;
   private Stream stream;
   private Launch launch;
 
   @Setup
   public void load() {
-    device = new EmulatedDevice(EmulatorOptions.DEFAULT.withWorkers(1).withArithmetic(arithmetic));
+    device = new EmulatedDevice(EmulatorOptions.DEFAULT.withWorkers(1));
     stream = device.openStream();
     var text =
         """

@@ -26,9 +26,6 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(1)
 public class MatrixProductBenchmark {
 
-  @Param({"EXACT", "FAST"})
-  public Arithmetic arithmetic;
-
   @Param({
     "m16n8k16.row.col.f32.f16.f16.f32",
     "m16n8k16.row.col.f32.bf16.bf16.f32",
@@ -53,8 +50,8 @@ public class MatrixProductBenchmark {
             .flatMap(row -> row.match(words).stream())
             .findFirst()
             .orElseThrow();
-    call = new WarpFunction.Call(modifiers, Target.SM_90, arithmetic, -1);
-    function = MatrixProduct.MMA.bind(modifiers, Target.SM_90, WarpFunction.ProductLoop.PLAIN);
+    call = new WarpFunction.Call(modifiers, Target.SM_90, -1);
+    function = MatrixProduct.MMA.bind(modifiers, Target.SM_90);
     var random = new Random(1);
     sources = new int[10][32];
     for (var row : sources) {

@@ -18,9 +18,8 @@ public interface WarpFunction {
    * memory.
    *
    * @param target target whose arithmetic is used
-   * @param loop loop for matrix products in {@link Arithmetic#FAST} mode
    */
-  default WarpFunction bind(Modifiers modifiers, Target target, ProductLoop loop) {
+  default WarpFunction bind(Modifiers modifiers, Target target) {
     return this;
   }
 
@@ -29,23 +28,5 @@ public interface WarpFunction {
    *
    * @param activeLanes bit {@code i} is set if lane {@code i} participates
    */
-  record Call(Modifiers modifiers, Target target, Arithmetic arithmetic, int activeLanes) {}
-
-  /**
-   * A loop for products of f32 matrices in {@link Arithmetic#FAST} mode. Each sum accumulates its
-   * products with ascending k and rounds each to nearest. Sums may be computed in any order, and
-   * the bits of NaNs are unspecified.
-   */
-  @FunctionalInterface
-  interface ProductLoop {
-    /**
-     * Adds the products to the sums.
-     *
-     * @param shape m is a multiple of 2, n of 8
-     * @param a m by k, row-major
-     * @param b k by n
-     * @param sums m by n
-     */
-    void add(MatrixShape shape, float[] a, float[] b, float[] sums);
-  }
+  record Call(Modifiers modifiers, Target target, int activeLanes) {}
 }

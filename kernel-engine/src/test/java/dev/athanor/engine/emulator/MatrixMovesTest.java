@@ -6,7 +6,6 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
@@ -87,13 +86,12 @@ class MatrixMovesTest {
 
   /** Adds -1, 1 and 2^-25; the last is below the precision of Ampere's sums. */
   @Test
-  void optionsSelectTheArithmetic() {
-    assertThat(sum(Target.SM_80, Arithmetic.EXACT)).isZero();
-    assertThat(sum(Target.SM_90, Arithmetic.EXACT)).isEqualTo(0x1p-25f);
-    assertThat(sum(Target.SM_80, Arithmetic.FAST)).isEqualTo(0x1p-25f);
+  void targetSelectsTheArithmetic() {
+    assertThat(sum(Target.SM_80)).isZero();
+    assertThat(sum(Target.SM_90)).isEqualTo(0x1p-25f);
   }
 
-  private static float sum(Target target, Arithmetic arithmetic) {
+  private static float sum(Target target) {
     var text =
         """
         .version 7.0
@@ -113,7 +111,7 @@ class MatrixMovesTest {
         ret;
         }
         """;
-    try (var rig = new Rig(EmulatorOptions.DEFAULT.withTarget(target).withArithmetic(arithmetic));
+    try (var rig = new Rig(EmulatorOptions.DEFAULT.withTarget(target));
         var out = rig.ints(new int[32]);
         var stream = rig.device().openStream()) {
       stream.launch(

@@ -3,7 +3,6 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Modifier.Rounding;
-import dev.athanor.engine.ptx.meaning.DotProducts;
 import dev.athanor.engine.ptx.meaning.MatrixProduct;
 import dev.athanor.engine.ptx.meaning.RegisterTile;
 import dev.athanor.engine.ptx.meaning.RegisterTile.Role;
@@ -33,13 +32,8 @@ public final class InstructionRun {
 
   private final MatrixProduct product;
   private final Target target;
-  private final Arithmetic arithmetic;
 
   public InstructionRun(String opcode, Target target) {
-    this(opcode, target, Arithmetic.EXACT);
-  }
-
-  public InstructionRun(String opcode, Target target, Arithmetic arithmetic) {
     var words = Arrays.stream(opcode.split("\\.")).skip(1).map(Modifier::of).toList();
     product = opcode.startsWith("wmma") ? MatrixProduct.WMMA : MatrixProduct.MMA;
     modifiers =
@@ -55,7 +49,6 @@ public final class InstructionRun {
     c = new long[shape.m()][shape.n()];
     d = new long[shape.m()][shape.n()];
     this.target = target;
-    this.arithmetic = arithmetic;
   }
 
   public void each(long[][] matrix, IntUnaryOperator value) {
@@ -126,8 +119,8 @@ public final class InstructionRun {
     spread(c, fragmentC, types.get(3), sources, rowsA + rowsB);
     var results = new int[rows(fragmentC, types.get(0))][Fragment.LANES];
     product
-        .bind(modifiers, target, DotProducts.SCALAR)
-        .apply(new WarpFunction.Call(modifiers, target, arithmetic, -1), sources, results);
+        .bind(modifiers, target)
+        .apply(new WarpFunction.Call(modifiers, target, -1), sources, results);
     collect(results, fragmentC, types.get(0));
   }
 

@@ -180,8 +180,7 @@ public final class AsyncBinder {
         required(Name.SCALE_D, Type.PRED),
         shape,
         bits,
-        WgmmaProduct.of(
-            shape, modifiers, scale(Name.SCALE_A), scale(Name.SCALE_B), block.arithmetic));
+        WgmmaProduct.of(shape, modifiers, scale(Name.SCALE_A), scale(Name.SCALE_B)));
   }
 
   private boolean isZero(Name name) {

@@ -1,7 +1,5 @@
 package dev.athanor.engine.emulator.async;
 
-import dev.athanor.engine.emulator.step.Vectors;
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Type;
@@ -26,16 +24,14 @@ interface WgmmaProduct {
    * @param shape in addressable elements; eight {@code .b1} elements count as one
    * @param scaleA 1, or -1 to negate A
    */
-  static WgmmaProduct of(
-      MatrixShape shape, Modifiers modifiers, int scaleA, int scaleB, Arithmetic arithmetic) {
+  static WgmmaProduct of(MatrixShape shape, Modifiers modifiers, int scaleA, int scaleB) {
     var types = modifiers.types();
     return switch (types.get(1)) {
       case S8, U8 ->
           new OfIntegers(
               shape, types.get(1) == Type.S8, types.get(2) == Type.S8, modifiers.has("satfinite"));
       case B1 -> (a, b, sums) -> countCommonBits(shape, a, b, sums);
-      default ->
-          new OfFloats(shape, types.get(0), types.get(1), types.get(2), scaleA, scaleB, arithmetic);
+      default -> new OfFloats(shape, types.get(0), types.get(1), types.get(2), scaleA, scaleB);
     };
   }
 
@@ -86,10 +82,8 @@ interface WgmmaProduct {
     private final boolean half;
     private final float[] numbers;
     private final DotProducts products;
-    private final Arithmetic arithmetic;
 
-    OfFloats(
-        MatrixShape shape, Type d, Type a, Type b, int scaleA, int scaleB, Arithmetic arithmetic) {
+    OfFloats(MatrixShape shape, Type d, Type a, Type b, int scaleA, int scaleB) {
       this.formatA = NumberFormat.of(a);
       this.formatB = NumberFormat.of(b);
       this.numbersA = new NumberTile(shape.m(), shape.k(), formatA.minExponent());
@@ -98,9 +92,7 @@ interface WgmmaProduct {
       this.scaleB = scaleB;
       this.half = d == Type.F16;
       this.numbers = new float[shape.m() * shape.n()];
-      this.products =
-          new DotProducts(shape, TensorCore.wgmma(formatA, d, shape.k()), Vectors.products());
-      this.arithmetic = arithmetic;
+      this.products = new DotProducts(shape, TensorCore.wgmma(formatA, d, shape.k()));
     }
 
     @Override
@@ -110,7 +102,7 @@ interface WgmmaProduct {
       for (int i = 0; i < sums.length; i++) {
         numbers[i] = half ? Float.float16ToFloat((short) sums[i]) : Float.intBitsToFloat(sums[i]);
       }
-      products.add(numbersA, numbersB, numbers, arithmetic);
+      products.add(numbersA, numbersB, numbers);
       for (int i = 0; i < sums.length; i++) {
         sums[i] = half ? half(numbers[i]) : single(numbers[i]);
       }

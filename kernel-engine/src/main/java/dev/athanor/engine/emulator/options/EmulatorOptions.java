@@ -2,7 +2,6 @@ package dev.athanor.engine.emulator.options;
 
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.watch.Observer;
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.time.Duration;
 import java.util.List;
@@ -24,7 +23,6 @@ import org.jspecify.annotations.Nullable;
  * @param observers the observers of launches
  * @param blocks the maximum number of blocks run per launch, rounded up to whole clusters; of a
  *     larger grid the first block and others spread evenly run, and its results are incomplete
- * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize the level of the sanitizer; a launch with findings fails
  * @param ignored kinds of findings that the sanitizer does not report; faults that stop a kernel
  *     are always reported
@@ -45,7 +43,6 @@ public record EmulatorOptions(
     long seed,
     List<Observer.Factory> observers,
     long blocks,
-    Arithmetic arithmetic,
     Sanitize sanitize,
     Set<Report.Kind> ignored,
     Execution execution,
@@ -73,7 +70,6 @@ public record EmulatorOptions(
           0,
           List.of(),
           Long.MAX_VALUE,
-          Arithmetic.EXACT,
           Sanitize.of(System.getProperty("athanor.sanitize", "off")),
           Set.of(),
           Execution.TIERED,
@@ -195,10 +191,6 @@ public record EmulatorOptions(
     return with(draft -> draft.blocks = newBlocks);
   }
 
-  public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
-    return with(draft -> draft.arithmetic = newArithmetic);
-  }
-
   public EmulatorOptions withSanitize(Sanitize newSanitize) {
     return with(draft -> draft.sanitize = newSanitize);
   }
@@ -240,7 +232,6 @@ public record EmulatorOptions(
     private long seed;
     private List<Observer.Factory> observers;
     private long blocks;
-    private Arithmetic arithmetic;
     private Sanitize sanitize;
     private Set<Report.Kind> ignored;
     private Execution execution;
@@ -258,7 +249,6 @@ public record EmulatorOptions(
       seed = from.seed;
       observers = from.observers;
       blocks = from.blocks;
-      arithmetic = from.arithmetic;
       sanitize = from.sanitize;
       ignored = from.ignored;
       execution = from.execution;
@@ -278,7 +268,6 @@ public record EmulatorOptions(
           seed,
           observers,
           blocks,
-          arithmetic,
           sanitize,
           ignored,
           execution,

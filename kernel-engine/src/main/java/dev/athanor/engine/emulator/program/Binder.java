@@ -23,7 +23,6 @@ import dev.athanor.engine.emulator.step.MatrixSteps;
 import dev.athanor.engine.emulator.step.RuntimeCall;
 import dev.athanor.engine.emulator.step.SimpleSteps;
 import dev.athanor.engine.emulator.step.Step;
-import dev.athanor.engine.emulator.step.Vectors;
 import dev.athanor.engine.emulator.step.WarpSteps;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -302,7 +301,7 @@ public final class Binder {
     var bound =
         functions.computeIfAbsent(
             instruction.form().syntax() + instruction.modifiers(),
-            _ -> function.bind(instruction.modifiers(), block.target, Vectors.products()));
+            _ -> function.bind(instruction.modifiers(), block.target));
     return new WarpSteps.Call(block, instruction, bound, results, sources, members);
   }
 

@@ -12,7 +12,6 @@ import dev.athanor.engine.emulator.watch.AsyncObserver;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.Observer;
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -66,7 +65,6 @@ public final class Block {
   public final @Nullable AsyncObserver asyncObserver;
 
   public final Target target;
-  public final Arithmetic arithmetic;
 
   /** The parameters of the current launch. */
   public Memory parameterMemory;
@@ -120,7 +118,6 @@ public final class Block {
     this.memory = launch.memory();
     this.printed = launch.printed();
     this.target = launch.options().target();
-    this.arithmetic = launch.options().arithmetic();
     this.grid = launch.grid();
     this.shape = launch.block();
     this.places = new LaunchGeometry(launch.kernel().name(), grid, shape, clusterShape);

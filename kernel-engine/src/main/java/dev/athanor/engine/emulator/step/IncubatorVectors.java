@@ -1,7 +1,5 @@
 package dev.athanor.engine.emulator.step;
 
-import dev.athanor.engine.ptx.MatrixShape;
-import dev.athanor.engine.ptx.meaning.DotProducts;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -18,12 +16,6 @@ final class IncubatorVectors implements Vectors {
   private static final int LENGTH = FLOATS.length();
   private static final VectorSpecies<Integer> INTS =
       VectorSpecies.of(int.class, FLOATS.vectorShape());
-
-  /** Columns that are multiplied side by side: all shapes of products have multiples of these. */
-  private static final VectorSpecies<Float> COLUMNS = FloatVector.SPECIES_256;
-
-  /** Rows that are multiplied side by side; shapes that do not have as many go without vectors. */
-  private static final int ROWS = 8;
 
   @Override
   public int length() {
@@ -138,51 +130,5 @@ final class IncubatorVectors implements Vectors {
               .fma(FloatVector.fromArray(FLOATS, right[k], lane), total);
     }
     total.intoArray(sum, lane);
-  }
-
-  @Override
-  public void add(MatrixShape shape, float[] a, float[] b, float[] sums) {
-    if (shape.m() % ROWS != 0) {
-      DotProducts.SCALAR.add(shape, a, b, sums);
-      return;
-    }
-    for (int row = 0; row < shape.m(); row += ROWS) {
-      for (int column = 0; column < shape.n(); column += COLUMNS.length()) {
-        addRows(a, row * shape.k(), shape.k(), b, column, shape.n(), sums);
-      }
-    }
-  }
-
-  /** Eight rows, from {@code a[first]}, by the columns of a vector. */
-  private static void addRows(
-      float[] a, int first, int k, float[] b, int column, int n, float[] sums) {
-    int at = first / k * n + column;
-    var sum0 = FloatVector.fromArray(COLUMNS, sums, at);
-    var sum1 = FloatVector.fromArray(COLUMNS, sums, at + n);
-    var sum2 = FloatVector.fromArray(COLUMNS, sums, at + 2 * n);
-    var sum3 = FloatVector.fromArray(COLUMNS, sums, at + 3 * n);
-    var sum4 = FloatVector.fromArray(COLUMNS, sums, at + 4 * n);
-    var sum5 = FloatVector.fromArray(COLUMNS, sums, at + 5 * n);
-    var sum6 = FloatVector.fromArray(COLUMNS, sums, at + 6 * n);
-    var sum7 = FloatVector.fromArray(COLUMNS, sums, at + 7 * n);
-    for (int i = first, j = column; i < first + k; i++, j += n) {
-      var right = FloatVector.fromArray(COLUMNS, b, j);
-      sum0 = right.fma(FloatVector.broadcast(COLUMNS, a[i]), sum0);
-      sum1 = right.fma(FloatVector.broadcast(COLUMNS, a[i + k]), sum1);
-      sum2 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 2 * k]), sum2);
-      sum3 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 3 * k]), sum3);
-      sum4 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 4 * k]), sum4);
-      sum5 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 5 * k]), sum5);
-      sum6 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 6 * k]), sum6);
-      sum7 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 7 * k]), sum7);
-    }
-    sum0.intoArray(sums, at);
-    sum1.intoArray(sums, at + n);
-    sum2.intoArray(sums, at + 2 * n);
-    sum3.intoArray(sums, at + 3 * n);
-    sum4.intoArray(sums, at + 4 * n);
-    sum5.intoArray(sums, at + 5 * n);
-    sum6.intoArray(sums, at + 6 * n);
-    sum7.intoArray(sums, at + 7 * n);
   }
 }

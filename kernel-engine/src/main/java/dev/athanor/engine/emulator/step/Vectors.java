@@ -1,26 +1,18 @@
 package dev.athanor.engine.emulator.step;
 
-import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
-import dev.athanor.engine.ptx.meaning.DotProducts;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Loops that are written with a processor's vectors. They give the same bits as plain loops, but
  * for the bits of NaNs that arithmetic gives.
  */
-public interface Vectors extends ProductLoop {
+public interface Vectors {
 
   /** Those of the JVM's module for vectors; null when java was started without it. */
   static @Nullable Vectors available() {
     return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
         ? new IncubatorVectors()
         : null;
-  }
-
-  /** How matrix products are added: with vectors where there are any. */
-  static ProductLoop products() {
-    var vectors = available();
-    return vectors != null ? vectors : DotProducts.SCALAR;
   }
 
   /** How many f32 a vector has, a power of two up to 32. */

@@ -117,7 +117,7 @@ public final class WarpSteps {
           row = read(source, warp, sourceWords, row);
         }
         function.apply(
-            new WarpFunction.Call(instruction.modifiers(), block.target, block.arithmetic, mask),
+            new WarpFunction.Call(instruction.modifiers(), block.target, mask),
             sourceWords,
             resultWords);
         row = 0;

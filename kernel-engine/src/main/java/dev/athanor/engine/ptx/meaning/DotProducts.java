@@ -1,26 +1,20 @@
 package dev.athanor.engine.ptx.meaning;
 
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.MatrixShape;
-import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
 
 /**
- * Products of decoded matrices, accumulated like a {@link TensorCore} or with fused multiply-adds.
- * An instance has scratch memory and serves one thread.
+ * Products of decoded matrices, accumulated like a {@link TensorCore}. An instance has scratch
+ * memory and serves one thread.
  *
  * <p>A is m by k and B is k by n, both {@link NumberTile}s. The m by n accumulators are row-major
  * and updated in place.
  */
 public final class DotProducts {
 
-  /** The scalar loop, which needs no vector support of the JVM. */
-  public static final ProductLoop SCALAR = DotProducts::scalar;
-
   private static final int SPECIAL_THRESHOLD = NumberTile.SPECIAL / 2;
 
   private final MatrixShape shape;
   private final TensorCore core;
-  private final ProductLoop loop;
   private final double[] wideA;
   private final double[] wideB;
   private final int[] exponentOfSum;
@@ -28,38 +22,22 @@ public final class DotProducts {
   /**
    * Creates products of one shape.
    *
-   * @param loop loop for {@link Arithmetic#FAST}
    * @throws IllegalArgumentException if m is not a multiple of 2, n of 8, or k of the core's block
    */
-  public DotProducts(MatrixShape shape, TensorCore core, ProductLoop loop) {
+  public DotProducts(MatrixShape shape, TensorCore core) {
     if (shape.m() % 2 != 0 || shape.n() % 8 != 0 || shape.k() % core.depth() != 0) {
       throw new IllegalArgumentException(
           "m must be a multiple of 2, n of 8 and k of %d, got %s".formatted(core.depth(), shape));
     }
     this.shape = shape;
     this.core = core;
-    this.loop = loop;
     this.wideA = new double[shape.m() * shape.k()];
     this.wideB = new double[shape.k() * shape.n()];
     this.exponentOfSum = NumberTile.exponentOfField(core.sum().minExponent());
   }
 
   /** Adds the products to accumulators of the core's format. */
-  public void add(NumberTile a, NumberTile b, float[] sums, Arithmetic arithmetic) {
-    switch (arithmetic) {
-      case EXACT -> exact(a, b, sums);
-      case FAST -> {
-        loop.add(shape, a.values(), b.values(), sums);
-        if (core.sum() == TensorCore.Sum.F16) {
-          for (int i = 0; i < sums.length; i++) {
-            sums[i] = Float.float16ToFloat(Float.floatToFloat16(sums[i]));
-          }
-        }
-      }
-    }
-  }
-
-  private void exact(NumberTile a, NumberTile b, float[] sums) {
+  public void add(NumberTile a, NumberTile b, float[] sums) {
     var exponentsA = a.exponents();
     var exponentsB = b.exponents();
     widen(a.values(), wideA);
@@ -155,81 +133,5 @@ public final class DotProducts {
     for (int i = 0; i < to.length; i++) {
       to[i] = from[i];
     }
-  }
-
-  /** Multiplies tiles of 2 by 8 elements, which fit into the registers of a CPU. */
-  public static void scalar(MatrixShape shape, float[] a, float[] b, float[] c) {
-    int n = shape.n();
-    int k = shape.k();
-    for (int row = 0; row < shape.m(); row += 2) {
-      for (int column = 0; column < n; column += 8) {
-        twoByEight(a, row * k, k, b, column, n, c, row * n + column);
-      }
-    }
-  }
-
-  private static void twoByEight(
-      float[] a, int firstA, int k, float[] b, int firstB, int n, float[] c, int at) {
-    int below = at + n;
-    float c0 = c[at];
-    float c1 = c[at + 1];
-    float c2 = c[at + 2];
-    float c3 = c[at + 3];
-    float c4 = c[at + 4];
-    float c5 = c[at + 5];
-    float c6 = c[at + 6];
-    float c7 = c[at + 7];
-    float d0 = c[below];
-    float d1 = c[below + 1];
-    float d2 = c[below + 2];
-    float d3 = c[below + 3];
-    float d4 = c[below + 4];
-    float d5 = c[below + 5];
-    float d6 = c[below + 6];
-    float d7 = c[below + 7];
-    for (int i = firstA, j = firstB; i < firstA + k; i++, j += n) {
-      float x = a[i];
-      float y = a[i + k];
-      float b0 = b[j];
-      float b1 = b[j + 1];
-      float b2 = b[j + 2];
-      float b3 = b[j + 3];
-      float b4 = b[j + 4];
-      float b5 = b[j + 5];
-      float b6 = b[j + 6];
-      float b7 = b[j + 7];
-      c0 = Math.fma(x, b0, c0);
-      c1 = Math.fma(x, b1, c1);
-      c2 = Math.fma(x, b2, c2);
-      c3 = Math.fma(x, b3, c3);
-      c4 = Math.fma(x, b4, c4);
-      c5 = Math.fma(x, b5, c5);
-      c6 = Math.fma(x, b6, c6);
-      c7 = Math.fma(x, b7, c7);
-      d0 = Math.fma(y, b0, d0);
-      d1 = Math.fma(y, b1, d1);
-      d2 = Math.fma(y, b2, d2);
-      d3 = Math.fma(y, b3, d3);
-      d4 = Math.fma(y, b4, d4);
-      d5 = Math.fma(y, b5, d5);
-      d6 = Math.fma(y, b6, d6);
-      d7 = Math.fma(y, b7, d7);
-    }
-    c[at] = c0;
-    c[at + 1] = c1;
-    c[at + 2] = c2;
-    c[at + 3] = c3;
-    c[at + 4] = c4;
-    c[at + 5] = c5;
-    c[at + 6] = c6;
-    c[at + 7] = c7;
-    c[below] = d0;
-    c[below + 1] = d1;
-    c[below + 2] = d2;
-    c[below + 3] = d3;
-    c[below + 4] = d4;
-    c[below + 5] = d5;
-    c[below + 6] = d6;
-    c[below + 7] = d7;
   }
 }

@@ -7,7 +7,6 @@ import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.WarpFunction;
-import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
 import dev.athanor.engine.ptx.meaning.RegisterTile.Role;
 import java.util.Arrays;
 import java.util.function.IntUnaryOperator;
@@ -30,11 +29,11 @@ public enum MatrixProduct implements WarpFunction {
 
   @Override
   public void apply(Call call, int[][] sources, int[][] results) {
-    bind(call.modifiers(), call.target(), DotProducts.SCALAR).apply(call, sources, results);
+    bind(call.modifiers(), call.target()).apply(call, sources, results);
   }
 
   @Override
-  public WarpFunction bind(Modifiers modifiers, Target target, ProductLoop loop) {
+  public WarpFunction bind(Modifiers modifiers, Target target) {
     var shape = MatrixShape.of(modifiers);
     var types = modifiers.types();
     var d = types.getFirst();
@@ -48,7 +47,7 @@ public enum MatrixProduct implements WarpFunction {
       case F64 -> new DoubleProduct(this, shape, modifiers);
       case B1 -> new BitProduct(this, shape, modifiers);
       case S4, U4, S8, U8 -> new IntegerProduct(this, shape, a, b, modifiers);
-      default -> new FloatProduct(this, shape, a, b, c, d, target, loop);
+      default -> new FloatProduct(this, shape, a, b, c, d, target);
     };
   }
 
@@ -134,14 +133,7 @@ public enum MatrixProduct implements WarpFunction {
     private final DotProducts products;
 
     FloatProduct(
-        MatrixProduct product,
-        MatrixShape shape,
-        Type a,
-        Type b,
-        Type c,
-        Type d,
-        Target target,
-        ProductLoop loop) {
+        MatrixProduct product, MatrixShape shape, Type a, Type b, Type c, Type d, Target target) {
       formatA = NumberFormat.of(a);
       formatB = NumberFormat.of(b);
       int k = shape.k();
@@ -165,7 +157,7 @@ public enum MatrixProduct implements WarpFunction {
       // the sum is f32 if c or d is (PTX ISA 9.7.14.4.5)
       var sum = c == Type.F16 ? d : c;
       int depth = product == WMMA && a == Type.TF32 ? WMMA_TF32_DEPTH : k;
-      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, depth), loop);
+      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, depth));
       accumulators = new float[addsAccumulatorLast ? sums.length : 0];
     }
 
@@ -183,7 +175,7 @@ public enum MatrixProduct implements WarpFunction {
         System.arraycopy(sums, 0, accumulators, 0, sums.length);
         Arrays.fill(sums, 0);
       }
-      products.add(numbersA, numbersB, sums, call.arithmetic());
+      products.add(numbersA, numbersB, sums);
       for (int i = 0; i < accumulators.length; i++) {
         sums[i] += accumulators[i]; // rounding to f32 and then to f16 equals a single rounding
       }

@@ -13,15 +13,12 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
-import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Module;
-import dev.athanor.engine.ptx.meaning.DotProducts;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -244,29 +241,5 @@ class VectorsTest {
 
   private static List<String> reports(EmulatedDevice device, Module module) {
     return catchThrowableOfType(KernelFault.class, () -> run(device, module, 192)).reports();
-  }
-
-  @ParameterizedTest
-  @CsvSource({"16, 8, 16", "8, 32, 16", "32, 8, 4", "64, 24, 16", "2, 8, 5", "10, 16, 8"})
-  void matrixProductsAgree(int m, int n, int k) {
-    var shape = new MatrixShape(m, n, k);
-    var words = words();
-    var a = numbers(words, 0, m * k);
-    var b = numbers(words, 100, k * n);
-    var expected = numbers(words, 200, m * n);
-    var actual = expected.clone();
-    DotProducts.SCALAR.add(shape, a, b, expected);
-    Vectors.products().add(shape, a, b, actual);
-    // NaNs are canonicalized where they are written
-    assertThat(IntStream.range(0, m * n).map(i -> Float.floatToIntBits(actual[i])).toArray())
-        .isEqualTo(IntStream.range(0, m * n).map(i -> Float.floatToIntBits(expected[i])).toArray());
-  }
-
-  private static float[] numbers(int[] words, int first, int count) {
-    var all = new float[count];
-    for (int i = 0; i < count; i++) {
-      all[i] = Float.intBitsToFloat(words[(first + i) % words.length]);
-    }
-    return all;
   }
 }

@@ -3,7 +3,6 @@ package dev.athanor.engine.ptx.meaning;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Type;
@@ -37,7 +36,7 @@ class DotProductsTest {
     int rows = 64;
     var shape = new MatrixShape(rows, columns, depth);
     var core = TensorCore.wgmma(factors, sum, depth);
-    var products = new DotProducts(shape, core, DotProducts.SCALAR);
+    var products = new DotProducts(shape, core);
     var a = new NumberTile(rows, depth, factors.minExponent());
     var b = new NumberTile(depth, columns, factors.minExponent());
     var slow = new SlowTensorCore(fraction, format, factors.minExponent(), factors.minExponent());
@@ -50,7 +49,7 @@ class DotProductsTest {
     }
     for (int step = 0; step < 2; step++) { // the second product accumulates onto the first
       var before = sums.clone();
-      products.add(a, b, sums, Arithmetic.EXACT);
+      products.add(a, b, sums);
       for (int i = 0; i < rows; i += 5) {
         for (int j = 0; j < columns; j++) {
           var x = new double[depth];
@@ -87,10 +86,10 @@ class DotProductsTest {
   @Test
   void rejectsUnsupportedShapes() {
     var core = new TensorCore(25, 16, TensorCore.Sum.F32);
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, DotProducts.SCALAR))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core))
         .hasMessage(
             "m must be a multiple of 2, n of 8 and k of 16, got MatrixShape[m=16, n=12, k=16]");
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core, DotProducts.SCALAR))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core))
         .hasMessageStartingWith("m must be a multiple of 2, n of 8 and k of 16, got");
     assertThatThrownBy(() -> new TensorCore(41, 16, TensorCore.Sum.F32))
         .hasMessage(

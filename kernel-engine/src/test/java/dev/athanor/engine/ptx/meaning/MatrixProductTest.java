@@ -2,7 +2,6 @@ package dev.athanor.engine.ptx.meaning;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.InstructionRun;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Target;
@@ -63,7 +62,7 @@ class MatrixProductTest {
     long seed = TestTier.seed();
     var random = new Random(seed);
     var opcode = spelling.startsWith("wmma") ? spelling : "mma.sync.aligned." + spelling;
-    var run = new InstructionRun(opcode, Target.of(target), Arithmetic.EXACT);
+    var run = new InstructionRun(opcode, Target.of(target));
     var typeA = run.types.get(1);
     var typeB = run.types.get(2);
     var typeC = run.types.get(3);
@@ -210,37 +209,6 @@ class MatrixProductTest {
     run.execute();
     assertThat(run.d[0][0]).isEqualTo(0x7BFF);
     assertThat(run.d[8][0]).isEqualTo(0x7C00);
-  }
-
-  @ParameterizedTest
-  @CsvSource({
-    "m16n8k16.row.col.f32.f16.f16.f32,   sm_90",
-    "m16n8k8.row.col.f16.f16.f16.f16,    sm_90",
-    "m16n8k8.row.col.f32.tf32.tf32.f32,  sm_90",
-    "m16n8k32.row.col.f32.e4m3.e5m2.f32, sm_89"
-  })
-  void fastSumsAreFusedMultiplyAddsOfF32(String spelling, String target) {
-    long seed = TestTier.seed();
-    var random = new Random(seed);
-    var run =
-        new InstructionRun("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
-    run.fill(random, false, 6);
-    run.execute();
-    for (int i = 0; i < run.shape.m(); i++) {
-      for (int j = 0; j < run.shape.n(); j++) {
-        float sum = (float) value(run.types.get(3), run.c[i][j]);
-        for (int k = 0; k < run.shape.k(); k++) {
-          sum =
-              Math.fma(
-                  (float) value(run.types.get(1), run.a[i][k]),
-                  (float) value(run.types.get(2), run.b[k][j]),
-                  sum);
-        }
-        assertThat((int) run.d[i][j])
-            .as("seed %d, row %d, column %d", seed, i, j)
-            .isEqualTo(bits(run.types.get(3), sum));
-      }
-    }
   }
 
   @ParameterizedTest
