@@ -185,7 +185,10 @@ class DeviceConfiguration {
   StreamPool streamPool(
       DeviceRuntimes runtimes, DeviceHealth health, AthanorProperties properties) {
     return new StreamPool(
-        runtimes.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
+        runtimes.all().stream().map(DeviceRuntime::device).toList(),
+        health,
+        properties.run(),
+        properties.quota());
   }
 
   @Bean

@@ -1,11 +1,13 @@
 package dev.athanor.service.config;
 
+import dev.athanor.service.rest.http.ConnectionLimit;
 import dev.athanor.service.security.ApiKeys;
 import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.CertificateCallers;
 import dev.athanor.service.security.JwtCallers;
 import dev.athanor.service.security.Listeners;
+import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.SecurityMisconfigured;
 import dev.athanor.service.security.SecuritySettings;
@@ -47,6 +49,11 @@ class SecurityConfiguration {
       case JWT -> new JwtCallers(decoder(environment, decoder), security.jwt());
       case MTLS -> mtls(security, environment);
     };
+  }
+
+  @Bean
+  RequestLimit requestLimit(ConnectionLimit limit, AthanorProperties properties) {
+    return new RequestLimit(limit.connections(), properties.quota());
   }
 
   @Bean

@@ -4,20 +4,17 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.tensor.QuotaSettings;
-import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.schedule.SharedLimit;
+import dev.athanor.service.schedule.TenantShares;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The pinned host memory for inline tensors of all requests. It is pooled and limited, in total and
- * per tenant.
+ * The pinned host memory for inline tensors of all requests. It is pooled, and tenants share its
+ * limit.
  */
 public final class InlineMemory {
 
@@ -27,33 +24,26 @@ public final class InlineMemory {
   private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
   private final DeviceRuntimes runtimes;
-  private final long totalLimit;
-  private final double tenantShare;
-  private final QuotaSettings quotas;
-  private final AtomicLong used = new AtomicLong();
-
-  /** Bytes in use per tenant; bounded by the number of configured callers. */
-  private final Map<Tenant, AtomicLong> usedBy = new ConcurrentHashMap<>();
+  private final SharedLimit limit;
 
   /** Creates inline memory in the host memory pools of the devices. */
-  public InlineMemory(DeviceRuntimes runtimes, RunSettings settings, QuotaSettings quotas) {
+  public InlineMemory(DeviceRuntimes runtimes, RunSettings settings, TenantShares shares) {
     this.runtimes = runtimes;
-    this.quotas = quotas;
-    totalLimit = settings.inlineBytes().toBytes();
-    tenantShare = settings.inlineTenantShare();
+    limit = new SharedLimit(settings.inlineBytes().toBytes(), shares);
   }
 
   /** Returns the number of bytes in use. */
   public long used() {
-    return used.get();
+    return limit.used();
   }
 
-  /** Opens memory for a new request of a tenant. Nothing is allocated yet. */
-  public RequestMemory open(Tenant tenant) {
-    boolean shares = !tenant.equals(Tenant.LOCAL);
-    return new Blocks(
-        shares ? (long) (totalLimit * quotas.inlineShare(tenant, tenantShare)) : totalLimit,
-        shares ? usedBy.computeIfAbsent(tenant, _ -> new AtomicLong()) : new AtomicLong());
+  /**
+   * Opens memory for a new request. Nothing is allocated yet.
+   *
+   * @param account the account of the caller
+   */
+  public RequestMemory open(String account) {
+    return new Blocks(account);
   }
 
   /**
@@ -90,18 +80,13 @@ public final class InlineMemory {
       }
     }
 
-    private final long limit;
-    private final AtomicLong usedByTenant;
+    private final String account;
     private final AtomicInteger holders = new AtomicInteger(1);
     private final List<Block> blocks = new ArrayList<>();
     private long bytes;
 
-    /**
-     * @param limit maximum number of bytes for all requests of the tenant
-     */
-    private Blocks(long limit, AtomicLong usedByTenant) {
-      this.limit = limit;
-      this.usedByTenant = usedByTenant;
+    private Blocks(String account) {
+      this.account = account;
     }
 
     @Override
@@ -125,12 +110,12 @@ public final class InlineMemory {
       try {
         blocks.add(new Block(memory, memory.takeHost(block)));
       } catch (DeviceException.OutOfMemory e) {
-        unreserve(block);
+        limit.remove(account, block);
         throw busy(
             "Out of host memory: %d bytes are not available for the inline tensors of this request. Retry after 1 s."
                 .formatted(block));
       } catch (RuntimeException e) {
-        unreserve(block);
+        limit.remove(account, block);
         throw e;
       }
       bytes += block;
@@ -153,36 +138,21 @@ public final class InlineMemory {
       long size = block.memory.segment().byteSize();
       block.from.releaseHost(block.memory);
       bytes -= size;
-      unreserve(size);
+      limit.remove(account, size);
     }
 
     private void reserve(long block) {
-      if (bytes + block > limit) {
+      if (bytes + block > limit.most(account)) {
         throw new Failure.Refused(
             Code.TOO_LARGE,
-            "Inline tensors exceed the limit of %d bytes (%s); upload them and pass handles"
-                .formatted(
-                    limit,
-                    limit < totalLimit
-                        ? "athanor.run.inline-tenant-share"
-                        : "athanor.run.inline-bytes"));
+            "Inline tensors exceed the limit of %d bytes (athanor.run.inline-bytes, athanor.quota.share); upload them and pass handles"
+                .formatted(limit.most(account)));
       }
-      long own = usedByTenant.addAndGet(block);
-      long all = used.addAndGet(block);
-      if (own > limit || all > totalLimit) {
-        unreserve(block);
+      if (!limit.tryAdd(account, block)) {
         throw busy(
-            own > limit
-                ? "Out of host memory: other requests of this tenant use %d of the %d bytes that a tenant may use (athanor.run.inline-tenant-share). Retry after 1 s."
-                    .formatted(own - bytes - block, limit)
-                : "Out of host memory: other requests use %d of %d bytes (athanor.run.inline-bytes). Retry after 1 s."
-                    .formatted(all - bytes - block, totalLimit));
+            "Out of host memory: other requests use %d of %d bytes (athanor.run.inline-bytes), %d of them for this tenant (athanor.quota.share). Retry after 1 s."
+                .formatted(limit.used() - bytes, limit.total(), limit.held(account) - bytes));
       }
-    }
-
-    private void unreserve(long size) {
-      usedByTenant.addAndGet(-size);
-      used.addAndGet(-size);
     }
 
     private static Failure busy(String message) {

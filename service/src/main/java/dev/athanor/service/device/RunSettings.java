@@ -2,8 +2,7 @@ package dev.athanor.service.device;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.service.schedule.Policy;
-import jakarta.validation.constraints.DecimalMax;
-import jakarta.validation.constraints.DecimalMin;
+import dev.athanor.service.schedule.TenantShares;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotNull;
@@ -23,8 +22,6 @@ import org.springframework.util.unit.DataSize;
  *     it use smaller pieces.
  * @param inlineBytes Maximum host memory for the tensors inside all concurrent requests and answers
  *     together.
- * @param inlineTenantShare Share of inline-bytes that the requests of one tenant may use together.
- *     Without authentication, requests may use all of it.
  * @param batchInvariant Whether calls share a launch only if each result is bit for bit the same as
  *     without sharing. If false, the planner chooses one kernel for the whole batch.
  * @param planCacheSize Number of cached launch plans.
@@ -49,7 +46,6 @@ public record RunSettings(
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
     @NotNull @DefaultValue("64MB") DataSize stagingBytes,
     @NotNull @DefaultValue("1GB") DataSize inlineBytes,
-    @DecimalMin("0.01") @DecimalMax("1") @DefaultValue("0.5") double inlineTenantShare,
     @DefaultValue("true") boolean batchInvariant,
     @Min(1) @DefaultValue("4096") int planCacheSize,
     @Min(0) @Max(1024) @Nullable Integer graphCacheSize,
@@ -70,16 +66,16 @@ public record RunSettings(
   }
 
   /** Returns the scheduling policy with these settings. */
-  public Policy policy() {
+  public Policy policy(TenantShares shares) {
     var usual = Policy.DEFAULT;
     return new Policy(
         usual.bands(),
         usual.age(),
-        usual.quantum(),
         usual.arrears(),
         new Policy.Queue(queue, queueTime, queueBytes.toBytes()),
         usual.batch(),
         drainDelay,
-        drainTimeout);
+        drainTimeout,
+        shares);
   }
 }

@@ -2,16 +2,20 @@ package dev.athanor.service.grpc;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Credentials;
+import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import io.grpc.Context;
 import io.grpc.Contexts;
+import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Grpc;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
+import java.net.InetSocketAddress;
 import java.security.cert.Certificate;
 import java.security.cert.X509Certificate;
 import java.util.ArrayList;
@@ -35,10 +39,12 @@ final class Access implements ServerInterceptor {
 
   private final Callers callers;
   private final Rules rules;
+  private final RequestLimit requests;
 
-  Access(Callers callers, Rules rules) {
+  Access(Callers callers, Rules rules, RequestLimit requests) {
     this.callers = callers;
     this.rules = rules;
+    this.requests = requests;
   }
 
   @Override
@@ -55,12 +61,50 @@ final class Access implements ServerInterceptor {
     var caller =
         callers.identify(
             new Credentials(
-                values(metadata, AUTHORIZATION), values(metadata, API_KEY), certificates(call)));
+                values(metadata, AUTHORIZATION),
+                values(metadata, API_KEY),
+                certificates(call),
+                address(call)));
     if (!rule.admits(caller)) {
       throw callers.lacks(Objects.requireNonNull(rule.scope()));
     }
-    var context = Context.current().withValue(GrpcCalls.CALLER, caller);
-    return Contexts.interceptCall(context, call, metadata, next);
+    requests.begin(caller);
+    try {
+      var context = Context.current().withValue(GrpcCalls.CALLER, caller);
+      return new Counted<>(Contexts.interceptCall(context, call, metadata, next), caller);
+    } catch (RuntimeException | Error e) {
+      requests.end(caller);
+      throw e;
+    }
+  }
+
+  /** Counts a call until it has ended. */
+  private final class Counted<Q> extends SimpleForwardingServerCallListener<Q> {
+    private final Caller caller;
+
+    Counted(ServerCall.Listener<Q> listener, Caller caller) {
+      super(listener);
+      this.caller = caller;
+    }
+
+    @Override
+    public void onComplete() {
+      requests.end(caller);
+      super.onComplete();
+    }
+
+    @Override
+    public void onCancel() {
+      requests.end(caller);
+      super.onCancel();
+    }
+  }
+
+  private static String address(ServerCall<?, ?> call) {
+    return call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR)
+            instanceof InetSocketAddress remote
+        ? remote.getAddress().getHostAddress()
+        : "";
   }
 
   private static List<String> values(Metadata metadata, Metadata.Key<String> key) {

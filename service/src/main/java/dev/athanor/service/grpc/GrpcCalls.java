@@ -47,6 +47,11 @@ final class GrpcCalls {
     return CALLER.get().tenant();
   }
 
+  /** Returns the account of the current call, which is charged for shared resources. */
+  static String account() {
+    return CALLER.get().account();
+  }
+
   /** Returns the context of the current call without inline tensors. */
   static RequestContext context() {
     return context(RequestMemory.HEAP);
@@ -64,6 +69,7 @@ final class GrpcCalls {
     var defaults =
         new RequestContext(
             tenant(),
+            account(),
             Ticket.MIDDLE,
             CALLER.get().has(Scope.PRIORITY),
             deadline,
@@ -99,7 +105,7 @@ final class GrpcCalls {
   <T> void answer(
       StreamObserver<T> observer, InlineMemory inline, Function<RequestMemory, T> work) {
     var call = (ServerCallStreamObserver<T>) observer;
-    var memory = inline.open(tenant());
+    var memory = inline.open(account());
     // exactly one of these handlers is called, after this method returns
     call.setOnCloseHandler(memory::close);
     call.setOnCancelHandler(memory::close);

@@ -5,6 +5,7 @@ import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import io.grpc.ServerInterceptors;
 import io.grpc.netty.NettyServerBuilder;
@@ -124,8 +125,8 @@ class GrpcConfiguration {
 
   @Bean
   @GlobalServerInterceptor
-  Access grpcAccess(Callers callers, Rules rules) {
-    return new Access(callers, rules);
+  Access grpcAccess(Callers callers, Rules rules, RequestLimit requests) {
+    return new Access(callers, rules, requests);
   }
 
   @Bean

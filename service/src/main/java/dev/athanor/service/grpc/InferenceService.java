@@ -186,7 +186,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
     @Override
     public void onNext(ModelInferRequest request) {
-      try (var memory = inline.open(GrpcCalls.tenant())) {
+      try (var memory = inline.open(GrpcCalls.account())) {
         answers.onNext(trace.wrapSupplier(() -> answer(request, memory)).get());
       }
       requestDue = true;

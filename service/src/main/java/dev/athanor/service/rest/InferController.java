@@ -52,7 +52,7 @@ class InferController {
         metrics,
         Outcomes.label(catalogue, name),
         () -> {
-          try (var memory = inline.open(HttpRequests.tenant(request))) {
+          try (var memory = inline.open(HttpRequests.account(request))) {
             run(name, version, request, response, memory);
           }
         });

@@ -109,7 +109,7 @@ class OpController {
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    try (var memory = inline.open(HttpRequests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.account(request))) {
       run(op, request, response, memory);
     }
   }

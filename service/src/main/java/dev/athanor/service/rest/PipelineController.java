@@ -48,7 +48,7 @@ class PipelineController {
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    try (var memory = inline.open(HttpRequests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.account(request))) {
       answer(request, response, memory);
     }
   }

@@ -15,9 +15,11 @@ final class Entry {
     CLOSED
   }
 
-  /** Orders by due time, then by arrival. */
-  static final Comparator<Entry> BY_DUE =
-      comparingLong((Entry e) -> e.due).thenComparingLong(e -> e.sequence);
+  /** Orders by band, then by due time, then by arrival. */
+  static final Comparator<Entry> BY_TURN =
+      comparingLong((Entry e) -> e.band)
+          .thenComparingLong(e -> e.due)
+          .thenComparingLong(e -> e.sequence);
 
   /** Orders by deadline, then by arrival. */
   static final Comparator<Entry> BY_DEADLINE =
@@ -27,13 +29,15 @@ final class Entry {
   static final Comparator<Entry> BY_RISE =
       comparingLong((Entry e) -> e.rises).thenComparingLong(e -> e.sequence);
 
+  static final int MAX_URGENCY = Long.SIZE;
+
   final Ticket ticket;
   final long cost;
   final long sequence;
 
   /**
-   * The due time, which orders the tickets of a tenant: the deadline or, to avoid starvation, the
-   * time at which a ticket without one has aged through all bands.
+   * The due time, which orders the tickets of a tenant in one band: the deadline or, to avoid
+   * starvation, the time at which a ticket without one has aged through all bands.
    */
   final long due;
 

@@ -9,35 +9,34 @@ import java.time.Duration;
  *
  * @param bands the number of priority bands; band 1 is served first
  * @param age the waiting time after which a ticket is promoted by one band
- * @param quantum the device time that a tenant is credited per round; smaller values share more
- *     finely
- * @param arrears the maximum debt of device time that batching may cause for a tenant
+ * @param arrears how much device time a tenant may get ahead of its turn by joining batches
  * @param queue the limits of the queue
  * @param batch the limits of a launch
  * @param drainDelay how long a draining service, which is no longer ready, still accepts work
  * @param drainTimeout how long accepted work may take after the drain delay
+ * @param shares how tenants share the queue and the device time
  */
 public record Policy(
     int bands,
     Duration age,
-    Duration quantum,
     Duration arrears,
     Queue queue,
     Launch batch,
     Duration drainDelay,
-    Duration drainTimeout) {
+    Duration drainTimeout,
+    TenantShares shares) {
 
   /** Default parameters for a service with one GPU. */
   public static final Policy DEFAULT =
       new Policy(
           5,
           Duration.ofSeconds(1),
-          Duration.ofMillis(1),
           Duration.ofMillis(20),
           new Queue(1024, Duration.ofSeconds(10), 1L << 30),
           new Launch(64, 1 << 16),
           Duration.ofSeconds(5),
-          Duration.ofSeconds(20));
+          Duration.ofSeconds(20),
+          TenantShares.UNLIMITED);
 
   /**
    * The limits of waiting tickets; running tickets do not count.
@@ -63,7 +62,6 @@ public record Policy(
   public Policy {
     atLeast(1, bands, "the number of bands");
     positive(age, "the age at which a ticket rises");
-    positive(quantum, "the quantum");
     atLeast(0, arrears.toNanos(), "the arrears in nanoseconds");
     atLeast(0, drainDelay.toNanos(), "the drain delay in nanoseconds");
     atLeast(0, drainTimeout.toNanos(), "the drain timeout in nanoseconds");

@@ -23,13 +23,13 @@ import java.util.TreeSet;
  *
  * <ul>
  *   <li><b>Admission.</b> A ticket is rejected if the service is draining, its device is lost, its
- *       estimated completion exceeds the deadline, or the queue is full. A ticket that finds an
- *       idle stream starts immediately, regardless of the queue limits. A continuation is rejected
- *       neither for a full queue nor for draining.
- *   <li><b>Order.</b> Lower bands run first; every ticket is promoted by one band per {@link
- *       Policy#age}. Within a band, tenants share by deficit round robin. Tickets of one tenant run
- *       earliest deadline first; a ticket without a deadline is due when it has aged through all
- *       bands.
+ *       estimated completion exceeds the deadline, or its tenant's {@linkplain SharedLimit share}
+ *       of the queue is full. A ticket that finds an idle stream starts immediately, regardless of
+ *       the queue limits. A continuation is rejected neither for a full queue nor for draining.
+ *   <li><b>Order.</b> Tenants share each device by weighted fair queueing. Of the tickets of one
+ *       tenant, lower bands run first, and within a band the earliest deadline; a ticket without a
+ *       deadline is due when it has aged through all bands. Every ticket is promoted by one band
+ *       per {@link Policy#age}.
  *   <li><b>Batches.</b> Tickets never wait for a batch to fill. When a ticket's turn comes, waiting
  *       tickets of the same band with the same batch key may join.
  *   <li><b>Devices.</b> The owner assigns each ticket to a device; {@link #quietest} returns the
@@ -40,8 +40,8 @@ import java.util.TreeSet;
  * </ul>
  *
  * <p>Every event takes time logarithmic in the number of tickets and linear in the number of
- * streams, bands and, to start a launch, the tenants of one band. Only a device loss and the end of
- * draining visit every ticket.
+ * streams, bands and waiting tenants. Only a device loss and the end of draining visit every
+ * ticket.
  */
 public final class Scheduler {
 
@@ -116,6 +116,11 @@ public final class Scheduler {
   /** Returns the number of tickets that wait for a device. */
   public int waiting(int device) {
     return waiting.tickets(device);
+  }
+
+  /** Returns the number of waiting tickets of a tenant. */
+  public long waiting(String tenant) {
+    return waiting.tickets(tenant);
   }
 
   /** Returns the number of busy streams of a device. */

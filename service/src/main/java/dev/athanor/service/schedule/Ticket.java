@@ -7,8 +7,9 @@ import org.jspecify.annotations.Nullable;
  * A unit of work to be scheduled on a stream of a device.
  *
  * @param id unique among open tickets
- * @param tenant the tenant; tenants of one band get equal shares of device time
- * @param band the priority band, from 1, the highest; {@link #MIDDLE} for the default
+ * @param tenant the tenant; tenants share device time by their weights
+ * @param band the priority band among the tickets of its tenant, from 1, the highest; {@link
+ *     #MIDDLE} for the default
  * @param deadline the deadline in nanoseconds, on the clock of the events; {@link #NEVER} for none
  * @param work the kind of work, for which estimates are corrected together; any value with {@code
  *     equals}

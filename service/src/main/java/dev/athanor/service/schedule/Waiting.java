@@ -1,148 +1,135 @@
 package dev.athanor.service.schedule;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 /**
- * The waiting tickets of all bands, with exact totals and promotion by age. Every change is
- * logarithmic in the number of tickets.
+ * The waiting tickets of all devices, within the limits of the queue, and their promotion by age.
+ * Every change is logarithmic in the number of tickets.
  */
 final class Waiting {
 
   private final Policy policy;
-  private final List<Band> bands = new ArrayList<>();
+  private final List<FairQueue> queues;
   private final TreeSet<Entry> rising = new TreeSet<>(Entry.BY_RISE);
-  private final int[] byDevice;
-  private int tickets;
-  private long cost;
-  private long hostBytes;
+  private final SharedLimit tickets;
+  private final SharedLimit cost;
+  private final SharedLimit hostBytes;
 
   Waiting(Policy policy, int devices) {
     this.policy = policy;
-    byDevice = new int[devices];
-    for (int band = 1; band <= policy.bands(); band++) {
-      bands.add(new Band(policy, devices));
-    }
+    queues = Stream.generate(() -> new FairQueue(policy)).limit(devices).toList();
+    var limits = policy.queue();
+    tickets = new SharedLimit(limits.tickets(), policy.shares());
+    cost = new SharedLimit(limits.cost().toNanos(), policy.shares());
+    hostBytes = new SharedLimit(limits.hostBytes(), policy.shares());
   }
 
   /** Whether the queue limits allow another ticket. */
   boolean fits(Entry newcomer) {
-    var limits = policy.queue();
-    return tickets < limits.tickets()
-        && newcomer.cost <= limits.cost().toNanos() - cost
-        && newcomer.ticket.hostBytes() <= limits.hostBytes() - hostBytes;
+    var tenant = newcomer.ticket.tenant();
+    return tickets.fits(tenant, 1)
+        && cost.fits(tenant, newcomer.cost)
+        && hostBytes.fits(tenant, newcomer.ticket.hostBytes());
   }
 
   /** Returns how much waiting work, in device time, must start before the ticket fits. */
   long excess(Entry newcomer) {
-    var limits = policy.queue();
-    double share =
+    var tenant = newcomer.ticket.tenant();
+    double part =
         Math.max(
-            share(1, tickets, limits.tickets()),
+            excess(tickets, tenant, 1),
             Math.max(
-                share(newcomer.cost, cost, limits.cost().toNanos()),
-                share(newcomer.ticket.hostBytes(), hostBytes, limits.hostBytes())));
-    return (long) (share * cost);
+                excess(cost, tenant, newcomer.cost),
+                excess(hostBytes, tenant, newcomer.ticket.hostBytes())));
+    return (long) (part * cost());
   }
 
-  private static double share(long added, long present, long limit) {
-    double excess = (double) present + added - limit;
-    return present == 0 ? 0 : Math.clamp(excess / present, 0.0, 1.0);
+  /** Returns the part of a tenant's tickets that must start before an added amount fits. */
+  private static double excess(SharedLimit limit, String tenant, long added) {
+    long held = limit.held(tenant);
+    double excess = (double) held + added - limit.limit(tenant);
+    return held == 0 ? 0 : Math.clamp(excess / held, 0.0, 1.0);
   }
 
   void add(Entry entry) {
-    place(entry);
+    queue(entry).add(entry);
+    if (entry.band > 1) {
+      rising.add(entry);
+    }
     count(entry, 1);
-    cost += entry.cost;
-    hostBytes += entry.ticket.hostBytes();
   }
 
   void remove(Entry entry) {
-    band(entry).remove(entry);
+    queue(entry).remove(entry);
     forget(entry);
   }
 
   private void forget(Entry entry) {
     rising.remove(entry);
     count(entry, -1);
-    cost -= entry.cost;
-    hostBytes -= entry.ticket.hostBytes();
   }
 
-  private void count(Entry entry, int change) {
-    tickets += change;
-    byDevice[entry.ticket.device()] += change;
+  private void count(Entry entry, int sign) {
+    var tenant = entry.ticket.tenant();
+    tickets.add(tenant, sign);
+    cost.add(tenant, sign * entry.cost);
+    hostBytes.add(tenant, sign * entry.ticket.hostBytes());
   }
 
   /** Removes the next launch for a device; empty if no ticket waits for it. */
   List<Entry> poll(int device, long now) {
-    for (var band : bands) {
-      var launch = band.poll(device, now);
-      if (!launch.isEmpty()) {
-        launch.forEach(this::forget);
-        return launch;
-      }
-    }
-    return List.of();
+    var launch = queues.get(device).poll(now);
+    launch.forEach(this::forget);
+    return launch;
   }
 
   /** Promotes tickets by one band for each full age that they have waited. */
   void age(long now) {
     while (!rising.isEmpty() && rising.first().rises <= now) {
       var entry = rising.removeFirst();
-      band(entry).remove(entry);
-      entry.band--;
+      queue(entry).promote(entry);
       entry.rises += policy.age().toNanos();
-      place(entry);
+      if (entry.band > 1) {
+        rising.add(entry);
+      }
     }
   }
 
-  private void place(Entry entry) {
-    band(entry).add(entry);
-    if (entry.band > 1) {
-      rising.add(entry);
-    }
+  private FairQueue queue(Entry entry) {
+    return queues.get(entry.ticket.device());
   }
 
-  private Band band(Entry entry) {
-    return bands.get(entry.band - 1);
-  }
-
-  /**
-   * Returns an estimate of the device time ahead of a new ticket: all tickets for its device in
-   * higher bands, and those in its own band that are at least as urgent, rounded to a power of two.
-   */
+  /** Returns an estimate of the device time ahead of a new ticket. */
   long ahead(Entry newcomer) {
-    int device = newcomer.ticket.device();
-    long sum = 0;
-    for (int band = 1; band <= newcomer.band; band++) {
-      var before = bands.get(band - 1);
-      int urgency = band < newcomer.band ? Band.MOST_URGENCY : newcomer.urgency;
-      sum += before.cost(device, urgency);
-    }
-    return sum;
+    return queue(newcomer).ahead(newcomer);
   }
 
   /** Returns the number of tickets that wait for a device. */
   int tickets(int device) {
-    return byDevice[device];
+    return queues.get(device).size();
+  }
+
+  /** Returns the number of tickets of a tenant. */
+  long tickets(String tenant) {
+    return tickets.held(tenant);
   }
 
   /** Returns the cost of tickets that wait for a device. */
   long cost(int device) {
-    return bands.stream().mapToLong(band -> band.cost(device, Band.MOST_URGENCY)).sum();
+    return queues.get(device).cost();
   }
 
   int tickets() {
-    return tickets;
+    return (int) tickets.used();
   }
 
   long cost() {
-    return cost;
+    return cost.used();
   }
 
   long hostBytes() {
-    return hostBytes;
+    return hostBytes.used();
   }
 }

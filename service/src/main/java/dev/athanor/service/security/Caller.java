@@ -9,14 +9,26 @@ import java.util.Set;
  *
  * @param id the name of a key, or the subject of a token or certificate; never a secret
  * @param tenant the tenant that owns the caller's tensors and quota
+ * @param account who is charged for shared resources: the tenant or, without authentication, the
+ *     client's address
  */
-public record Caller(String id, Tenant tenant, Set<Scope> scopes) {
+public record Caller(String id, Tenant tenant, Set<Scope> scopes, String account) {
 
-  /** The caller of all requests if authentication is disabled. */
-  public static final Caller LOCAL = new Caller("local", Tenant.LOCAL, EnumSet.allOf(Scope.class));
+  /** The caller if authentication is disabled and the address does not matter. */
+  public static final Caller LOCAL = local(Tenant.LOCAL.name());
 
   public Caller {
     scopes = Set.copyOf(scopes);
+  }
+
+  /** Creates an authenticated caller. */
+  public Caller(String id, Tenant tenant, Set<Scope> scopes) {
+    this(id, tenant, scopes, tenant.name());
+  }
+
+  /** Returns the caller at an address if authentication is disabled. */
+  static Caller local(String address) {
+    return new Caller("local", Tenant.LOCAL, EnumSet.allOf(Scope.class), address);
   }
 
   /** Whether the caller has a scope, or the one that includes all others. */

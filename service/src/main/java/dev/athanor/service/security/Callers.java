@@ -38,12 +38,12 @@ public interface Callers {
   /** Reloads files that have changed; called every few seconds. */
   default void refresh() {}
 
-  /** Returns callers without authentication: every caller is {@link Caller#LOCAL}. */
+  /** Returns callers without authentication, which only their addresses distinguish. */
   static Callers anonymous() {
     return new Callers() {
       @Override
       public Caller identify(Credentials credentials) {
-        return Caller.LOCAL;
+        return Caller.local(credentials.address());
       }
 
       @Override

@@ -11,9 +11,13 @@ import java.util.regex.Pattern;
  * @param authorization the values of the header or metadata {@code Authorization}
  * @param apiKey the values of {@code X-API-Key}
  * @param certificates the client's certificate chain, leaf first, verified by the TLS handshake
+ * @param address the client's IP address
  */
 public record Credentials(
-    List<String> authorization, List<String> apiKey, List<X509Certificate> certificates) {
+    List<String> authorization,
+    List<String> apiKey,
+    List<X509Certificate> certificates,
+    String address) {
 
   /** The challenge for bearer tokens and API keys. */
   public static final String BEARER = "Bearer realm=\"athanor\"";

@@ -3,16 +3,16 @@ package dev.athanor.service.stream;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.schedule.SharedLimit;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Locks the contents of tensors before a call is queued. A call stops waiting when its client
- * disconnects, its deadline passes, or the service can no longer run it. The number of waiting
- * calls is limited.
+ * disconnects, its deadline passes, or the service can no longer run it. Tenants share the limit of
+ * waiting calls.
  */
 public final class ContentLocks {
 
@@ -22,15 +22,14 @@ public final class ContentLocks {
   private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
   private final DeviceHealth health;
-  private final int limit;
-  private final AtomicInteger waiting = new AtomicInteger();
+  private final SharedLimit waiting;
 
   /**
-   * @param limit maximum number of waiting calls
+   * @param waiting the limit of waiting calls
    */
-  ContentLocks(DeviceHealth health, int limit) {
+  ContentLocks(DeviceHealth health, SharedLimit waiting) {
     this.health = health;
-    this.limit = limit;
+    this.waiting = waiting;
   }
 
   /**
@@ -53,14 +52,14 @@ public final class ContentLocks {
   }
 
   private void await(Pin pin, Access access, RequestContext context) throws InterruptedException {
+    if (!waiting.tryAdd(context.account(), 1)) {
+      throw new Failure.Busy(
+          Code.QUEUE_FULL,
+          "Queue full: %d of %d calls are waiting for tensors in use by other calls (athanor.run.queue), %d of them for this tenant (athanor.quota.share). Retry after 1 s."
+              .formatted(waiting.used(), waiting.total(), waiting.held(context.account())),
+          RETRY_AFTER);
+    }
     try {
-      if (waiting.incrementAndGet() > limit) {
-        throw new Failure.Busy(
-            Code.QUEUE_FULL,
-            "Queue full: %d calls are waiting for tensors in use by other calls (athanor.run.queue=%d). Retry after 1 s."
-                .formatted(limit, limit),
-            RETRY_AFTER);
-      }
       long wait;
       do {
         context.deadline().check();
@@ -71,12 +70,12 @@ public final class ContentLocks {
         wait = Math.clamp(context.deadline().remainingNanos(), 0, POLL_NANOS);
       } while (!pin.tryLock(access, wait));
     } finally {
-      waiting.decrementAndGet();
+      waiting.remove(context.account(), 1);
     }
   }
 
   /** Returns the number of waiting calls. */
-  public int waiting() {
-    return waiting.get();
+  public long waiting() {
+    return waiting.used();
   }
 }

@@ -11,6 +11,8 @@ import java.util.function.BooleanSupplier;
 /**
  * The context of a request: tenant, priority, deadline, cancellation and memory.
  *
+ * @param account who is charged for shared resources: the tenant or, without authentication, the
+ *     client's address
  * @param priority from 1, the highest, to {@link #LAST_PRIORITY}; {@link Ticket#MIDDLE} by default
  * @param mayPrioritize whether the caller may request a higher priority than {@link
  *     #NORMAL_PRIORITY}
@@ -20,6 +22,7 @@ import java.util.function.BooleanSupplier;
  */
 public record RequestContext(
     Tenant tenant,
+    String account,
     int priority,
     boolean mayPrioritize,
     Deadline deadline,
@@ -42,7 +45,7 @@ public record RequestContext(
   /** Creates a context that keeps inline tensors on the heap. */
   public RequestContext(
       Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
-    this(tenant, priority, true, deadline, clientHasGone, RequestMemory.HEAP);
+    this(tenant, tenant.name(), priority, true, deadline, clientHasGone, RequestMemory.HEAP);
   }
 
   /**
@@ -61,11 +64,13 @@ public record RequestContext(
           "%s is %d; a priority higher than %d requires the scope \"priority\", which the caller lacks"
               .formatted(field, wanted, NORMAL_PRIORITY));
     }
-    return new RequestContext(tenant, wanted, mayPrioritize, deadline, clientHasGone, memory);
+    return new RequestContext(
+        tenant, account, wanted, mayPrioritize, deadline, clientHasGone, memory);
   }
 
   /** Returns this context with a deadline. */
   public RequestContext withDeadline(Deadline wanted) {
-    return new RequestContext(tenant, priority, mayPrioritize, wanted, clientHasGone, memory);
+    return new RequestContext(
+        tenant, account, priority, mayPrioritize, wanted, clientHasGone, memory);
   }
 }

@@ -14,6 +14,8 @@ import dev.athanor.service.schedule.Decision;
 import dev.athanor.service.schedule.Decision.Reason;
 import dev.athanor.service.schedule.Event;
 import dev.athanor.service.schedule.Scheduler;
+import dev.athanor.service.schedule.SharedLimit;
+import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.schedule.Ticket;
 import io.opentelemetry.context.Context;
 import java.time.Duration;
@@ -107,10 +109,11 @@ public final class StreamPool implements AutoCloseable {
    * Opens streams on all devices, which have the same numbers in {@code health}. They are ready
    * when the constructor returns.
    */
-  public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
+  public StreamPool(
+      List<Device> devices, DeviceHealth health, RunSettings settings, TenantShares shares) {
     this.health = health;
-    locks = new ContentLocks(health, settings.queue());
-    scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
+    locks = new ContentLocks(health, new SharedLimit(settings.queue(), shares));
+    scheduler = new Scheduler(settings.policy(shares), devices.size(), settings.streams());
     for (int i = 0; i < devices.size(); i++) {
       int device = i;
       workers.add(IntStream.range(0, settings.streams()).mapToObj(n -> worker(device, n)).toList());
@@ -247,7 +250,7 @@ public final class StreamPool implements AutoCloseable {
     var deadline = context.deadline();
     return new Ticket(
         id,
-        context.tenant().name(),
+        context.account(),
         context.priority(),
         deadline.isSet() ? Math.max(deadline.at() - epoch, 0) : Ticket.NEVER,
         job.kind(),
@@ -323,8 +326,11 @@ public final class StreamPool implements AutoCloseable {
           case QUEUE_FULL ->
               new Failure.Busy(
                   Code.QUEUE_FULL,
-                  "Queue full: %d jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after %d s."
-                      .formatted(scheduler.load().tickets(), retry.toSeconds()),
+                  "Queue full: %d jobs are waiting, %d of them for this tenant (see athanor.run.queue, queue-time, queue-bytes and athanor.quota.share). Retry after %d s."
+                      .formatted(
+                          scheduler.load().tickets(),
+                          scheduler.waiting(ticket.tenant()),
+                          retry.toSeconds()),
                   retry);
           case DRAINING -> Failure.Busy.draining();
           case DEADLINE_EXCEEDED -> new Failure.DeadlineExceeded(pending.deadline);

@@ -108,11 +108,13 @@ class SettingsDocumentTest {
     var outermost = component.getDeclaringRecord().getNestHost();
     var source =
         Files.readString(Path.of("src/main/java", outermost.getName().replace('.', '/') + ".java"));
+    int end =
+        source.indexOf("record %s(".formatted(component.getDeclaringRecord().getSimpleName()));
     var comment =
         Pattern.compile(
                 "@param %s (.+?)(?=\\n\\s*\\* @|\\s*\\*/)".formatted(component.getName()),
                 Pattern.DOTALL)
-            .matcher(source);
+            .matcher(source.substring(source.lastIndexOf("/**", end), end));
     assertThat(comment.find()).as("a description of %s", component).isTrue();
     return comment.group(1).replaceAll("\\s*\\n\\s*\\* *", " ");
   }

@@ -191,7 +191,7 @@ class UnknownSettingsTest {
               security.mtls.scopes: [metrics, "ops:run"]
               quota.tenants:
                 lab: {max-bytes: 5, maxCount: 3}
-                "[acme.com]": {inline-share: 0.5}
+                "[acme.com]": {share: 0.5, weight: 2}
             """);
     assertThatNoException().isThrownBy(() -> check(source));
   }
@@ -220,8 +220,7 @@ class UnknownSettingsTest {
     new ApplicationContextRunner()
         .withUserConfiguration(Properties.class)
         .withPropertyValues(
-            "athanor.quota.tenants.lab.max-bytes=5",
-            "athanor.quota.tenants[acme.com].inline-share=0.25")
+            "athanor.quota.tenants.lab.max-bytes=5", "athanor.quota.tenants[acme.com].share=0.25")
         .run(context -> {
           var tenants = context.getBean(AthanorProperties.class).quota().tenants();
           assertThat(tenants).containsOnlyKeys("lab", "acme.com");

@@ -101,7 +101,7 @@ class InlineMemoryTest {
 
   @Test
   void requestWithoutTensorsUsesNoMemory() {
-    try (var memory = inline.open(Tenant.LOCAL);
+    try (var memory = inline.open("local");
         var job = memory.hold()) {
       assertThat(job).isSameAs(memory);
       assertThat(inline.used()).isZero();
@@ -111,7 +111,7 @@ class InlineMemoryTest {
 
   @Test
   void tensorsOfARequestShareABlockWithoutOverlap() {
-    try (var memory = inline.open(Tenant.LOCAL)) {
+    try (var memory = inline.open("local")) {
       var segments =
           List.of(allocate(memory, 100), allocate(memory, 2 * MIB), allocate(memory, 65_000));
       for (int i = 0; i < segments.size(); i++) {
@@ -134,8 +134,8 @@ class InlineMemoryTest {
 
   @Test
   void releasedMemoryIsAvailableToOtherRequestsAtOnce() {
-    try (var memory = inline.open(Tenant.LOCAL);
-        var other = inline.open(Tenant.LOCAL)) {
+    try (var memory = inline.open("local");
+        var other = inline.open("local")) {
       var small = allocate(memory, 100);
       var first = allocate(memory, MIB);
       allocate(memory, 200);
@@ -155,7 +155,7 @@ class InlineMemoryTest {
   @Test
   void reusesTheMemoryOfThePreviousRequest() {
     for (int i = 0; i < 10; i++) {
-      try (var memory = inline.open(Tenant.LOCAL)) {
+      try (var memory = inline.open("local")) {
         allocate(memory, 1000);
         allocate(memory, 2 * MIB);
       }
@@ -167,45 +167,52 @@ class InlineMemoryTest {
   /** A tenant that reads responses slowly must not block others. */
   @Test
   void limitsTheShareOfATenant() {
-    var slow = new Tenant("slow");
-    var one = inline.open(slow);
-    try (var more = inline.open(slow);
-        var other = inline.open(new Tenant("other"))) {
+    var halves = new InlineMemory(rig.runtimes, rig.settings, new QuotaSettings(0.5, Map.of()));
+    var one = halves.open("slow");
+    try (var more = halves.open("slow");
+        var other = halves.open("other");
+        var third = halves.open("third")) {
       allocate(one, MIB);
       allocate(more, MIB);
       var full = (Failure.Busy) rejection(more, 1);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
-              "Out of host memory: other requests of this tenant use 1048576 of the 2097152 bytes that a tenant may use (athanor.run.inline-tenant-share). Retry after 1 s.");
-      allocate(other, 2 * MIB);
-      var large = rejection(other, 1);
+              "Out of host memory: other requests use 1048576 of 4194304 bytes (athanor.run.inline-bytes), 1048576 of them for this tenant (athanor.quota.share). Retry after 1 s.");
+      allocate(other, MIB);
+      assertThat(rejection(other, 1))
+          .hasMessage(
+              "Out of host memory: other requests use 2097152 of 4194304 bytes (athanor.run.inline-bytes), 0 of them for this tenant (athanor.quota.share). Retry after 1 s.");
+      allocate(third, MIB / 2);
+      one.close();
+      allocate(more, 1);
+      var large = rejection(other, MIB + 1);
       assertThat(large.code()).isEqualTo(Code.TOO_LARGE);
       assertThat(large)
           .hasMessage(
-              "Inline tensors exceed the limit of 2097152 bytes (athanor.run.inline-tenant-share); upload them and pass handles");
-      one.close();
-      allocate(more, MIB);
+              "Inline tensors exceed the limit of 2097152 bytes (athanor.run.inline-bytes, athanor.quota.share); upload them and pass handles");
     }
-    assertThat(inline.used()).isZero();
+    assertThat(halves.used()).isZero();
   }
 
   @Test
   void supportsSharesPerTenant() {
     var quotas =
         new QuotaSettings(
+            0.5,
             Map.of(
-                "small", new TenantQuota(null, null, 0.25),
-                "large", new TenantQuota(null, null, 1.0)));
+                "small", new TenantQuota(null, null, 0.25, null),
+                "large", new TenantQuota(null, null, 1.0, null)));
     var memories = new InlineMemory(rig.runtimes, rig.settings, quotas);
-    try (var small = memories.open(new Tenant("small"));
-        var standard = memories.open(new Tenant("usual"))) {
+    try (var small = memories.open("small")) {
       allocate(small, MIB);
       assertThat(rejection(small, 1).code()).isEqualTo(Code.TOO_LARGE);
+    }
+    try (var standard = memories.open("usual")) {
       allocate(standard, 2 * MIB);
       assertThat(rejection(standard, 1).code()).isEqualTo(Code.TOO_LARGE);
     }
-    try (var large = memories.open(new Tenant("large"))) {
+    try (var large = memories.open("large")) {
       allocate(large, 4 * MIB);
     }
     assertThat(memories.used()).isZero();
@@ -213,14 +220,14 @@ class InlineMemoryTest {
 
   @Test
   void limitsAllRequestsTogether() {
-    var one = inline.open(Tenant.LOCAL);
+    var one = inline.open("local");
     allocate(one, 3 * MIB);
-    try (var other = inline.open(Tenant.LOCAL)) {
+    try (var other = inline.open("local")) {
       var full = (Failure.Busy) rejection(other, 2 * MIB);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
       assertThat(full)
           .hasMessage(
-              "Out of host memory: other requests use 3145728 of 4194304 bytes (athanor.run.inline-bytes). Retry after 1 s.");
+              "Out of host memory: other requests use 3145728 of 4194304 bytes (athanor.run.inline-bytes), 3145728 of them for this tenant (athanor.quota.share). Retry after 1 s.");
       assertThat(full.retryAfter()).isEqualTo(Duration.ofSeconds(1));
       allocate(other, MIB);
       assertThat(inline.used()).isEqualTo(LIMIT);
@@ -231,14 +238,14 @@ class InlineMemoryTest {
       assertThat(more.code()).isEqualTo(Code.TOO_LARGE);
       assertThat(more)
           .hasMessage(
-              "Inline tensors exceed the limit of 4194304 bytes (athanor.run.inline-bytes); upload them and pass handles");
+              "Inline tensors exceed the limit of 4194304 bytes (athanor.run.inline-bytes, athanor.quota.share); upload them and pass handles");
     }
     assertThat(inline.used()).isZero();
   }
 
   @Test
   void failedHostAllocationsLeakNothing() {
-    try (var memory = inline.open(Tenant.LOCAL)) {
+    try (var memory = inline.open("local")) {
       device.refuseHostMemory(true);
       var full = rejection(memory, 100);
       assertThat(full.code()).isEqualTo(Code.OUT_OF_HOST_MEMORY);
@@ -254,7 +261,7 @@ class InlineMemoryTest {
   @Test
   void usesAnotherDeviceIfTheFirstIsLost() {
     rig.health.explain(0, new DeviceException.Lost("it fell off the bus"));
-    try (var memory = inline.open(Tenant.LOCAL)) {
+    try (var memory = inline.open("local")) {
       allocate(memory, 100);
     }
     assertThat(device.hostMemoriesEver(Staging.SMALL)).isZero();
@@ -263,7 +270,7 @@ class InlineMemoryTest {
 
   @Test
   void rejectsAllocationsAfterClose() {
-    var memory = inline.open(Tenant.LOCAL);
+    var memory = inline.open("local");
     memory.close();
     assertThatThrownBy(() -> allocate(memory, 1))
         .isInstanceOf(IllegalStateException.class)
@@ -275,7 +282,7 @@ class InlineMemoryTest {
   void rejectsTooLargeResultsBeforeRunning() {
     var type = TensorType.of(DType.U8, LIMIT + 1);
     int arrived = TestOps.Identity.AT_GATE.get();
-    try (var memory = inline.open(Tenant.LOCAL)) {
+    try (var memory = inline.open("local")) {
       var call =
           new Call(
               new TestOps.Identity(),
@@ -298,7 +305,7 @@ class InlineMemoryTest {
     var late =
         new RequestContext(
             Tenant.LOCAL, 3, Deadline.none(), () -> TestOps.Identity.AT_GATE.get() > arrived);
-    try (var memory = inline.open(Tenant.LOCAL)) {
+    try (var memory = inline.open("local")) {
       var x = new HostTensor(type, allocate(memory, type.bytes()));
       x.data().fill((byte) 1);
       var call =
@@ -312,7 +319,7 @@ class InlineMemoryTest {
           .isEqualTo(Code.CANCELLED);
     }
     assertThat(inline.used()).as("input and output").isEqualTo(2L * Staging.SMALL);
-    try (var next = inline.open(Tenant.LOCAL)) {
+    try (var next = inline.open("local")) {
       allocate(next, Staging.SMALL).fill((byte) 2);
       assertThat(device.hostMemoriesEver(Staging.SMALL)).isEqualTo(3);
     }
@@ -338,7 +345,7 @@ class InlineMemoryTest {
     for (int i = 0; i < rounds; i++) {
       var type = TensorType.of(DType.U8, 1000 + 100L * client + i);
       byte mark = (byte) (client * rounds + i);
-      try (var memory = inline.open(Tenant.LOCAL)) {
+      try (var memory = inline.open("local")) {
         var x = new HostTensor(type, allocate(memory, type.bytes()));
         x.data().fill(mark);
         var result =

@@ -2,7 +2,9 @@ package dev.athanor.service.grpc;
 
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
+import com.google.common.util.concurrent.ListenableFuture;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.ListOpsResponse;
 import dev.athanor.api.v1.OpDescription;
@@ -12,8 +14,10 @@ import dev.athanor.api.v1.RunResponse;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Credentials;
+import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.QuotaSettings;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.testing.TestTier;
 import io.grpc.ChannelCredentials;
@@ -41,8 +45,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.TrustManager;
@@ -92,6 +100,8 @@ class AccessTest {
   }
 
   private static final class TenantEcho extends OpsGrpc.OpsImplBase {
+    private final Queue<StreamObserver<RunResponse>> waiting = new ConcurrentLinkedQueue<>();
+
     @Override
     public void list(ListOpsRequest request, StreamObserver<ListOpsResponse> answer) {
       answer.onNext(
@@ -103,6 +113,10 @@ class AccessTest {
 
     @Override
     public void run(RunRequest request, StreamObserver<RunResponse> answer) {
+      if (request.getOp().equals(WAIT)) {
+        waiting.add(answer);
+        return;
+      }
       answer.onNext(RunResponse.newBuilder().setOp(GrpcCalls.context().tenant().name()).build());
       answer.onCompleted();
     }
@@ -116,8 +130,17 @@ class AccessTest {
     }
   }
 
+  /** Each tenant may have half of these calls in progress. */
+  private static final int CALLS = 32;
+
+  private final RequestLimit requests = new RequestLimit(CALLS, new QuotaSettings(0.5, Map.of()));
+
   private static final char[] PASSWORD = "changeit".toCharArray();
 
+  /** The op of calls that end only when they are canceled. */
+  private static final String WAIT = "wait";
+
+  private final TenantEcho echo = new TenantEcho();
   private @Nullable Server server;
   private @Nullable ManagedChannel channel;
 
@@ -129,13 +152,12 @@ class AccessTest {
 
   private Server serve(Callers callers, ServerCredentials credentials) throws IOException {
     var failures = new GrpcExceptionHandlerInterceptor(Statuses::of);
-    var access = new Access(callers, new Rules(false));
+    var access = new Access(callers, new Rules(false), requests);
     var started =
         NettyServerBuilder.forAddress(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), credentials)
             .addService(
-                ServerInterceptors.interceptForward(
-                    new TenantEcho(), failures, access, new CallMetadata()))
+                ServerInterceptors.interceptForward(echo, failures, access, new CallMetadata()))
             .addService(ServerInterceptors.interceptForward(new Healthy(), failures, access))
             .build()
             .start();
@@ -214,6 +236,30 @@ class AccessTest {
       assertThat(ops("x-api-key", "writer", "x-priority", priority).run(run).getOp())
           .isEqualTo("alpha");
     }
+  }
+
+  @Test
+  void tenantHoldsAtMostItsShareOfTheCalls() {
+    var wait = RunRequest.newBuilder().setOp(WAIT).build();
+    var run = RunRequest.getDefaultInstance();
+    var held = new ArrayList<ListenableFuture<RunResponse>>();
+    for (int i = 0; i < CALLS / 2; i++) {
+      held.add(OpsGrpc.newFutureStub(ops("x-api-key", "writer").getChannel()).run(wait));
+    }
+    await().until(() -> echo.waiting.size() == CALLS / 2);
+    GrpcTest.refusal(() -> ops("x-api-key", "writer").run(run))
+        .is(
+            Status.Code.RESOURCE_EXHAUSTED,
+            "queue-full",
+            null,
+            "Too many requests: 16 of 32 are in progress (server.tomcat.max-connections), 16 of them for this tenant (athanor.quota.share). Retry after 1 s.");
+    assertThat(ops("x-api-key", "urgent").run(run).getOp()).isEqualTo("gamma");
+    probesNeedNoAuthentication();
+    held.removeFirst().cancel(true);
+    await()
+        .untilAsserted(
+            () -> assertThat(ops("x-api-key", "writer").run(run).getOp()).isEqualTo("alpha"));
+    held.forEach(call -> call.cancel(true));
   }
 
   @Test

@@ -61,6 +61,7 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
+      "athanor.quota.share=1",
       "athanor.run.queue-time=1h",
       "athanor.run.drain-linger=0s",
       "athanor.tensors.max-bytes=67108864",

@@ -481,7 +481,7 @@ class OpsServiceTest extends GrpcTest {
     assertThat(full.reason()).isEqualTo("queue-full");
     assertThat(full.message())
         .matches(
-            "Queue full: 2 jobs are waiting \\(see athanor.run.queue, queue-time and queue-bytes\\)\\. Retry after \\d+ s\\.");
+            "Queue full: 2 jobs are waiting, 2 of them for this tenant \\(see athanor.run.queue, queue-time, queue-bytes and athanor.quota.share\\)\\. Retry after \\d+ s\\.");
     assertThat(full.mayRetry()).isTrue();
     calls.forEach(call -> call.cancel(true));
     await().until(() -> streams.waiting() == 0);

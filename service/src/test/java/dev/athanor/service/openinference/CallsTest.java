@@ -76,7 +76,13 @@ class CallsTest {
   void higherPrioritiesNeedTheScope() {
     var context =
         new RequestContext(
-            TENANT, 3, false, Deadline.none(), () -> false, RequestContext.OWN.memory());
+            TENANT,
+            TENANT.name(),
+            3,
+            false,
+            Deadline.none(),
+            () -> false,
+            RequestContext.OWN.memory());
     for (int priority : new int[] {1, 2}) {
       assertThatThrownBy(() -> call(Map.of("priority", priority), context))
           .isInstanceOfSatisfying(

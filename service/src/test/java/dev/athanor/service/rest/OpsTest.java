@@ -425,7 +425,7 @@ class OpsTest extends RestTest {
         429,
         "queue-full",
         null,
-        "Queue full: 2 jobs are waiting (see athanor.run.queue, queue-time and queue-bytes). Retry after %s s."
+        "Queue full: 2 jobs are waiting, 2 of them for this tenant (see athanor.run.queue, queue-time, queue-bytes and athanor.quota.share). Retry after %s s."
             .formatted(delay));
     given()
         .get("/actuator/prometheus")

@@ -35,6 +35,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
+      "athanor.quota.share=1",
       "athanor.run.queue-time=1h",
       "athanor.run.drain-linger=0s",
       "athanor.run.inline-bytes=48MB",

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.athanor.service.rest.http.HttpProtocol;
+import dev.athanor.service.security.ApiKey;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
 import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -14,8 +17,10 @@ import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.apache.tomcat.util.threads.VirtualThreadExecutor;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -30,11 +35,12 @@ import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Tests unauthenticated callers that open more connections than REST allows. */
+/** Tests callers that open more connections than REST allows, or than their tenant may hold. */
 @TestPropertySource(
     properties = {
       "athanor.replica=strange",
       "athanor.security.mode=api-key",
+      "athanor.quota.share=0.5",
       "server.tomcat.max-connections=" + StrangersTest.CONNECTIONS,
       "management.server.port=0"
     })
@@ -46,6 +52,9 @@ class StrangersTest extends RestTest {
   static final String UPLOAD =
       "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n";
 
+  private static final ApiKey.NewKey SLOW = key("slow");
+  private static final ApiKey.NewKey OTHER = key("other");
+
   @TempDir static Path folder;
 
   @Autowired private ServletWebServerApplicationContext web;
@@ -54,8 +63,13 @@ class StrangersTest extends RestTest {
 
   @DynamicPropertySource
   static void keys(DynamicPropertyRegistry properties) throws IOException {
-    var file = Files.writeString(folder.resolve("keys"), "");
+    var file = Files.write(folder.resolve("keys"), List.of(SLOW.line(), OTHER.line()));
     properties.add("athanor.security.api-keys.file", file::toString);
+  }
+
+  private static ApiKey.NewKey key(String tenant) {
+    return ApiKey.create(
+        new Tenant(tenant), Set.of(Scope.OPS_RUN, Scope.TENSORS_WRITE), new SecureRandom());
   }
 
   private static Socket connect(int port, String text) throws IOException {
@@ -177,6 +191,50 @@ class StrangersTest extends RestTest {
       }
       live(managementPort, "/actuator/health/readiness");
       live(port, "/livez");
+    } finally {
+      for (var each : all) {
+        each.close();
+      }
+    }
+  }
+
+  /** A tenant that sends bodies slowly holds its share of the connections; others are served. */
+  @Test
+  void slowBodiesOfOneTenantDoNotBlockOthers() throws IOException {
+    var slow = UPLOAD + "X-API-Key: " + SLOW.key() + "\r\nContent-Length: 1000000\r\n\r\n1";
+    int held = CONNECTIONS / 2;
+    var refused = new ArrayList<Socket>();
+    var all = new ArrayList<Socket>();
+    try {
+      for (int i = 0; i < 2 * CONNECTIONS; i++) {
+        all.add(connect(port, slow));
+      }
+      await()
+          .until(() -> {
+            for (var each : all) {
+              if (!refused.contains(each) && each.getInputStream().available() > 0) {
+                refused.add(each);
+              }
+            }
+            return refused.size() == all.size() - held;
+          });
+      for (var each : refused) {
+        assertThat(new String(each.getInputStream().readAllBytes(), ISO_8859_1))
+            .startsWith("HTTP/1.1 429 ")
+            .contains("Retry-After: 1\r\n", "Connection: close\r\n")
+            .contains("urn:athanor:problem:queue-full")
+            .contains(
+                "Too many requests: 20 of 40 are in progress (server.tomcat.max-connections), 20 of them for this tenant (athanor.quota.share). Retry after 1 s.");
+      }
+      live(port, "/livez");
+      live(port, "/readyz");
+      given()
+          .header("X-API-Key", OTHER.key())
+          .contentType("application/octet-stream")
+          .body(new byte[1])
+          .post("/tensors?dtype=u8&shape=1")
+          .then()
+          .statusCode(201);
     } finally {
       for (var each : all) {
         each.close();

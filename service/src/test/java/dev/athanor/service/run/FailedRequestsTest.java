@@ -403,7 +403,7 @@ class FailedRequestsTest {
 
   private static @Nullable Code failure(
       Scene scene, BiConsumer<Scene, RequestContext> request, RequestContext context) {
-    try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
+    try (var memory = scene.rig.inline.open("local")) {
       var within = Rig.in(memory, context);
       var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, within));
       return failure == null ? null : failure.code();
@@ -596,7 +596,7 @@ class FailedRequestsTest {
             case "keep" -> Map.of("y", KEEP);
             default -> Map.of("y", into(scene.y));
           };
-      try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
+      try (var memory = scene.rig.inline.open("local")) {
         var call =
             new Call(
                 IDENTITY,

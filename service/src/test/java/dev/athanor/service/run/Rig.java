@@ -111,7 +111,7 @@ public final class Rig implements AutoCloseable {
     memory = runtimes.first().memory();
     store = new TensorStore(new Handles(""), tensors, clock);
     runtimes.onShortage(store::spillIdle);
-    pool = new StreamPool(List.copyOf(devices), health, settings);
+    pool = new StreamPool(List.copyOf(devices), health, settings, QuotaSettings.NONE);
     placement = new Placement(runtimes, store, pool);
     runner = runner(true);
     transfers = new Transfers(placement, store, pool);
@@ -127,7 +127,6 @@ public final class Rig implements AutoCloseable {
         DataSize.ofMegabytes(64),
         DataSize.ofMegabytes(2),
         DataSize.ofMegabytes(4),
-        0.5,
         batchInvariant,
         100,
         graphs,
@@ -168,6 +167,7 @@ public final class Rig implements AutoCloseable {
   public static RequestContext in(RequestMemory memory, RequestContext context) {
     return new RequestContext(
         context.tenant(),
+        context.account(),
         context.priority(),
         context.mayPrioritize(),
         context.deadline(),

@@ -28,8 +28,8 @@ final class History {
 
   /** One device and one stream; all limits are large, and tickets do not age. */
   private static final String DEFAULTS =
-      "devices=1 streams=1 bands=3 age=1000000s quantum=100 arrears=1000s tickets=1000 cost=1000s"
-          + " bytes=1000000 launch=8 rows=1000 drainDelay=0 drainTimeout=1000s";
+      "devices=1 streams=1 bands=3 age=1000000s arrears=1000s tickets=1000 cost=1000s"
+          + " bytes=1000000 launch=8 rows=1000 drainDelay=0 drainTimeout=1000s share=1 weights=";
 
   private final Scheduler scheduler;
 
@@ -43,7 +43,6 @@ final class History {
             new Policy(
                 (int) number(given, "bands"),
                 duration(given, "age"),
-                duration(given, "quantum"),
                 duration(given, "arrears"),
                 new Policy.Queue(
                     (int) number(given, "tickets"),
@@ -51,9 +50,30 @@ final class History {
                     number(given, "bytes")),
                 new Policy.Launch((int) number(given, "launch"), number(given, "rows")),
                 duration(given, "drainDelay"),
-                duration(given, "drainTimeout")),
+                duration(given, "drainTimeout"),
+                new Shares(Double.parseDouble(given.get("share")), weights(given.get("weights")))),
             (int) number(given, "devices"),
             (int) number(given, "streams"));
+  }
+
+  /** One share for all tenants, and a weight of 1 unless given. */
+  record Shares(double share, Map<String, Double> weights) implements TenantShares {
+    @Override
+    public double share(String tenant) {
+      return share;
+    }
+
+    @Override
+    public double weight(String tenant) {
+      return weights.getOrDefault(tenant, 1.0);
+    }
+  }
+
+  private static Map<String, Double> weights(String text) {
+    return Arrays.stream(text.split(",", -1))
+        .filter(each -> !each.isEmpty())
+        .map(each -> each.split(":", 2))
+        .collect(Collectors.toMap(each -> each[0], each -> Double.parseDouble(each[1])));
   }
 
   /** Replays a history and compares the whole text, so that differences are shown in place. */

@@ -13,14 +13,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A simple model of the scheduler, based on linear searches, which checks every decision. It leaves
- * the order of tenants within a round open; everything else is determined. Each ticket must have
- * its own kind of work, so that cost estimates are not updated.
+ * the order of tenants with equal start tags open; everything else is determined. Each ticket must
+ * have its own kind of work, so that cost estimates are not updated.
  */
 final class Model {
 
@@ -77,6 +78,15 @@ final class Model {
   private final Set<Item> open = new LinkedHashSet<>();
   private final List<List<Slot>> devices = new ArrayList<>();
   private final boolean[] lost;
+
+  /** Start tags by tenant, and the virtual time, of each device. */
+  private final List<Map<String, Long>> tags = new ArrayList<>();
+
+  private final long[] virtualTimes;
+
+  /** The tenants of the latest launch of each device. */
+  private final List<Set<String>> latest = new ArrayList<>();
+
   private long now;
   private long drainStart = Ticket.NEVER;
   private boolean drained;
@@ -85,8 +95,11 @@ final class Model {
     this.policy = policy;
     scheduler = new Scheduler(policy, devices, streams);
     lost = new boolean[devices];
+    virtualTimes = new long[devices];
     for (int device = 0; device < devices; device++) {
       this.devices.add(IntStream.range(0, streams).mapToObj(_ -> new Slot()).toList());
+      tags.add(new HashMap<>());
+      latest.add(Set.of());
     }
   }
 
@@ -160,6 +173,7 @@ final class Model {
         assertThat(cost).isEqualTo(ticket.cost());
         assertThat(delay).as("delay").isEqualTo(delay(ticket));
         var item = new Item(ticket);
+        tags(ticket).put(ticket.tenant(), tag(ticket.device(), ticket.tenant()));
         items.put(ticket.id(), item);
         open.add(item);
       }
@@ -219,6 +233,36 @@ final class Model {
         .isNotEqualTo(Status.ANSWERED);
     item(ticket).status = Status.ANSWERED;
     open.remove(item(ticket));
+    forgetTags(ticket.device());
+  }
+
+  // -- start tags
+
+  private Map<String, Long> tags(Ticket ticket) {
+    return tags.get(ticket.device());
+  }
+
+  private long tag(int device, String tenant) {
+    boolean forgotten =
+        waiting(device).noneMatch(this::inTime) && !latest.get(device).contains(tenant);
+    long virtualTime = virtualTimes[device];
+    return forgotten
+        ? virtualTime
+        : Math.max(virtualTime, tags.get(device).getOrDefault(tenant, virtualTime));
+  }
+
+  private void charge(Ticket ticket, long cost) {
+    tags(ticket).merge(ticket.tenant(), virtual(ticket.tenant(), cost), Long::sum);
+  }
+
+  private long virtual(String tenant, long cost) {
+    return cost == 0 ? 0 : Math.max(1, (long) (cost / policy.shares().weight(tenant)));
+  }
+
+  private void forgetTags(int device) {
+    if (waiting(device).findAny().isEmpty()) {
+      tags.get(device).keySet().retainAll(latest.get(device));
+    }
   }
 
   // -- starts
@@ -230,19 +274,31 @@ final class Model {
     assertThat(launch).as("before their deadline").allMatch(item -> now <= item.ticket.deadline());
     var head = launch.getFirst();
     var waiting = waiting(device).toList();
-    assertThat(head.band())
-        .as("the most urgent band")
-        .isEqualTo(waiting.stream().mapToInt(Item::band).min().orElseThrow());
+    var tag = tag(device, head.ticket.tenant());
+    assertThat(tag)
+        .as("the least tag")
+        .isEqualTo(
+            waiting.stream()
+                .mapToLong(item -> tag(device, item.ticket.tenant()))
+                .min()
+                .orElseThrow());
     assertThat(head)
         .as("the first ticket of its tenant")
         .isSameAs(
             waiting.stream()
-                .filter(item -> item.band() == head.band())
                 .filter(item -> item.ticket.tenant().equals(head.ticket.tenant()))
-                .min(Comparator.comparingLong(Item::due).thenComparingInt(item -> item.sequence))
+                .min(
+                    Comparator.comparingInt(Item::band)
+                        .thenComparingLong(Item::due)
+                        .thenComparingInt(item -> item.sequence))
                 .orElseThrow());
     checkBatch(head, launch, waiting);
+    virtualTimes[device] = tag;
+    launch.forEach(item -> charge(item.ticket, item.ticket.cost()));
     launch.forEach(item -> item.status = Status.RUNNING);
+    latest.set(
+        device, launch.stream().map(item -> item.ticket.tenant()).collect(Collectors.toSet()));
+    forgetTags(device);
     stream.idle = false;
     stream.launch = launch;
     stream.end = now + cost(launch);
@@ -302,11 +358,20 @@ final class Model {
       return Reason.DEADLINE_EXCEEDED;
     }
     var queue = queued().filter(this::inTime).toList();
+    var own = queue.stream().filter(item -> item.ticket.tenant().equals(ticket.tenant())).toList();
+    var limits = policy.queue();
     boolean fits =
-        queue.size() < policy.queue().tickets()
-            && cost(queue) + ticket.cost() <= policy.queue().cost().toNanos()
-            && bytes(queue) + ticket.hostBytes() <= policy.queue().hostBytes();
+        own.size() + 1 <= limit(ticket, limits.tickets(), queue.size() - own.size())
+            && cost(own) + ticket.cost()
+                <= limit(ticket, limits.cost().toNanos(), cost(queue) - cost(own))
+            && bytes(own) + ticket.hostBytes()
+                <= limit(ticket, limits.hostBytes(), bytes(queue) - bytes(own));
     return fits || ticket.isContinuation() || idle(ticket) ? null : Reason.QUEUE_FULL;
+  }
+
+  /** Returns the part of a limit that a tenant may hold while others hold some of it. */
+  private double limit(Ticket ticket, long total, long others) {
+    return Math.ceil(policy.shares().share(ticket.tenant()) * Math.max(0, total - others));
   }
 
   /** Returns whether the deadline has not passed; expired items do not delay a new ticket. */
@@ -335,15 +400,25 @@ final class Model {
    * ticket.
    */
   private long delay(Item newcomer, int device) {
-    long work = 0;
-    for (int b = 1; b <= newcomer.band(); b++) {
-      int band = b;
-      var before =
-          queued()
-              .filter(item -> item.band() == band && inTime(item))
-              .filter(item -> band < newcomer.band() || item.timeGiven() <= newcomer.timeGiven())
-              .toList();
-      work += cost(before.stream().filter(item -> item.ticket.device() == device).toList());
+    var tenant = newcomer.ticket.tenant();
+    var byTenant =
+        waiting(device)
+            .filter(this::inTime)
+            .collect(Collectors.groupingBy(item -> item.ticket.tenant()));
+    var own = byTenant.getOrDefault(tenant, List.of());
+    long work =
+        cost(
+            own.stream()
+                .filter(item -> item.band() <= newcomer.band())
+                .filter(item ->
+                    item.band() < newcomer.band() || item.timeGiven() <= newcomer.timeGiven())
+                .toList());
+    long turn = tag(device, tenant) + virtual(tenant, work);
+    for (var other : byTenant.keySet()) {
+      if (!other.equals(tenant)) {
+        double entitled = (turn - tag(device, other)) * policy.shares().weight(other);
+        work += (long) Math.clamp(entitled, 0.0, (double) cost(byTenant.get(other)));
+      }
     }
     var streams = devices.get(device);
     long delay =

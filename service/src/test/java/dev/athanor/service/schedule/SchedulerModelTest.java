@@ -99,12 +99,12 @@ class SchedulerModelTest {
           new Policy(
               between(1, 4),
               oneOf(nanos(between(100, 2000)), UNLIMITED),
-              nanos(between(1, 300)),
               oneOf(nanos(0), nanos(200), UNLIMITED),
               new Policy.Queue(between(1, 30), nanos(between(100, 3000)), between(0, 200)),
               new Policy.Launch(between(1, 6), between(1, 12)),
               nanos(between(0, 500)),
-              nanos(between(0, 1500)));
+              nanos(between(0, 1500)),
+              new History.Shares(oneOf(0.3, 0.5, 1.0), Map.of("t1", oneOf(0.5, 1.0, 2.0, 3.0))));
       past.add(policy + " " + streams.length + "×" + streams[0].length);
       model = new Model(policy, streams.length, streams[0].length);
     }
@@ -217,8 +217,8 @@ class SchedulerModelTest {
   // -- long simulations
 
   /**
-   * While all tenants have waiting work, their service times differ by at most one cost, one
-   * quantum and the arrears, for any costs and batches.
+   * While all tenants have waiting work, their service times differ by at most one cost and the
+   * arrears, for any costs and batches.
    */
   @Test
   void sharesAreEqual() {
@@ -227,19 +227,18 @@ class SchedulerModelTest {
       var random = new Random(seed);
       int tenants = 2 + random.nextInt(4);
       int maxCost = 1 + random.nextInt(1000);
-      int quantum = 1 + random.nextInt(2 * maxCost);
       int arrears = random.nextInt(3) * random.nextInt(maxCost);
       var scheduler =
           new Scheduler(
               new Policy(
                   1,
                   UNLIMITED,
-                  nanos(quantum),
                   nanos(arrears),
                   new Policy.Queue(10_000, UNLIMITED, 0),
                   new Policy.Launch(5, 100),
                   nanos(0),
-                  nanos(0)),
+                  nanos(0),
+                  TenantShares.UNLIMITED),
               1,
               4);
       long[] served = new long[tenants];
@@ -249,7 +248,7 @@ class SchedulerModelTest {
           scheduler.on(0, new Event.Submit(ticketOf(tenant, id++, maxCost, random)));
         }
       }
-      long bound = (long) maxCost + quantum + arrears;
+      long bound = (long) maxCost + arrears;
       for (int round = 0; round < 2000; round++) {
         int stream = random.nextInt(4);
         for (var decision : scheduler.on(round, new Event.StreamReady(0, stream))) {
@@ -268,6 +267,59 @@ class SchedulerModelTest {
         scheduler.on(round, new Event.Finished(0, stream, 1));
       }
       assertThat(Arrays.stream(served).sum()).as("served").isGreaterThan(tenants * bound);
+    }
+  }
+
+  /**
+   * One tenant keeps as many tickets waiting as it may; another sends one at a time. Of equal cost,
+   * each of the latter takes at most twice as long as alone.
+   */
+  @Test
+  void floodOfOneTenantAtMostDoublesTheLatencyOfAnother() {
+    long cost = 100;
+    var scheduler =
+        new Scheduler(
+            new Policy(
+                5,
+                UNLIMITED,
+                nanos(0),
+                new Policy.Queue(64, UNLIMITED, 0),
+                new Policy.Launch(1, 1),
+                nanos(0),
+                nanos(0),
+                new History.Shares(0.5, Map.of())),
+            1,
+            1);
+    scheduler.on(0, new Event.StreamReady(0, 0));
+    long id = 0;
+    long submitted = 0;
+    int requests = 0;
+    for (long now = 0; requests < 1000; now += cost) {
+      for (boolean admitted = true; admitted; ) {
+        var flood = new Ticket(id++, "flood", 1, Ticket.NEVER, "op", cost, 0, 0, false, null);
+        admitted =
+            scheduler.on(now, new Event.Submit(flood)).stream()
+                .noneMatch(Decision.Refused.class::isInstance);
+      }
+      if (requests == 0) {
+        var first = new Ticket(id++, "other", 5, Ticket.NEVER, "op", cost, 0, 0, false, null);
+        scheduler.on(now, new Event.Submit(first));
+        submitted = now;
+        requests++;
+      }
+      for (var decision : scheduler.on(now + cost, new Event.Finished(0, 0, cost))) {
+        if (decision instanceof Decision.Done(var ticket) && ticket.tenant().equals("other")) {
+          assertThat(now + cost - submitted)
+              .as("request %d", requests)
+              .isLessThanOrEqualTo(2 * cost);
+          var next = new Ticket(id++, "other", 5, Ticket.NEVER, "op", cost, 0, 0, false, null);
+          submitted = now + cost;
+          requests++;
+          assertThat(scheduler.on(submitted, new Event.Submit(next)))
+              .hasAtLeastOneElementOfType(Decision.Admitted.class);
+        }
+      }
+      scheduler.on(now + cost, new Event.StreamReady(0, 0));
     }
   }
 
@@ -292,21 +344,20 @@ class SchedulerModelTest {
       int tenants = 3;
       long age = 1000L + random.nextInt(5000);
       long queue = 2000;
-      int quantum = 50;
       var scheduler =
           new Scheduler(
               new Policy(
                   bands,
                   nanos(age),
-                  nanos(quantum),
                   nanos(0),
                   new Policy.Queue(50, nanos(queue), 0),
                   new Policy.Launch(1, 1),
                   nanos(0),
-                  nanos(0)),
+                  nanos(0),
+                  TenantShares.UNLIMITED),
               1,
               1);
-      long bound = bands * age + tenants * (queue + 100 + quantum);
+      long bound = bands * age + tenants * (queue + 100);
       var since = new HashMap<Long, Long>();
       scheduler.on(0, new Event.StreamReady(0, 0));
       long busyUntil = Ticket.NEVER;

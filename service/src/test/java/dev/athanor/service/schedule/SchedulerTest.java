@@ -90,6 +90,22 @@ class SchedulerTest {
             is  bytes=100 tickets=3
             """),
         arguments(
+            "a tenant may hold its share of what others leave of the queue",
+            """
+            policy tickets=5 share=0.5
+            0   submit 11            | admit
+            0   submit 12            | admit delay=100
+            0   submit 13            | admit delay=200
+            0   submit 14            | refuse queue-full retry=1
+            0   submit 21 tenant=b   | admit
+            0   submit 22 tenant=b   | refuse queue-full retry=1
+            0   submit 31 tenant=c   | admit
+            0   submit 41 tenant=d   | refuse queue-full retry=1
+            0   ready 0/0            | start 0/0: 11
+            1   submit 15            | refuse queue-full retry=1
+            1   submit 42 tenant=d   | admit delay=99
+            """),
+        arguments(
             "tickets larger than the queue can run on an idle stream",
             """
             policy cost=300 bytes=100
@@ -202,10 +218,10 @@ class SchedulerTest {
             """
             policy age=1000
             0    submit 1 band=3              | admit
-            1001 submit 2 band=2 tenant=b     | admit delay=100
+            1001 submit 2 band=2              | admit delay=100
             1002 ready 0/0                    | start 0/0: 1
-            1003 submit 3 band=3 tenant=c     | admit delay=199
-            3003 submit 4 band=1 tenant=d     | admit delay=200
+            1003 submit 3 band=3              | admit delay=199
+            3003 submit 4 band=1              | admit delay=200
             3003 finished 0/0 100             | done 1
             3003 ready 0/0                    | start 0/0: 2
             3003 finished 0/0 100             | done 2
@@ -241,27 +257,27 @@ class SchedulerTest {
         arguments(
             "tenants take turns by cost: one large ticket equals four small ones",
             """
-            policy quantum=100
+            policy
             0   submit 11 tenant=a cost=400  | admit
             0   submit 12 tenant=a cost=400  | admit delay=400
-            0   submit 21 tenant=b           | admit delay=800
-            0   submit 22 tenant=b           | admit delay=900
-            0   submit 23 tenant=b           | admit delay=1000
-            0   submit 24 tenant=b           | admit delay=1100
-            0   submit 25 tenant=b           | admit delay=1200
-            0   ready 0/0         | start 0/0: 21
-            1   finished 0/0 100  | done 21
-            1   ready 0/0         | start 0/0: 22
-            2   finished 0/0 100  | done 22
-            2   ready 0/0         | start 0/0: 23
-            3   finished 0/0 100  | done 23
-            3   ready 0/0         | start 0/0: 11
-            4   finished 0/0 400  | done 11
+            0   submit 21 tenant=b           | admit
+            0   submit 22 tenant=b           | admit delay=200
+            0   submit 23 tenant=b           | admit delay=400
+            0   submit 24 tenant=b           | admit delay=600
+            0   submit 25 tenant=b           | admit delay=800
+            0   ready 0/0         | start 0/0: 11
+            1   finished 0/0 400  | done 11
+            1   ready 0/0         | start 0/0: 21
+            2   finished 0/0 100  | done 21
+            2   ready 0/0         | start 0/0: 22
+            3   finished 0/0 100  | done 22
+            3   ready 0/0         | start 0/0: 23
+            4   finished 0/0 100  | done 23
             4   ready 0/0         | start 0/0: 24
             5   finished 0/0 100  | done 24
-            5   ready 0/0         | start 0/0: 25
-            6   finished 0/0 100  | done 25
-            6   ready 0/0         | start 0/0: 12
+            5   ready 0/0         | start 0/0: 12
+            6   finished 0/0 400  | done 12
+            6   ready 0/0         | start 0/0: 25
             """),
         arguments(
             "a tenant with many tickets gets no more than its share",
@@ -270,12 +286,91 @@ class SchedulerTest {
             0   submit 11 tenant=a   | admit
             0   submit 12 tenant=a   | admit delay=100
             0   submit 13 tenant=a   | admit delay=200
-            0   submit 21 tenant=b   | admit delay=300
+            0   submit 21 tenant=b   | admit
             0   ready 0/0            | start 0/0: 11
             1   finished 0/0 100     | done 11
             1   ready 0/0            | start 0/0: 21
             2   finished 0/0 100     | done 21
             2   ready 0/0            | start 0/0: 12
+            """),
+        arguments(
+            "while one tenant floods the queue, a ticket of another waits only for the running launch",
+            """
+            policy
+            0    ready 0/0             |
+            0    submit 11             | admit; start 0/0: 11
+            0    submit 12             | admit delay=100
+            0    submit 13             | admit delay=200
+            100  finished 0/0 100      | done 11
+            100  ready 0/0             | start 0/0: 12
+            110  submit 14             | admit delay=190
+            120  submit 21 tenant=b    | admit delay=80
+            200  finished 0/0 100      | done 12
+            200  ready 0/0             | start 0/0: 21
+            300  finished 0/0 100      | done 21
+            300  ready 0/0             | start 0/0: 13
+            """),
+        arguments(
+            "a flood does not make another tenant miss its deadline",
+            """
+            policy
+            0   ready 0/0                          |
+            0   submit 11                          | admit; start 0/0: 11
+            0   submit 12 band=1 cost=900          | admit delay=100
+            0   submit 21 tenant=b deadline=200    | admit delay=100
+            100 finished 0/0 100                   | done 11
+            100 ready 0/0                          | start 0/0: 21
+            """),
+        arguments(
+            "priorities order the tickets of one tenant, not tenants",
+            """
+            policy
+            0   submit 11 band=1            | admit
+            0   submit 12 band=1            | admit delay=100
+            0   submit 21 tenant=b band=3   | admit
+            0   submit 22 tenant=b band=1   | admit
+            0   ready 0/0                   | start 0/0: 11
+            1   finished 0/0 100            | done 11
+            1   ready 0/0                   | start 0/0: 22
+            2   finished 0/0 100            | done 22
+            2   ready 0/0                   | start 0/0: 12
+            3   finished 0/0 100            | done 12
+            3   ready 0/0                   | start 0/0: 21
+            """),
+        arguments(
+            "tenants share by weight",
+            """
+            policy weights=b:3
+            0   submit 11 tenant=a cost=300  | admit
+            0   submit 12 tenant=a cost=300  | admit delay=300
+            0   submit 21 tenant=b cost=300  | admit
+            0   submit 22 tenant=b cost=300  | admit delay=400
+            0   submit 23 tenant=b cost=300  | admit delay=800
+            0   submit 24 tenant=b cost=300  | admit delay=1200
+            0   ready 0/0         | start 0/0: 11
+            1   finished 0/0 300  | done 11
+            1   ready 0/0         | start 0/0: 21
+            2   finished 0/0 300  | done 21
+            2   ready 0/0         | start 0/0: 22
+            3   finished 0/0 300  | done 22
+            3   ready 0/0         | start 0/0: 23
+            4   finished 0/0 300  | done 23
+            4   ready 0/0         | start 0/0: 12
+            """),
+        arguments(
+            "tenants share each device separately",
+            """
+            policy devices=2
+            0   submit 11 device=0            | admit
+            0   submit 12 device=0            | admit delay=100
+            0   submit 13 device=1            | admit
+            0   submit 21 device=1 tenant=b   | admit
+            0   ready 0/0                     | start 0/0: 11
+            1   finished 0/0 100              | done 11
+            1   ready 0/0                     | start 0/0: 12
+            2   ready 1/0                     | start 1/0: 13
+            3   finished 1/0 100              | done 13
+            3   ready 1/0                     | start 1/0: 21
             """));
   }
 
@@ -289,11 +384,11 @@ class SchedulerTest {
             0   submit 1 batch=k:1              | admit; start 0/0: 1
             1   submit 2 batch=k:1              | admit delay=99
             1   submit 3 batch=other:1          | admit delay=199
-            1   submit 4 batch=k:1 tenant=b     | admit delay=299
+            1   submit 4 batch=k:1 tenant=b     | admit delay=99
             1   submit 5                        | admit delay=399
             100 finished 0/0 100                | done 1
-            100 ready 0/0                       | start 0/0: 2 4
-            200 finished 0/0 200                | done 2; done 4
+            100 ready 0/0                       | start 0/0: 4 2
+            200 finished 0/0 200                | done 4; done 2
             200 ready 0/0                       | start 0/0: 3
             """),
         arguments(
@@ -363,13 +458,13 @@ class SchedulerTest {
         arguments(
             "a tenant pays back the service that it got ahead in batches",
             """
-            policy quantum=100 arrears=300
+            policy arrears=300
             0   submit 11 tenant=a batch=k:1   | admit
             0   submit 12 tenant=a batch=k:1   | admit delay=100
             0   submit 13 tenant=a batch=k:1   | admit delay=200
-            0   submit 21 tenant=b             | admit delay=300
-            0   submit 22 tenant=b             | admit delay=400
-            0   submit 23 tenant=b             | admit delay=500
+            0   submit 21 tenant=b             | admit
+            0   submit 22 tenant=b             | admit delay=200
+            0   submit 23 tenant=b             | admit delay=400
             0   ready 0/0            | start 0/0: 11 12 13
             1   submit 14 tenant=a   | admit delay=599
             1   finished 0/0 300     | done 11; done 12; done 13
@@ -384,38 +479,42 @@ class SchedulerTest {
         arguments(
             "a tenant gets ahead in batches by at most the arrears",
             """
-            policy quantum=100 arrears=150
+            policy arrears=150
             0   submit 11 tenant=a batch=k:1   | admit
             0   submit 12 tenant=a batch=k:1   | admit delay=100
             0   submit 13 tenant=a batch=k:1   | admit delay=200
-            0   submit 21 tenant=b             | admit delay=300
+            0   submit 21 tenant=b             | admit
             0   ready 0/0            | start 0/0: 11 12
             """),
         arguments(
-            "the arrears do not limit a tenant that is alone in its band",
+            "the arrears do not limit a tenant that is alone",
             """
-            policy quantum=100 arrears=0
+            policy arrears=0
             0   submit 11 tenant=a batch=k:1   | admit
             0   submit 12 tenant=a batch=k:1   | admit delay=100
             0   submit 13 tenant=a batch=k:1   | admit delay=200
-            0   submit 21 tenant=b band=3      | admit delay=300
             0   ready 0/0            | start 0/0: 11 12 13
             """),
         arguments(
-            "a tenant that was alone owes nothing to later tenants",
+            "a tenant that was alone owes to later tenants only its latest launch",
             """
-            policy quantum=100 arrears=0
-            0   submit 11 tenant=a batch=k:1   | admit
-            0   submit 12 tenant=a batch=k:1   | admit delay=100
-            0   submit 13 tenant=a batch=k:1   | admit delay=200
-            0   submit 14 tenant=a             | admit delay=300
-            0   ready 0/0            | start 0/0: 11 12 13
-            1   submit 21 tenant=b   | admit delay=399
-            1   submit 22 tenant=b   | admit delay=499
-            1   finished 0/0 300     | done 11; done 12; done 13
-            1   ready 0/0            | start 0/0: 14
-            2   finished 0/0 100     | done 14
+            policy arrears=0
+            0   submit 11 tenant=a cost=1000   | admit
+            0   submit 12 tenant=a batch=k:1   | admit delay=1000
+            0   submit 13 tenant=a batch=k:1   | admit delay=1100
+            0   submit 14 tenant=a             | admit delay=1200
+            0   ready 0/0            | start 0/0: 11
+            1   finished 0/0 1000    | done 11
+            1   ready 0/0            | start 0/0: 12 13
+            2   submit 21 tenant=b   | admit delay=199
+            2   submit 22 tenant=b   | admit delay=299
+            2   submit 23 tenant=b   | admit delay=399
+            2   finished 0/0 200     | done 12; done 13
             2   ready 0/0            | start 0/0: 21
+            3   finished 0/0 100     | done 21
+            3   ready 0/0            | start 0/0: 22
+            4   finished 0/0 100     | done 22
+            4   ready 0/0            | start 0/0: 14
             """));
   }
 
@@ -719,12 +818,12 @@ class SchedulerTest {
             new Policy(
                 0,
                 valid.age(),
-                valid.quantum(),
                 valid.arrears(),
                 valid.queue(),
                 valid.batch(),
                 valid.drainDelay(),
-                valid.drainTimeout()))
+                valid.drainTimeout(),
+                valid.shares()))
         .hasMessage("the number of bands must be at least 1, got 0");
     assertThatThrownBy(() -> new Policy.Queue(1, Duration.ZERO, 1))
         .hasMessage("the queue's cost must be positive, got PT0S");

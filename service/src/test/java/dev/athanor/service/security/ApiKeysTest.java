@@ -34,7 +34,7 @@ class ApiKeysTest {
   }
 
   private static Credentials with(String key) {
-    return new Credentials(List.of(), List.of(key), List.of());
+    return new Credentials(List.of(), List.of(key), List.of(), "192.0.2.1");
   }
 
   private Path file(String... lines) throws IOException {

@@ -22,7 +22,7 @@ class JwtCallersTest {
               throw new JwtException("http://issuer.example is down");
             },
             new SecuritySettings.Jwt("tenant", "scope"));
-    var credentials = new Credentials(List.of("Bearer abc"), List.of(), List.of());
+    var credentials = new Credentials(List.of("Bearer abc"), List.of(), List.of(), "192.0.2.1");
     for (int i = 0; i < 3; i++) {
       assertThatThrownBy(() -> callers.identify(credentials)).isInstanceOf(Failure.Busy.class);
     }

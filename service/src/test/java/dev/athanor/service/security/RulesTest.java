@@ -122,8 +122,9 @@ class RulesTest {
               throw new JwtException("http://inside.example is down");
             },
             new SecuritySettings.Jwt("tenant", "scope"));
-    assertThatThrownBy(
-            () -> callers.identify(new Credentials(List.of("Bearer x"), List.of(), List.of())))
+    assertThatThrownBy(() ->
+            callers.identify(
+                new Credentials(List.of("Bearer x"), List.of(), List.of(), "192.0.2.1")))
         .isInstanceOf(Failure.Busy.class)
         .hasMessage(
             "The token cannot be checked: the identity provider does not answer. Retry after 5 s.");

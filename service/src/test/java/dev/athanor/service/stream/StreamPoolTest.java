@@ -12,6 +12,7 @@ import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.FakeDevice;
+import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.testing.Timeouts;
@@ -49,7 +50,6 @@ class StreamPoolTest {
             DataSize.ofKilobytes(1),
             DataSize.ofMegabytes(1),
             DataSize.ofMegabytes(1),
-            1,
             true,
             1,
             0,
@@ -57,7 +57,8 @@ class StreamPoolTest {
             Duration.ofHours(1),
             Duration.ZERO,
             Duration.ofHours(1),
-            Duration.ZERO));
+            Duration.ZERO),
+        TenantShares.UNLIMITED);
   }
 
   @AfterEach
@@ -278,7 +279,7 @@ class StreamPoolTest {
     assertThat(rejection.code()).isEqualTo(Code.QUEUE_FULL);
     assertThat(rejection)
         .hasMessageMatching(
-            "Queue full: 1 jobs are waiting \\(see athanor.run.queue, queue-time and queue-bytes\\)\\. Retry after \\d+ s\\.");
+            "Queue full: 1 jobs are waiting, 1 of them for this tenant \\(see athanor.run.queue, queue-time, queue-bytes and athanor.quota.share\\)\\. Retry after \\d+ s\\.");
     assertThat(rejection.retryAfter()).isPositive();
     first.gate.countDown();
     answers.forEach(CompletableFuture::join);

@@ -7,6 +7,7 @@ import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Credentials;
+import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Rules.Match;
@@ -66,11 +67,13 @@ class AccessConfiguration {
   private final Callers callers;
   private final Rules rules;
   private final BrowserGuard browsers;
+  private final RequestLimit requests;
 
-  AccessConfiguration(Callers callers, Rules rules, BrowserGuard browsers) {
+  AccessConfiguration(Callers callers, Rules rules, BrowserGuard browsers, RequestLimit requests) {
     this.callers = callers;
     this.rules = rules;
     this.browsers = browsers;
+    this.requests = requests;
   }
 
   @Bean
@@ -85,6 +88,7 @@ class AccessConfiguration {
         .addFilterAfter(this::rejectForeignPages, HeaderWriterFilter.class)
         .addFilterBefore(authentication(manager), AnonymousAuthenticationFilter.class)
         .addFilterAfter(AccessConfiguration::rejectBody, AuthorizationFilter.class)
+        .addFilterAfter(this::limitRequests, AuthorizationFilter.class)
         .exceptionHandling(handling ->
             handling
                 .authenticationEntryPoint(
@@ -201,6 +205,27 @@ class AccessConfiguration {
     }
   }
 
+  /** Counts a request of a known caller until it has been answered. */
+  private void limitRequests(ServletRequest request, ServletResponse response, FilterChain chain)
+      throws IOException, ServletException {
+    if (request.getDispatcherType() != DispatcherType.REQUEST
+        || !(request.getAttribute(HttpRequests.CALLER) instanceof Caller caller)) {
+      chain.doFilter(request, response);
+      return;
+    }
+    try {
+      requests.begin(caller);
+    } catch (Failure e) {
+      Problems.write((HttpServletRequest) request, (HttpServletResponse) response, e);
+      return;
+    }
+    try {
+      chain.doFilter(request, response);
+    } finally {
+      requests.end(caller);
+    }
+  }
+
   private Match match(HttpServletRequest request) {
     if (request.getAttribute(MATCH) instanceof Match cached) {
       return cached;
@@ -223,7 +248,8 @@ class AccessConfiguration {
         Collections.list(request.getHeaders("X-API-Key")),
         request.getAttribute(CERTIFICATES) instanceof X509Certificate[] chain
             ? List.of(chain)
-            : List.of());
+            : List.of(),
+        request.getRemoteAddr());
   }
 
   private void unauthenticated(

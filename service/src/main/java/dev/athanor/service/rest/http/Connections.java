@@ -7,7 +7,6 @@ import java.util.function.BooleanSupplier;
 import org.apache.tomcat.util.net.SocketWrapperBase;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
-import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
 /**
@@ -18,22 +17,13 @@ import org.springframework.stereotype.Component;
 @Component
 public class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
 
-  private static final String MAX_CONNECTIONS = "server.tomcat.max-connections";
-
-  /**
-   * Heap reserved per connection; a busy connection uses about a quarter of it, on and off heap.
-   */
-  private static final long HEAP_PER_CONNECTION = 1 << 20;
-
-  private static final int MAX_CONNECTIONS_LIMIT = 4096;
-
   private static final Duration DEFAULT_READ_TIMEOUT = Duration.ofMinutes(1);
 
-  private final Environment environment;
+  private final ConnectionLimit limit;
   private final long maxBodyBytes;
 
-  Connections(Environment environment, RestSettings settings) {
-    this.environment = environment;
+  Connections(ConnectionLimit limit, RestSettings settings) {
+    this.limit = limit;
     maxBodyBytes = settings.maxBodyBytes();
   }
 
@@ -43,15 +33,8 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
     factory.addConnectorCustomizers(connector -> {
       var protocol = (HttpProtocol) connector.getProtocolHandler();
       protocol.unreadBodies().setMaxBytes(maxBodyBytes);
-      if (!environment.containsProperty(MAX_CONNECTIONS)) {
-        protocol.setMaxConnections(maxConnections(Runtime.getRuntime().maxMemory()));
-      }
+      protocol.setMaxConnections(limit.connections());
     });
-  }
-
-  /** Returns the maximum number of connections for a heap size. */
-  static int maxConnections(long heapBytes) {
-    return Math.clamp(heapBytes / HEAP_PER_CONNECTION, 64, MAX_CONNECTIONS_LIMIT);
   }
 
   /**

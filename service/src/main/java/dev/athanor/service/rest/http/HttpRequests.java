@@ -75,6 +75,11 @@ public final class HttpRequests {
     return caller(request).tenant();
   }
 
+  /** Returns the account of a request, which is charged for shared resources. */
+  public static String account(HttpServletRequest request) {
+    return caller(request).account();
+  }
+
   private static Caller caller(HttpServletRequest request) {
     return request.getAttribute(CALLER) instanceof Caller caller ? caller : Caller.LOCAL;
   }
@@ -96,6 +101,7 @@ public final class HttpRequests {
     var usual =
         new RequestContext(
             caller.tenant(),
+            caller.account(),
             Ticket.MIDDLE,
             caller.has(Scope.PRIORITY),
             deadline(request),

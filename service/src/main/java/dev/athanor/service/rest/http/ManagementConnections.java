@@ -8,7 +8,6 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Condition;
 import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
-import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
 /**
@@ -23,8 +22,8 @@ class ManagementConnections {
   private static final int THREADS = 8;
 
   @Bean
-  Connections connections(Environment environment, RestSettings settings) {
-    return new Connections(environment, settings);
+  Connections connections(ConnectionLimit limit, RestSettings settings) {
+    return new Connections(limit, settings);
   }
 
   @Bean

@@ -72,7 +72,7 @@ class TensorBodies {
       TensorOptions options,
       RequestContext terms)
       throws IOException {
-    try (var memory = inline.open(HttpRequests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.account(request))) {
       return create(
           request, media, body, new DecodeBudget(memory, settings.maxBodyBytes()), options, terms);
     }

@@ -280,7 +280,7 @@ class TensorController {
     var body = HttpRequests.body(request, settings.maxBodyBytes());
     var preconditions = Preconditions.of(request);
     TensorInfo info;
-    try (var memory = inline.open(HttpRequests.tenant(request))) {
+    try (var memory = inline.open(HttpRequests.account(request))) {
       var room = new DecodeBudget(memory, settings.maxBodyBytes());
       var contents = bodies.elements(request, media, type, body, room);
       info =

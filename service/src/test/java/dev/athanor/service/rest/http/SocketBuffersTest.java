@@ -67,11 +67,4 @@ class SocketBuffersTest {
     assertThat(buffers.getReadBuffer().capacity()).isEqualTo(SMALL);
     assertThat(read()).isEmpty();
   }
-
-  @Test
-  void connectionLimitDependsOnTheHeap() {
-    assertThat(Connections.maxConnections(16L << 20)).isEqualTo(64);
-    assertThat(Connections.maxConnections(512L << 20)).isEqualTo(512);
-    assertThat(Connections.maxConnections(64L << 30)).isEqualTo(4096);
-  }
 }
