@@ -117,7 +117,11 @@ class AccessTest {
         waiting.add(answer);
         return;
       }
-      answer.onNext(RunResponse.newBuilder().setOp(GrpcCalls.context().tenant().name()).build());
+      answer.onNext(
+          RunResponse.newBuilder()
+              .setOp(GrpcCalls.context().tenant().name())
+              .setDevice(GrpcCalls.context().account())
+              .build());
       answer.onCompleted();
     }
   }
@@ -236,6 +240,17 @@ class AccessTest {
       assertThat(ops("x-api-key", "writer", "x-priority", priority).run(run).getOp())
           .isEqualTo("alpha");
     }
+  }
+
+  @Test
+  void withoutAuthenticationTheAddressIsCharged() throws IOException {
+    stop();
+    connect(
+        serve(Callers.anonymous(), InsecureServerCredentials.create()),
+        InsecureChannelCredentials.create());
+    var response = ops().run(RunRequest.getDefaultInstance());
+    assertThat(response.getOp()).isEqualTo("local");
+    assertThat(response.getDevice()).isEqualTo("127.0.0.1");
   }
 
   @Test

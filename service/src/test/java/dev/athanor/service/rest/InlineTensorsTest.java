@@ -134,7 +134,7 @@ class InlineTensorsTest extends RestTest {
             429,
             "out-of-host-memory",
             null,
-            "Out of host memory: other requests use 41943040 of 50331648 bytes (athanor.run.inline-bytes). Retry after 1 s.")
+            "Out of host memory: other requests use 41943040 of 50331648 bytes (athanor.run.inline-bytes), 41943040 of them for this tenant (athanor.quota.share). Retry after 1 s.")
         .header("Retry-After", equalTo("1"));
     // as numbers, for an upload and for a call
     var numbers =
@@ -157,7 +157,7 @@ class InlineTensorsTest extends RestTest {
         413,
         "too-large",
         null,
-        "Inline tensors exceed the limit of 50331648 bytes (athanor.run.inline-bytes); upload them and pass handles");
+        "Inline tensors exceed the limit of 50331648 bytes (athanor.run.inline-bytes, athanor.quota.share); upload them and pass handles");
     var kept = given().contentType(FILE).body(file(new byte[30 * MIB])).queryParam("y", "handle");
     var handle =
         kept.accept("application/json")
