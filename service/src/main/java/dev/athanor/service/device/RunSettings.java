@@ -24,6 +24,8 @@ import org.springframework.util.unit.DataSize;
  *     together.
  * @param batchInvariant Whether calls share a launch only if each result is bit for bit the same as
  *     without sharing. If false, the planner chooses one kernel for the whole batch.
+ * @param batchTime Maximum estimated device time by which a tenant gets ahead of its turn when its
+ *     calls join a launch. It bounds how long a batch delays the calls of other tenants.
  * @param planCacheSize Number of cached launch plans.
  * @param graphCacheSize Number of repeated pipelines that each device keeps as captured graphs,
  *     with memory of their own, which is released when device memory runs short. 0 disables
@@ -47,6 +49,7 @@ public record RunSettings(
     @NotNull @DefaultValue("64MB") DataSize stagingBytes,
     @NotNull @DefaultValue("1GB") DataSize inlineBytes,
     @DefaultValue("true") boolean batchInvariant,
+    @NotNull @DefaultValue("20ms") Duration batchTime,
     @Min(1) @DefaultValue("4096") int planCacheSize,
     @Min(0) @Max(1024) @Nullable Integer graphCacheSize,
     @NotNull @DefaultValue("0s") Duration drainDelay,
@@ -71,7 +74,7 @@ public record RunSettings(
     return new Policy(
         usual.bands(),
         usual.age(),
-        usual.arrears(),
+        batchTime,
         new Policy.Queue(queue, queueTime, queueBytes.toBytes()),
         usual.batch(),
         drainDelay,

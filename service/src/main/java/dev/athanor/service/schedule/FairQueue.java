@@ -136,7 +136,8 @@ final class FairQueue {
   /**
    * Removes the next launch: the ticket whose turn it is, followed by the tickets that join its
    * batch. Tickets join if they have the same batch key and band, the launch stays within its
-   * limits, no estimated deadline is missed, and no tenant gets ahead by more than the arrears.
+   * limits, no estimated deadline is missed, and no tenant gets ahead by more than the arrears,
+   * even if it is alone: a tenant that arrives meanwhile waits for the launch.
    *
    * <p>Batches never span bands, so a launch never delays a ticket of higher priority for one of
    * lower priority.
@@ -175,7 +176,7 @@ final class FairQueue {
   /**
    * Adds matching tickets to a launch; examines at most as many as a launch may hold.
    *
-   * @param lastTag the tag that no tenant may exceed by joining, unless it is alone
+   * @param lastTag the tag that no tenant may exceed by joining
    */
   private void join(List<Entry> launch, Ticket.Batch batch, long lastTag, long now) {
     var head = launch.getFirst();
@@ -183,7 +184,6 @@ final class FairQueue {
     long end = now + head.cost;
     long deadline = head.ticket.deadline();
     int limit = policy.batch().tickets();
-    boolean alone = flows.size() == 1;
     var waiting = mates.get(new Mates(batch.key(), head.band));
     var candidates = waiting == null ? List.<Entry>of() : waiting.stream().limit(limit).toList();
     for (var mate : candidates) {
@@ -193,7 +193,7 @@ final class FairQueue {
       if (launch.size() < limit
           && more <= policy.batch().rows() - rows
           && end + mate.cost <= sooner
-          && (alone || flow.start + flow.charge(mate.cost) <= lastTag)) {
+          && flow.start + flow.charge(mate.cost) <= lastTag) {
         take(flow, mate);
         launch.add(mate);
         rows += more;

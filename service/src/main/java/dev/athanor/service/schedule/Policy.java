@@ -9,7 +9,8 @@ import java.time.Duration;
  *
  * @param bands the number of priority bands; band 1 is served first
  * @param age the waiting time after which a ticket is promoted by one band
- * @param arrears how much device time a tenant may get ahead of its turn by joining batches
+ * @param arrears how much device time a tenant may get ahead of its turn by joining batches, and
+ *     thus by how much its batch delays others
  * @param queue the limits of the queue
  * @param batch the limits of a launch
  * @param drainDelay how long a draining service, which is no longer ready, still accepts work

@@ -487,18 +487,21 @@ class SchedulerTest {
             0   ready 0/0            | start 0/0: 11 12
             """),
         arguments(
-            "the arrears do not limit a tenant that is alone",
+            "the arrears limit a tenant that is alone, too: others may arrive during the launch",
             """
-            policy arrears=0
+            policy arrears=100
             0   submit 11 tenant=a batch=k:1   | admit
             0   submit 12 tenant=a batch=k:1   | admit delay=100
             0   submit 13 tenant=a batch=k:1   | admit delay=200
-            0   ready 0/0            | start 0/0: 11 12 13
+            0   ready 0/0            | start 0/0: 11 12
+            1   submit 21 tenant=b   | admit delay=199
+            2   finished 0/0 200     | done 11; done 12
+            2   ready 0/0            | start 0/0: 21
             """),
         arguments(
             "a tenant that was alone owes to later tenants only its latest launch",
             """
-            policy arrears=0
+            policy arrears=100
             0   submit 11 tenant=a cost=1000   | admit
             0   submit 12 tenant=a batch=k:1   | admit delay=1000
             0   submit 13 tenant=a batch=k:1   | admit delay=1100

@@ -51,6 +51,7 @@ class StreamPoolTest {
             DataSize.ofMegabytes(1),
             DataSize.ofMegabytes(1),
             true,
+            Duration.ZERO,
             1,
             0,
             grace,
