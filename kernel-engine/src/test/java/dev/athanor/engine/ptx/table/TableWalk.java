@@ -219,7 +219,7 @@ public final class TableWalk {
     };
   }
 
-  private static Operand operand(InstructionForm form, OperandSlot slot, Modifiers modifiers) {
+  static Operand operand(InstructionForm form, OperandSlot slot, Modifiers modifiers) {
     return switch (slot.kind()) {
       case RESULT, SOURCE -> {
         int first = slot.isResult() ? 8 : 0;
