@@ -18,6 +18,9 @@
 {{- if eq (int .Values.management.port) (int .Values.grpcPort) }}
 {{- fail (printf "management.port and grpcPort are both %d: they must differ." (int .Values.grpcPort)) }}
 {{- end }}
+{{- if and (include "athanor.forwards" .) (gt (int (include "athanor.mostPods" .)) 256) }}
+{{- fail (printf "%s is %s: at most 256 pods forward requests to each other. Install several releases, or set forwarding.enabled to false." (include "athanor.autoscaled" . | empty | ternary "replicas" "autoscaling.maxReplicas") (include "athanor.mostPods" .)) }}
+{{- end }}
 {{- range $kind, $route := .Values.gateway }}
 {{- if $route.enabled }}
 {{- if not $route.parentRefs }}

@@ -67,10 +67,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- ternary .Values.autoscaling.maxReplicas .Values.replicas (ne (include "athanor.autoscaled" .) "") | int -}}
 {{- end -}}
 
-{{/* Not empty if pods forward requests to each other. */}}
+{{/* Not empty if pods forward requests to each other. It must not depend on the number of pods, or a change of it would restart all. */}}
 {{- define "athanor.forwards" -}}
-{{- $several := or (gt (int .Values.replicas) 1) (include "athanor.autoscaled" .) -}}
-{{- if and $several .Values.forwarding.enabled (ne .Values.security.mode "mtls") (or .Values.forwarding.tls (not .Values.security.tls.existingSecret)) -}}
+{{- if and .Values.forwarding.enabled (ne .Values.security.mode "mtls") (or .Values.forwarding.tls (not .Values.security.tls.existingSecret)) -}}
 true
 {{- end -}}
 {{- end -}}
@@ -154,7 +153,7 @@ true
 {{- end -}}
 {{- end -}}
 
-{{/* The limits on host memory, as environment variables that the JVM and Spring Boot read. */}}
+{{/* The options of the JVM and the limits on host memory, as environment variables that the JVM and Spring Boot read. */}}
 {{- define "athanor.memoryEnv" -}}
 {{- $memory := .Values.memory -}}
 {{- $options := list -}}
@@ -162,6 +161,10 @@ true
 {{- $options = append $options (printf "-Xmx%sm" .) -}}
 {{- end -}}
 {{- $options = append $options (printf "-XX:MaxDirectMemorySize=%sm" (include "athanor.mebibytes" $memory.buffers)) -}}
+{{- if include "athanor.forwards" . -}}
+{{- /* Pods come, go and change their addresses; the JVM would remember these for 30 seconds. */ -}}
+{{- $options = append $options "-Dsun.net.inetaddr.ttl=5" -}}
+{{- end -}}
 {{- with .Values.jvmOptions -}}
 {{- with regexFind "-Xmx|-XX:(Max|Initial|Min)RAM[A-Za-z]*|-XX:Max(Heap|DirectMemory)Size" . -}}
 {{- fail (printf "jvmOptions has %s: set resources.limits.memory and memory instead; heap and direct memory are derived from them." .) -}}

@@ -32,11 +32,8 @@ routes to the only port of a container and probes that one.
     {{- if and (include "athanor.forwards" .root) (not .kserve) }}
     - name: ATHANOR_FORWARD_URL
       value: {{ include "athanor.scheme" .root | lower }}://{{ include "athanor.fullname" .root }}-{replica}.{{ include "athanor.headless" .root }}.{{ .root.Release.Namespace }}.svc:{{ $values.port }}
-    {{- $most := include "athanor.mostPods" .root | int }}
-    {{- if le $most 256 }}
-    - name: ATHANOR_FORWARD_REPLICAS
-      value: {{ until $most | join "," | quote }}
-    {{- end }}
+    - name: ATHANOR_FORWARD_DISCOVERY
+      value: {{ include "athanor.headless" .root }}.{{ .root.Release.Namespace }}.svc
     {{- if $security.tls.existingSecret }}
     - name: ATHANOR_FORWARD_SSLBUNDLE
       value: pods

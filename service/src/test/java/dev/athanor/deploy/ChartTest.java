@@ -460,7 +460,7 @@ class ChartTest {
 
   @Test
   void networkPolicyRestrictsManagementAndEgress() throws IOException {
-    Map<String, Object> objects = render("{}");
+    Map<String, Object> objects = render("forwarding: {enabled: false}");
 
     Object spec = at(objects, "NetworkPolicy", "spec");
     assertThat(at(spec, "podSelector")).isEqualTo(at(objects, "StatefulSet", "spec", "selector"));

@@ -168,9 +168,15 @@ class FirstUseChartTest {
     assertThat(at(spec, "supportedModelFormats", "0", "name")).isEqualTo("athanor");
     Object container = at(spec, "containers", "0");
     assertThat(at(container, "name")).isEqualTo("kserve-container");
-    for (String same : List.of("image", "args", "env", "resources", "volumeMounts")) {
+    for (String same : List.of("image", "args", "resources", "volumeMounts")) {
       assertThat(at(container, same)).isEqualTo(at(container(objects), same));
     }
+    assertThat(at(container, "env"))
+        .as("all but forwarding, since the headless Service does not name KServe's pods")
+        .isEqualTo(
+            list(container(objects), "env").stream()
+                .filter(each -> !text(each, "name").startsWith("ATHANOR_FORWARD_"))
+                .toList());
     assertThat(at(container, "ports"))
         .isEqualTo(List.of(Map.of("name", "http", "containerPort", 8080, "protocol", "TCP")));
     assertThat(at(container, "readinessProbe", "httpGet"))

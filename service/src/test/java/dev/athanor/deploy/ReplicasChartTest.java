@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests the replicas of the chart: names, update order, topology spread and volumes. */
@@ -47,15 +48,15 @@ class ReplicasChartTest {
   }
 
   @Test
-  void multiplePodsForwardRequestsToEachOther() throws IOException {
+  void podsForwardRequestsToEachOther() throws IOException {
     Map<String, Object> objects =
-        render("{replicas: 2, port: 8181, networkPolicy: {from: [{podSelector: {}}]}}");
+        render("{port: 8181, networkPolicy: {from: [{podSelector: {}}]}}");
 
     assertThat(env(objects))
         .containsEntry(
             "ATHANOR_FORWARD_URL",
             "http://kiln-athanor-{replica}.kiln-athanor-headless.lab.svc:8181")
-        .containsEntry("ATHANOR_FORWARD_REPLICAS", "0,1")
+        .containsEntry("ATHANOR_FORWARD_DISCOVERY", "kiln-athanor-headless.lab.svc")
         .doesNotContainKey("ATHANOR_FORWARD_SSLBUNDLE");
     Object policy = at(objects, "NetworkPolicy", "spec");
     Map<String, Object> pods = Map.of("podSelector", Map.of("matchLabels", SELECTOR));
@@ -66,33 +67,55 @@ class ReplicasChartTest {
             Map.of(
                 "to", List.of(pods), "ports", List.of(Map.of("port", "http", "protocol", "TCP"))));
     assertThat(at(policy, "egress", "0", "ports", "0", "port")).isEqualTo(53);
-    assertThat(env(render("autoscaling: {hpa: {enabled: true}, maxReplicas: 3}")))
-        .containsKey("ATHANOR_FORWARD_URL")
-        .containsEntry("ATHANOR_FORWARD_REPLICAS", "0,1,2");
-    assertThat(env(render("replicas: 257"))).doesNotContainKey("ATHANOR_FORWARD_REPLICAS");
+    assertThat(String.valueOf(env(objects).get("JDK_JAVA_OPTIONS")))
+        .contains("-Dsun.net.inetaddr.ttl=5");
+  }
+
+  /** A changed pod template would restart all pods, and they would lose their tensors. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "replicas: 0",
+        "replicas: 2",
+        "replicas: 3",
+        "autoscaling: {hpa: {enabled: true}, maxReplicas: 9}",
+        "{replicas: 2, autoscaling: {keda: {enabled: true}}}"
+      })
+  void numberOfReplicasDoesNotChangeThePods(String values) throws IOException {
+    assertThat(at(render(values), "StatefulSet", "spec", "template"))
+        .isEqualTo(at(render("replicas: 1"), "StatefulSet", "spec", "template"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'replicas: 257',replicas is 257",
+    "'autoscaling: {hpa: {enabled: true}, maxReplicas: 300}',autoscaling.maxReplicas is 300"
+  })
+  void rejectsMorePodsThanCanFindEachOther(String values, String reason) throws IOException {
+    assertThatThrownBy(() -> render(values))
+        .hasMessageContaining(
+            reason
+                + ": at most 256 pods forward requests to each other. Install several releases, or set forwarding.enabled to false.");
+    assertThat(render("{replicas: 257, forwarding: {enabled: false}}")).containsKey("StatefulSet");
   }
 
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "{}",
-        "{replicas: 2, forwarding: {enabled: false}}",
-        "{replicas: 2, security: {tls: {existingSecret: pki}}}",
-        "{replicas: 2, security: {mode: mtls, tls: {existingSecret: pki}}, forwarding: {tls: true}}"
+        "forwarding: {enabled: false}",
+        "security: {tls: {existingSecret: pki}}",
+        "{security: {mode: mtls, tls: {existingSecret: pki}}, forwarding: {tls: true}}"
       })
   void withoutForwardingPodsCannotReachEachOther(String values) throws IOException {
     Map<String, Object> objects = render(values);
 
-    assertThat(env(objects)).doesNotContainKey("ATHANOR_FORWARD_URL");
+    assertThat(env(objects)).doesNotContainKeys("ATHANOR_FORWARD_URL", "ATHANOR_FORWARD_DISCOVERY");
     assertThat(at(objects, "NetworkPolicy", "spec", "egress")).isEqualTo(List.of());
   }
 
   @Test
   void podsVerifyEachOthersCertificates() throws IOException {
-    assertThat(
-            env(
-                render(
-                    "{replicas: 2, security: {tls: {existingSecret: pki}}, forwarding: {tls: true}}")))
+    assertThat(env(render("{security: {tls: {existingSecret: pki}}, forwarding: {tls: true}}")))
         .containsEntry(
             "ATHANOR_FORWARD_URL",
             "https://kiln-athanor-{replica}.kiln-athanor-headless.lab.svc:8080")

@@ -77,7 +77,7 @@ class TensorsTest {
       assertThat(stored.describe().expiresAt()).isPresent();
       assertThatExceptionOfType(AthanorException.class)
           .isThrownBy(() -> athanor.store("w", MATRIX, o -> o.replicas(2)))
-          .withMessageContaining("the number of replicas that this one can copy to");
+          .withMessageContaining("the maximum number of replicas");
       athanor.store("w", MATRIX);
       assertThat(stored.describe().expiresAt()).isEmpty();
       var w = athanor.attach("w");

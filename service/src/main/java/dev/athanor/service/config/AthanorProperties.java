@@ -3,6 +3,7 @@ package dev.athanor.service.config;
 import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.MetricsSettings;
+import dev.athanor.service.replica.DiscoveredReplicas;
 import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.security.SecuritySettings;
@@ -63,11 +64,33 @@ public record AthanorProperties(
           "athanor.forward.replicas needs athanor.forward.url, and must name each replica once and the mark of athanor.replica among them")
   public boolean isReplicaAmongReplicas() {
     var replicas = forward.marks();
-    var mark = replica.substring(replica.lastIndexOf('-') + 1);
     return replicas.isEmpty()
         || (!forward.url().isEmpty()
-            && replicas.contains(mark)
+            && replicas.contains(mark())
             && Set.copyOf(replicas).size() == replicas.size());
+  }
+
+  /** Discovered replicas are told apart by ordinals, which also order their versions of a name. */
+  @AssertTrue(
+      message =
+          "athanor.forward.discovery needs athanor.forward.url, and an ordinal from 0 to 255 at the end of athanor.replica, as in athanor-0")
+  public boolean isReplicaDiscoverable() {
+    return forward.discovery().isEmpty()
+        || (!forward.url().isEmpty()
+            && mark().matches("0|[1-9]\\d{0,2}")
+            && Integer.parseInt(mark()) < DiscoveredReplicas.ORDINALS);
+  }
+
+  /** Replicas are either found or listed. */
+  @AssertTrue(
+      message =
+          "athanor.forward.discovery and athanor.forward.replicas are both set; remove athanor.forward.replicas to find the replicas by DNS, or athanor.forward.discovery to list them")
+  public boolean isReplicasSettingUnambiguous() {
+    return forward.discovery().isEmpty() || forward.replicas().isEmpty();
+  }
+
+  private String mark() {
+    return replica.substring(replica.lastIndexOf('-') + 1);
   }
 
   private static final String DEVICE = "(emulator|cuda)(:\\d{1,2})?";

@@ -3,10 +3,15 @@ package dev.athanor.service.config;
 import dev.athanor.service.forward.Forwarding;
 import dev.athanor.service.forward.ReplicaHeader;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.replica.DiscoveredReplicas;
+import dev.athanor.service.replica.ListedReplicas;
+import dev.athanor.service.replica.Membership;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
+import dev.athanor.service.replica.ReplicaHosts;
 import dev.athanor.service.security.SecuritySettings.Mode;
 import dev.athanor.service.tensor.Handles;
+import java.net.InetAddress;
 import java.security.NoSuchAlgorithmException;
 import java.util.List;
 import javax.net.ssl.SSLContext;
@@ -41,9 +46,18 @@ class ForwardConfiguration {
 
   @Bean
   Peers peers(AthanorProperties properties, Handles handles, ObjectProvider<ReplicaClient> client) {
-    var configured = client.getIfAvailable();
-    boolean known = configured != null && !hasCertificates(properties);
-    return new Peers(configured, handles, known ? properties.forward().marks() : List.of());
+    return new Peers(client.getIfAvailable(), handles, membership(properties, handles));
+  }
+
+  private static Membership membership(AthanorProperties properties, Handles handles) {
+    var forward = properties.forward();
+    var hosts = new ReplicaHosts(handles, InetAddress::getAllByName);
+    if (hasCertificates(properties)) {
+      return new ListedReplicas(List.of(), hosts);
+    }
+    return forward.discovery().isEmpty()
+        ? new ListedReplicas(forward.marks(), hosts)
+        : new DiscoveredReplicas(forward.discovery(), hosts);
   }
 
   /** Whether clients authenticate by certificates, which cannot be passed on. */

@@ -275,6 +275,18 @@ public abstract sealed class Failure extends RuntimeException {
           RETRY_ELSEWHERE);
     }
 
+    /**
+     * Returns the failure of a request that needs replicas that could not be found.
+     *
+     * @param why why they could not be found
+     */
+    public static Busy replicasUnknown(String why) {
+      return new Busy(
+          Code.REPLICA_UNAVAILABLE,
+          why + "; retry after %d s".formatted(RETRY_ELSEWHERE.toSeconds()),
+          RETRY_ELSEWHERE);
+    }
+
     /** Returns the failure of a request during shutdown. */
     public static Busy draining() {
       return new Busy(

@@ -146,7 +146,7 @@ public final class Forwarding extends OncePerRequestFilter {
   public void answer(
       Failure.UnknownName failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (peers.marks().isEmpty() || !HttpRequests.isCallerKnown(request)) {
+    if (peers.maxReplicas() == 1 || !HttpRequests.isCallerKnown(request)) {
       throw failure;
     }
     if (HttpRequests.isForwarded(request)) {

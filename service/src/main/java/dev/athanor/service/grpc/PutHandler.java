@@ -203,7 +203,7 @@ final class PutHandler {
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               "header.store.replicas",
-              "header.store.replicas is %d; it must be 1 to %d, the number of replicas that this one can copy to (athanor.forward.replicas), itself included"
+              "header.store.replicas is %d; it must be 1 to %d, the maximum number of replicas (athanor.forward.replicas, athanor.forward.discovery)"
                   .formatted(asked.getReplicas(), most));
         }
         yield asked.getReplicas();

@@ -17,8 +17,11 @@ import org.springframework.util.unit.DataSize;
  *     handles, such as http://athanor-{replica}.athanor-headless:8080. Part of the host must be
  *     fixed text. Empty disables forwarding.
  * @param replicas Marks of all replicas, this one included, such as 0,1,2: those that may hold
- *     copies of named tensors. Empty if the replicas do not know each other; names then belong to
- *     each replica alone.
+ *     copies of named tensors. If neither this nor discovery is set, the replicas do not know each
+ *     other, and names belong to each replica alone.
+ * @param discovery Host whose addresses are those of all replicas that exist, such as a headless
+ *     Service. It replaces replicas where their number changes; their marks are the ordinals 0 to
+ *     255.
  * @param sslBundle Name of the Spring SSL bundle (spring.ssl.bundle) whose trust store verifies the
  *     other replicas' certificates. Empty uses the JVM's trust store.
  * @param connectTimeout How long connecting to the owner may take.
@@ -47,6 +50,12 @@ public record ForwardSettings(
             message = "must be up to 256 marks of lower-case letters and digits: 0,1,2")
         @DefaultValue("")
         String replicas,
+    @NotNull
+        @Pattern(
+            regexp = "([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?",
+            message = "must be the name of a host: athanor-headless")
+        @DefaultValue("")
+        String discovery,
     @NotNull @DefaultValue("") String sslBundle,
     @NotNull @DefaultValue("2s") Duration connectTimeout,
     @NotNull @DefaultValue("5m") Duration answerTimeout,

@@ -4,16 +4,15 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.replica.Membership.Members;
 import dev.athanor.service.replica.ReplicaClient.Outgoing;
 import dev.athanor.service.replica.ReplicaClient.Reply;
 import dev.athanor.service.tensor.Handles;
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.InetAddress;
-import java.net.URI;
-import java.net.UnknownHostException;
 import java.net.http.HttpRequest;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -33,56 +32,56 @@ public final class Peers {
 
   private final @Nullable ReplicaClient client;
   private final Handles handles;
-  private final List<String> marks;
-  private final int place;
+  private final Membership membership;
 
   /**
-   * @param client null if {@code all} is empty
-   * @param all the marks of all replicas, this one included; empty if the others are not known or
-   *     the client's credentials cannot be passed on
+   * @param client null if this replica knows no others
+   * @param membership the replicas; none but this one if the client's credentials cannot be passed
+   *     on
    */
-  public Peers(@Nullable ReplicaClient client, Handles handles, List<String> all) {
+  public Peers(@Nullable ReplicaClient client, Handles handles, Membership membership) {
     this.client = client;
     this.handles = handles;
-    place = Math.max(all.indexOf(handles.replica()), 0);
-    var others = new ArrayList<String>();
-    if (!all.isEmpty()) {
-      others.addAll(all.subList(place + 1, all.size()));
-      others.addAll(all.subList(0, place)); // so that each replica asks another one first
+    this.membership = membership;
+  }
+
+  /**
+   * Returns the marks of all other replicas that exist, in the order in which they are asked; empty
+   * if another replica forwarded the request.
+   *
+   * @throws Failure.Busy with {@code replica-unavailable} if not all are known
+   */
+  List<String> others(EntryRequest request) {
+    var members = members(request);
+    if (members.unknown() != null) {
+      throw members.unknown();
     }
-    marks = List.copyOf(others);
+    return members.marks();
   }
 
-  private Peers(Handles handles, int place) {
-    client = null;
-    this.handles = handles;
-    marks = List.of();
-    this.place = place;
-  }
-
-  /** Returns the replicas that may serve a request: none if another replica forwarded it. */
-  Peers of(EntryRequest request) {
-    return request.isForwarded() ? new Peers(handles, place) : this;
-  }
-
-  /** Their marks, in the order in which they are asked. */
-  public List<String> marks() {
-    return marks;
-  }
-
-  /** The place of this replica among all, from 0. */
-  public int place() {
-    return place;
-  }
-
-  /** Returns whether a replica has an address. Where pods come and go, some of them have none. */
-  public boolean exists(String mark) {
-    try {
-      var _ = InetAddress.getByName(URI.create(url(mark)).getHost());
-      return true;
-    } catch (UnknownHostException _) {
-      return false;
+  /** Returns the other replicas, beginning with the next one, so that each begins with another. */
+  private Members members(EntryRequest request) {
+    if (request.isForwarded()) {
+      return new Members(List.of(), null);
     }
+    var members = membership.members();
+    var marks = new ArrayList<>(members.marks());
+    int here = marks.indexOf(handles.replica());
+    if (here >= 0) {
+      Collections.rotate(marks, -here);
+      marks.removeFirst();
+    }
+    return new Members(marks, members.unknown());
+  }
+
+  /** Returns the place of this replica among all, from 0 to 255. */
+  int place() {
+    return membership.place(handles.replica());
+  }
+
+  /** Returns the maximum number of replicas; 1 if this one knows no others. */
+  public int maxReplicas() {
+    return membership.maxReplicas();
   }
 
   private String url(String mark) {
@@ -157,17 +156,13 @@ public final class Peers {
    *     that does not answer may have
    */
   public Optional<Holder> find(EntryRequest request, String name) throws IOException {
-    if (request.isForwarded()) {
-      return Optional.empty();
-    }
-    Failure unavailable = null;
-    for (var mark : marks) {
+    var members = members(request);
+    var unavailable = members.unknown();
+    for (var mark : members.marks()) {
       try {
-        if (exists(mark)) {
-          var reply = ask(mark, new PeerRequest(request, "HEAD", "/tensors/" + name, true));
-          if (reply.status() == 200) {
-            return Optional.of(new Holder(mark, version(reply.etag())));
-          }
+        var reply = ask(mark, new PeerRequest(request, "HEAD", "/tensors/" + name, true));
+        if (reply.status() == 200) {
+          return Optional.of(new Holder(mark, version(reply.etag())));
         }
       } catch (Failure.Busy e) {
         if (e.code() != Code.REPLICA_UNAVAILABLE) {

@@ -43,9 +43,9 @@ public final class ReplicatedTensors {
     this.transfers = transfers;
   }
 
-  /** Returns the number of replicas that a tensor can be stored on. */
+  /** Returns the maximum number of replicas that a tensor can be stored on. */
   public int maxCopies(EntryRequest request) {
-    return 1 + peers.of(request).marks().size();
+    return request.isForwarded() ? 1 : peers.maxReplicas();
   }
 
   /**
@@ -97,9 +97,17 @@ public final class ReplicatedTensors {
    *
    * @throws Failure.Refused with {@code version-mismatch} if the precondition does not hold, or if
    *     a newer tensor was stored under the name meanwhile
+   * @throws Failure.Busy with {@code replica-unavailable} if too few replicas exist, or not all are
+   *     known
    * @throws Failure.Incomplete if not all copies could be made; it lists the replicas that have one
    */
   public Stored store(EntryRequest request, Order order, Creation creation) throws IOException {
+    var others = peers.others(request);
+    if (order.copies > 1 + others.size()) {
+      throw Failure.Busy.replicasUnknown(
+          "%d copies of the tensor %s need as many replicas, but %d exist"
+              .formatted(order.copies, order.name, 1 + others.size()));
+    }
     var tensors = store.of(request.context().tenant());
     var before = tensors.named().version(order.name);
     if (order.precondition != null) {
@@ -108,8 +116,7 @@ public final class ReplicatedTensors {
     }
     var created = creation.create(new TensorOptions(null, order.scope, UPLOAD_LEASE, order.device));
     var replication =
-        new TensorReplication(
-            request, peers.of(request), handles, transfers, tensors, order, created);
+        new TensorReplication(request, peers, others, handles, transfers, tensors, order, created);
     var info = uninterrupted(() -> replication.copy(before));
     return new Stored(info, before.isEmpty(), replication.unreachable());
   }
@@ -176,6 +183,7 @@ public final class ReplicatedTensors {
   /**
    * Deletes the copies of a tensor on all replicas.
    *
+   * @throws Failure.Busy with {@code replica-unavailable} if not all replicas are known
    * @throws Failure.Incomplete if a replica does not answer, which may still have one
    */
   public void delete(EntryRequest request, String name) throws IOException {
@@ -187,33 +195,31 @@ public final class ReplicatedTensors {
    *
    * @param precondition receives the version, empty if no replica has a copy, and may throw; null
    *     for none
+   * @throws Failure.Busy with {@code replica-unavailable} if not all replicas are known
    * @throws Failure.Incomplete if a replica does not answer, which may still have one
    */
   public void delete(
       EntryRequest request, String name, @Nullable Consumer<OptionalLong> precondition)
       throws IOException {
+    var others = peers.others(request);
     var here = store.of(request.context().tenant()).named().version(name);
     if (precondition != null) {
       precondition.accept(here.isPresent() ? here : versionElsewhere(request, name));
     }
     var _ = store.of(request.context().tenant()).named().remove(name, Long.MAX_VALUE);
-    var others = peers.of(request);
     var done = new ArrayList<String>();
     done.add(handles.replica());
     var failed = new LinkedHashMap<String, Failure>();
-    for (var mark : others.marks()) {
-      if (others.exists(mark)) {
-        try {
-          var reply =
-              others.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
-          if (reply.status() == 204) {
-            done.add(mark);
-          } else {
-            failed.put(mark, PeerReplies.refusal(mark, reply));
-          }
-        } catch (Failure e) {
-          failed.put(mark, e);
+    for (var mark : others) {
+      try {
+        var reply = peers.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
+        if (reply.status() == 204) {
+          done.add(mark);
+        } else {
+          failed.put(mark, PeerReplies.refusal(mark, reply));
         }
+      } catch (Failure e) {
+        failed.put(mark, e);
       }
     }
     if (!failed.isEmpty()) {

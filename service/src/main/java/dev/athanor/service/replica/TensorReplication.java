@@ -28,6 +28,7 @@ import java.util.stream.Collectors;
 final class TensorReplication {
   private final EntryRequest request;
   private final Peers peers;
+  private final List<String> others;
   private final Handles handles;
   private final Transfers transfers;
   private final TenantTensors tensors;
@@ -42,6 +43,7 @@ final class TensorReplication {
   TensorReplication(
       EntryRequest request,
       Peers peers,
+      List<String> others,
       Handles handles,
       Transfers transfers,
       TenantTensors tensors,
@@ -49,6 +51,7 @@ final class TensorReplication {
       TensorInfo tensor) {
     this.request = request;
     this.peers = peers;
+    this.others = others;
     this.handles = handles;
     this.transfers = transfers;
     this.tensors = tensors;
@@ -73,13 +76,9 @@ final class TensorReplication {
 
   /** Uploads the tensor to as many replicas as needed; the next one replaces one that fails. */
   void upload() throws IOException {
-    for (var mark : peers.marks()) {
+    for (var mark : others) {
       if (!order.isForAll() && uploads.size() == order.copies() - 1) {
         break;
-      }
-      if (!peers.exists(mark)) {
-        unreachable.add(mark);
-        continue;
       }
       try {
         uploads.put(mark, upload(mark));
@@ -93,8 +92,6 @@ final class TensorReplication {
       }
     }
     if (order.isForAll() ? !failed.isEmpty() : uploads.size() < order.copies() - 1) {
-      unreachable.forEach(
-          mark -> failed.put(mark, Failure.Busy.replicaUnavailable(mark, "has no address")));
       throw incomplete(
           "no replica has stored the tensor under the name %s, since too few could take a copy"
               .formatted(order.name()),
@@ -184,14 +181,12 @@ final class TensorReplication {
   TensorInfo finish() throws IOException {
     var done = new ArrayList<String>();
     done.add(handles.replica());
-    for (var mark : peers.marks()) {
+    for (var mark : others) {
       if (uploads.containsKey(mark)) {
         tell(mark, uploads.get(mark))
             .ifPresentOrElse(e -> failed.put(mark, e), () -> done.add(mark));
-      } else if (!unreachable.contains(mark)) {
-        if (!peers.exists(mark) || tell(mark, "").isPresent()) {
-          unreachable.add(mark);
-        }
+      } else if (!unreachable.contains(mark) && tell(mark, "").isPresent()) {
+        unreachable.add(mark);
       }
     }
     if (!failed.isEmpty()) {

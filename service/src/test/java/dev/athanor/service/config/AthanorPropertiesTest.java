@@ -91,6 +91,53 @@ class AthanorPropertiesTest {
                     "must be up to 256 marks of lower-case letters and digits"));
   }
 
+  @Test
+  void readsTheHostThatDiscoversReplicas() {
+    RUNNER
+        .withPropertyValues(
+            "athanor.replica=athanor-255",
+            "athanor.forward.url=http://athanor-{replica}.lab",
+            "athanor.forward.discovery=athanor-headless.lab.svc")
+        .run(context ->
+            assertThat(context.getBean(AthanorProperties.class).forward().discovery())
+                .isEqualTo("athanor-headless.lab.svc"));
+  }
+
+  @Test
+  void rejectsDiscoveryOfListedReplicas() {
+    RUNNER
+        .withPropertyValues(
+            "athanor.replica=athanor-1",
+            "athanor.forward.url=http://athanor-{replica}.lab",
+            "athanor.forward.replicas=0,1",
+            "athanor.forward.discovery=lab")
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining(
+                    "athanor.forward.discovery and athanor.forward.replicas are both set; remove athanor.forward.replicas to find the replicas by DNS, or athanor.forward.discovery to list them"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"athanor-a", "athanor-256", "athanor-01", "athanor-1000"})
+  void discoveryNeedsAnOrdinal(String replica) {
+    var reason =
+        "athanor.forward.discovery needs athanor.forward.url, and an ordinal from 0 to 255 at the end of athanor.replica, as in athanor-0";
+    RUNNER
+        .withPropertyValues(
+            "athanor.replica=" + replica,
+            "athanor.forward.url=http://athanor-{replica}.lab",
+            "athanor.forward.discovery=lab")
+        .run(context -> assertThat(context.getStartupFailure()).hasStackTraceContaining(reason));
+    RUNNER
+        .withPropertyValues("athanor.replica=athanor-1", "athanor.forward.discovery=lab")
+        .run(context -> assertThat(context.getStartupFailure()).hasStackTraceContaining(reason));
+    RUNNER
+        .withPropertyValues("athanor.replica=athanor-1", "athanor.forward.discovery=http://lab")
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining("must be the name of a host: athanor-headless"));
+  }
+
   /** Forwarded requests contain credentials, so a handle must not determine the whole host. */
   @ParameterizedTest
   @ValueSource(

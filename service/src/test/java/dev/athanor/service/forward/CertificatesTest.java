@@ -7,12 +7,15 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.replica.ForwardSettings;
+import dev.athanor.service.replica.ListedReplicas;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
+import dev.athanor.service.replica.ReplicaHosts;
 import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;
+import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
 import javax.net.ssl.SSLContext;
@@ -39,10 +42,12 @@ class CertificatesTest {
             OpenTelemetry.noop().getTracer("test"),
             "emulator:0",
             new MetricsSettings(false));
-    var settings = new ForwardSettings(url, "", "", wait, wait, wait, DataSize.ofKilobytes(1), 1);
+    var settings =
+        new ForwardSettings(url, "", "", "", wait, wait, wait, DataSize.ofKilobytes(1), 1);
     var handles = new Handles("athanor-1", url);
     try (var client = new ReplicaClient(settings, SSLContext.getDefault(), "1", metrics)) {
-      var peers = new Peers(client, handles, List.of());
+      var hosts = new ReplicaHosts(handles, InetAddress::getAllByName);
+      var peers = new Peers(client, handles, new ListedReplicas(List.of(), hosts));
       var forwarding =
           new Forwarding(settings, client, peers, handles, new RestSettings(1024), true);
       var request = new MockHttpServletRequest("GET", "/tensors/" + HANDLE);

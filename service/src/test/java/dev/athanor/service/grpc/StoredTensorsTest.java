@@ -149,7 +149,7 @@ class StoredTensorsTest extends GrpcTest {
               Status.Code.INVALID_ARGUMENT,
               "invalid-attribute",
               "header.store.replicas",
-              "header.store.replicas is %d; it must be 1 to 1, the number of replicas that this one can copy to (athanor.forward.replicas), itself included"
+              "header.store.replicas is %d; it must be 1 to 1, the maximum number of replicas (athanor.forward.replicas, athanor.forward.discovery)"
                   .formatted(replicas));
     }
     refusal(() -> store(named("w").setAllReplicas(false), 1))

@@ -201,7 +201,7 @@ class NamedTensorsTest extends RestTest {
           400,
           "invalid-attribute",
           "replicas",
-          "replicas is \"%s\"; it must be all or an integer 1 to 1, the number of replicas that this one can copy to (athanor.forward.replicas), itself included"
+          "replicas is \"%s\"; it must be all or an integer 1 to 1, the maximum number of replicas (athanor.forward.replicas, athanor.forward.discovery)"
               .formatted(replicas));
     }
     put("?replicas=all", 1).then().statusCode(201).body("replicas", contains("test"));

@@ -111,7 +111,7 @@ class NamedTensorController {
     throw new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         "replicas",
-        "replicas is \"%s\"; it must be all or an integer 1 to %d, the number of replicas that this one can copy to (athanor.forward.replicas), itself included"
+        "replicas is \"%s\"; it must be all or an integer 1 to %d, the maximum number of replicas (athanor.forward.replicas, athanor.forward.discovery)"
             .formatted(Tensors.excerpt(text), most));
   }
 

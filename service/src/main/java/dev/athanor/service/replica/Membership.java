@@ -1,0 +1,31 @@
+package dev.athanor.service.replica;
+
+import dev.athanor.service.failure.Failure;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The replicas of a service. A replica without an address does not exist: it has no tensors. */
+public interface Membership {
+
+  /**
+   * The replicas that exist.
+   *
+   * @param marks the marks of those that are known, this replica included if it has an address
+   * @param unknown why requests that need all replicas fail; null if all are known
+   */
+  record Members(List<String> marks, @Nullable Failure unknown) {
+
+    public Members {
+      marks = List.copyOf(marks);
+    }
+  }
+
+  /** Returns the replicas that exist now. */
+  Members members();
+
+  /** Returns the place of a replica among all, from 0 to 255. All replicas agree on it. */
+  int place(String mark);
+
+  /** Returns the maximum number of replicas; 1 if this one knows no others. */
+  int maxReplicas();
+}
