@@ -280,7 +280,7 @@ public abstract sealed class Failure extends RuntimeException {
      *
      * @param why why they could not be found
      */
-    public static Busy replicasUnknown(String why) {
+    public static Busy replicasMissing(String why) {
       return new Busy(
           Code.REPLICA_UNAVAILABLE,
           why + "; retry after %d s".formatted(RETRY_ELSEWHERE.toSeconds()),

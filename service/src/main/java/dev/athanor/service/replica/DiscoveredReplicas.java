@@ -1,28 +1,28 @@
 package dev.athanor.service.replica;
 
 import dev.athanor.service.failure.Failure;
-import java.net.InetAddress;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
 
 /**
- * Replicas that are found by DNS. Their marks are ordinals, as those of the pods of a StatefulSet.
- * Ordinals are looked up from 0 until the host of a replica is found for each address of {@code
- * host}, so gaps between ordinals do no harm, and what is found is exact.
+ * Replicas found by DNS. Their marks are ordinals, such as those of the pods of a StatefulSet.
+ * Looks up ordinals from 0 until each address of {@code host} belongs to a replica, so ordinals may
+ * have gaps.
  *
- * @param host whose addresses are those of all replicas that exist, such as a headless Service
+ * @param host host whose addresses are those of all replicas, such as a headless Service
  */
 public record DiscoveredReplicas(String host, ReplicaHosts hosts) implements Membership {
 
-  /** The number of ordinals, each of which is a {@linkplain #place place}. */
+  /** The maximum number of replicas, with ordinals from 0. */
   public static final int ORDINALS = 256;
 
   @Override
   public Members members() {
-    var addresses = new HashSet<>(hosts.at(host));
+    var addresses = new LinkedHashSet<>(hosts.at(host));
     if (addresses.isEmpty()) { // this replica exists, so the lookup has failed
       return new Members(
-          new ArrayList<>(),
+          List.of(),
           unknown("the host %s (athanor.forward.discovery) has no address".formatted(host)));
     }
     var marks = new ArrayList<String>();
@@ -34,24 +34,19 @@ public record DiscoveredReplicas(String host, ReplicaHosts hosts) implements Mem
         found.forEach(addresses::remove);
       }
     }
+    if (addresses.isEmpty()) {
+      return new Members(marks, null);
+    }
+    var address = addresses.getFirst().getHostAddress();
     return new Members(
         marks,
-        addresses.isEmpty()
-            ? null
-            : unknown(
-                "%s is an address of %s (athanor.forward.discovery), but of no replica from 0 to %d of athanor.forward.url"
-                    .formatted(
-                        addresses.stream()
-                            .map(InetAddress::getHostAddress)
-                            .sorted()
-                            .findFirst()
-                            .orElseThrow(),
-                        host,
-                        ORDINALS - 1)));
+        unknown(
+            "%s is an address of %s (athanor.forward.discovery), but of no replica from 0 to %d of athanor.forward.url"
+                .formatted(address, host, ORDINALS - 1)));
   }
 
   private static Failure unknown(String why) {
-    return Failure.Busy.replicasUnknown(why);
+    return Failure.Busy.replicasMissing(why);
   }
 
   @Override

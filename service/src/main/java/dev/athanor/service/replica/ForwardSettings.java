@@ -19,9 +19,8 @@ import org.springframework.util.unit.DataSize;
  * @param replicas Marks of all replicas, this one included, such as 0,1,2: those that may hold
  *     copies of named tensors. If neither this nor discovery is set, the replicas do not know each
  *     other, and names belong to each replica alone.
- * @param discovery Host whose addresses are those of all replicas that exist, such as a headless
- *     Service. It replaces replicas where their number changes; their marks are the ordinals 0 to
- *     255.
+ * @param discovery Host whose addresses are those of all replicas, such as a headless Service. Set
+ *     it instead of replicas if their number changes; marks must then be ordinals from 0 to 255.
  * @param sslBundle Name of the Spring SSL bundle (spring.ssl.bundle) whose trust store verifies the
  *     other replicas' certificates. Empty uses the JVM's trust store.
  * @param connectTimeout How long connecting to the owner may take.

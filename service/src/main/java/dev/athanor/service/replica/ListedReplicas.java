@@ -3,7 +3,7 @@ package dev.athanor.service.replica;
 import java.util.List;
 
 /**
- * Replicas that are configured, of which some may not exist at times.
+ * Replicas listed in the configuration. Some of them may not exist at times.
  *
  * @param marks the marks of all, this one included; empty if this one knows no others
  */

@@ -10,7 +10,7 @@ public interface Membership {
   /**
    * The replicas that exist.
    *
-   * @param marks the marks of those that are known, this replica included if it has an address
+   * @param marks the marks of the known ones, this replica included if it has an address
    * @param unknown why requests that need all replicas fail; null if all are known
    */
   record Members(List<String> marks, @Nullable Failure unknown) {

@@ -10,8 +10,8 @@ import java.util.Objects;
 /**
  * The addresses of replicas.
  *
- * @param handles whose URL names the hosts of the replicas
- * @param resolver looks up hosts
+ * @param handles handles with the URLs of replicas
+ * @param resolver looks up addresses
  */
 public record ReplicaHosts(Handles handles, Resolver resolver) {
 

@@ -104,7 +104,7 @@ public final class ReplicatedTensors {
   public Stored store(EntryRequest request, Order order, Creation creation) throws IOException {
     var others = peers.others(request);
     if (order.copies > 1 + others.size()) {
-      throw Failure.Busy.replicasUnknown(
+      throw Failure.Busy.replicasMissing(
           "%d copies of the tensor %s need as many replicas, but %d exist"
               .formatted(order.copies, order.name, 1 + others.size()));
     }

@@ -1,6 +1,7 @@
 package dev.athanor.service.forward;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.APPEND;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.testing.LoopbackBlock;
@@ -150,9 +151,18 @@ class ScaledReplicasTest {
     assertThat(putEverywhere(0).status()).isEqualTo(503);
 
     start(3);
+    Files.writeString(folder.resolve("hosts"), host(9) + " lab.localhost", APPEND);
+    var unnamed = putEverywhere(0);
+    assertThat(unnamed.status()).isEqualTo(503);
+    assertThat(unnamed.text("detail"))
+        .startsWith(
+            host(9) + " is an address of lab.localhost (athanor.forward.discovery), but of");
+    assertThat(send(0, "GET", "/tensors/unknown").status()).isEqualTo(503);
     var forwarded = send(3, "GET", "/tensors/w");
     assertThat(forwarded.status()).isEqualTo(200);
     assertThat(forwarded.replica()).isEqualTo("0");
+
+    publish(0, 1, 2, 3);
     assertThat(send(0, "GET", "/tensors/unknown").status()).isEqualTo(404);
     assertThat(putEverywhere(1).replicas()).containsExactly("1", "2", "3", "0");
     assertThat(send(3, "GET", "/tensors/w").replica()).isEqualTo("3");
