@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
@@ -51,7 +52,9 @@ final class History {
                 new Policy.Launch((int) number(given, "launch"), number(given, "rows")),
                 duration(given, "drainDelay"),
                 duration(given, "drainTimeout"),
-                new Shares(Double.parseDouble(given.get("share")), weights(given.get("weights")))),
+                new Shares(
+                    Double.parseDouble(given.get("share")),
+                    weights(Objects.requireNonNull(given.get("weights"))))),
             (int) number(given, "devices"),
             (int) number(given, "streams"));
   }
