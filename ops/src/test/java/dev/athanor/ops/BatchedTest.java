@@ -4,16 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.TestTier;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Checks that batched results are bit-identical to separate runs of the same kernel. */
+@Tag(TestTier.THOROUGH_TAG)
 class BatchedTest {
 
   /**

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.testing.TestTier;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -16,10 +17,12 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Random;
 import java.util.zip.CRC32;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** CUDA programs over graphs, with locks, and over words and bytes. */
+@Tag(TestTier.THOROUGH_TAG)
 class GraphProgramsTest {
 
   /** A directed graph in compressed sparse rows; some vertices have no edges. */

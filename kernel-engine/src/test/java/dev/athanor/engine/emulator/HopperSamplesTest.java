@@ -10,9 +10,11 @@ import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -20,6 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Sample kernels with asynchronous work: tile copies, mbarriers and warpgroup products. Factors are
  * small integers, so that sums are exact in any order.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class HopperSamplesTest {
 
   static List<Way> hopper() {

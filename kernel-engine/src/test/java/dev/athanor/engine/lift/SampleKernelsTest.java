@@ -15,10 +15,12 @@ import java.lang.reflect.Array;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /** Runs each sample as plain Java and on the emulator, and assembles it. */
+@Tag(TestTier.THOROUGH_TAG)
 class SampleKernelsTest {
   private static final Random RANDOM = new Random(1);
 

@@ -11,14 +11,17 @@ import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Profiles of row kernels: rows held in registers are read once, in whole sectors. */
+@Tag(TestTier.THOROUGH_TAG)
 class RowProfileTest {
 
   private static final int ROWS = 8;

@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -34,6 +36,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * contrary to the manual; and NaNs of {@code neg}, {@code abs} and some conversions, for which an
  * H200 gives other bits than ptxas folds.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class FoldOracleTest {
 
   private static final Path ROWS = Path.of("src/test/resources/ptxas-folds.tsv");

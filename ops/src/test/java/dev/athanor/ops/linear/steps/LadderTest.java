@@ -16,6 +16,7 @@ import dev.athanor.ops.Runner;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,10 +25,12 @@ import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
+@Tag(TestTier.THOROUGH_TAG)
 class LadderTest {
 
   private static List<Profile> profiles = List.of();
