@@ -129,6 +129,11 @@ public record Kernel(
     }
   }
 
+  /** Returns this kernel with another body. */
+  public Kernel withBody(List<Statement> other) {
+    return new Kernel(name, parameters, shared, locals, launchBounds, other);
+  }
+
   /** Does not visit the body, so that large modules are found quickly in caches. */
   @Override
   public int hashCode() {

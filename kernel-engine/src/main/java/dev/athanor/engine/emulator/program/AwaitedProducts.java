@@ -33,12 +33,6 @@ final class AwaitedProducts {
       }
       body.add(statement);
     }
-    return new Kernel(
-        kernel.name(),
-        kernel.parameters(),
-        kernel.shared(),
-        kernel.locals(),
-        kernel.launchBounds(),
-        body);
+    return kernel.withBody(body);
   }
 }

@@ -58,13 +58,7 @@ final class CanonicalNans {
       return kernel;
     }
     kernel.body().forEach(nans::add);
-    return new Kernel(
-        kernel.name(),
-        kernel.parameters(),
-        kernel.shared(),
-        kernel.locals(),
-        kernel.launchBounds(),
-        nans.body);
+    return kernel.withBody(nans.body);
   }
 
   private void add(Statement statement) {

@@ -68,15 +68,7 @@ final class Normalizer {
         normalizer.body.add(statement);
       }
     }
-    return normalizer.body.equals(kernel.body())
-        ? kernel
-        : new Kernel(
-            kernel.name(),
-            kernel.parameters(),
-            kernel.shared(),
-            kernel.locals(),
-            kernel.launchBounds(),
-            normalizer.body);
+    return normalizer.body.equals(kernel.body()) ? kernel : kernel.withBody(normalizer.body);
   }
 
   private void add(Instruction given) {
