@@ -43,12 +43,10 @@ public record Attributes(Map<String, Object> values) {
     }
     var values = new HashMap<String, Object>();
     for (var attribute : op.attributes()) {
-      var value =
-          given.containsKey(attribute.name())
-              ? given.get(attribute.name())
-              : attribute.defaultValue();
-      if (!"".equals(value)) {
-        values.put(attribute.name(), read(attribute, value));
+      if (given.containsKey(attribute.name())) {
+        values.put(attribute.name(), read(attribute, given.get(attribute.name())));
+      } else if (!attribute.defaultValue().isEmpty()) {
+        values.put(attribute.name(), read(attribute, attribute.defaultValue()));
       }
     }
     return new Attributes(values);

@@ -37,7 +37,10 @@ class AttributesTest {
     assertRejected(Map.of("alpha", true), "attribute \"alpha\" must be a finite number, got true");
     assertRejected(
         Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
-    for (var number : List.of("0x1p3", "1d", "+1", " 1", "NaN", "\u0661", "1e999")) {
+    assertRejected(
+        Map.of("outDtype", ""),
+        "attribute \"outDtype\" must be one of f64, f32, f16, bf16, got \"\"");
+    for (var number : List.of("", "0x1p3", "1d", "+1", " 1", "NaN", "\u0661", "1e999")) {
       assertRejected(
           Map.of("alpha", number),
           "attribute \"alpha\" must be a finite number, got \"" + number + "\"");

@@ -80,7 +80,8 @@ final class DequantizeCases {
   }
 
   private void words(DType out, Int4Layout layout, int k, int n, int group, String zeroFormat) {
-    var attributes = Map.of("layout", layout.text(), "groupSize", group, "zeroFormat", zeroFormat);
+    var attributes =
+        new HashMap<String, Object>(Map.of("layout", layout.text(), "groupSize", group));
     var inputs = new HashMap<String, HostTensor>();
     int groups = group == -1 ? 1 : Math.ceilDiv(k, group);
     inputs.put(
@@ -92,6 +93,7 @@ final class DequantizeCases {
         });
     inputs.put("scale", draw.scales(DType.F16, groups, n));
     if (!zeroFormat.isEmpty()) {
+      attributes.put("zeroFormat", zeroFormat);
       inputs.put("zeros", draw.words(groups, n / 8));
     }
     add(out, attributes, inputs);

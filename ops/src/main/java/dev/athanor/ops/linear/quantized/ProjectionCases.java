@@ -143,19 +143,15 @@ final class ProjectionCases {
             case AWQ -> quants.words(k, n / 8);
           });
       inputs.put("scales", quants.scales(DType.F16, groups, n));
+      var attributes =
+          new HashMap<String, Object>(Map.of("layout", layout.text(), "groupSize", size[3]));
+      if (out == DType.F32) {
+        attributes.put("outDtype", "f32");
+      }
       if (!zeroFormat.isEmpty()) {
+        attributes.put("zeroFormat", zeroFormat);
         inputs.put("zeros", quants.words(groups, n / 8));
       }
-      var attributes =
-          Map.of(
-              "layout",
-              layout.text(),
-              "groupSize",
-              size[3],
-              "zeroFormat",
-              zeroFormat,
-              "outDtype",
-              out == DType.F32 ? "f32" : "");
       cases.add(
           new Case(
               inputs,
