@@ -46,6 +46,7 @@ class ArchitectureTest {
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
           .withImportOption(new ImportOption.DoNotIncludeTests())
+          .withImportOption(location -> !location.contains("/dev/athanor/api/")) // generated
           .importPackages("dev.athanor");
 
   @Test
