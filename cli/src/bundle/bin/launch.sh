@@ -1,4 +1,5 @@
 # Becomes the Java process. The scripts that read this file set
+#   launch   this file
 #   java     the program
 #   jar      the application
 #   natives  the folder of JCuda's libraries; empty if JCuda unpacks them itself
@@ -13,12 +14,13 @@ C | POSIX) encoding="-Dstdout.encoding=UTF-8 -Dstderr.encoding=UTF-8" ;;
 *) encoding= ;;
 esac
 
-# launch OPTION ARGUMENT...: OPTION is one more for the JVM.
-launch() {
+# run OPTION ARGUMENT...: OPTION is one more for the JVM.
+run() {
   option=$1
   shift
   set -- -jar "$jar" "$@"
   [ -z "$natives" ] || set -- "-Djava.library.path=$natives" "$@"
+  [ "$prepare" != later ] || set -- "-Ddev.athanor.launch=$launch" "$@"
   # A process without memory exits, since some of its threads may be gone. The unsafe memory access is that of
   # Protocol Buffers. A cache of another JVM or jar is ignored in silence.
   exec ${clean:-} "$java" "$option" -XX:+UseCompactObjectHeaders -XX:+ExitOnOutOfMemoryError \
@@ -26,19 +28,36 @@ launch() {
     --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow $encoding "$@"
 }
 
+# When the first start of the service creates the cache: once the service is ready, which then runs this file with
+# ATHANOR_CACHE_ONLY set; or now, if the service is only checked.
 cache=$home/athanor.aot
+prepare=
 if [ "${1:-}" = serve ] && [ ! -e "$cache" ] && [ -w "$home" ]; then
+  prepare=later
+  for argument in "$@"; do
+    case $argument in
+    --check) prepare=now ;;
+    -h | --help | -V | --version)
+      prepare=
+      break
+      ;;
+    esac
+  done
+fi
+
+if [ "$prepare" = now ]; then
   echo "Preparing faster starts; this happens once." >&2
   new=$cache.$$
   for old in "$cache".[0-9]*; do # left by a preparation that was killed
     owner=${old#"$cache".}
     kill -0 "${owner%%.*}" 2>/dev/null || rm -f "$old"
   done
-  # A service on the emulator, without the settings and the environment of this one.
+  # A service on the emulator, without the settings and the environment of this one, which keeps the processor if it needs it.
   (
     cd "$home"
     clean="env -i"
-    launch "-XX:AOTCacheOutput=$new" serve --check --device emulator --port 0 --grpc-port 0
+    ! command -v nice >/dev/null || clean="nice -n 19 $clean"
+    run "-XX:AOTCacheOutput=$new" serve --check --device emulator --port 0 --grpc-port 0
   ) >/dev/null 2>&1 &
   training=$!
   # The JVM writes the cache in a process of its own. SIGTERM would make it write the cache first.
@@ -57,9 +76,11 @@ if [ "${1:-}" = serve ] && [ ! -e "$cache" ] && [ -w "$home" ]; then
   mv "$new" "$cache"
   rm -f "$new".*
 fi
+[ -z "${ATHANOR_CACHE_ONLY:-}" ] || exit 0
+[ "$prepare" != later ] || export java jar natives home
 
 if [ -s "$cache" ]; then
-  launch "-XX:AOTCache=$cache" "$@"
+  run "-XX:AOTCache=$cache" "$@"
 else
-  launch -XX:AOTMode=off "$@"
+  run -XX:AOTMode=off "$@"
 fi

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** Runs the commands of README.md. */
+/** Runs the commands of README.md and docs/quick-start.md. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "spring.grpc.server.port=0"},
@@ -37,7 +37,9 @@ class ReadmeTest {
   /** Returns the code blocks with the given info string. */
   private static List<String> blocks(String marking) throws IOException {
     return Pattern.compile("(?ms)^```(\\w*)\\R(.*?)^```$")
-        .matcher(Files.readString(ROOT.resolve("README.md")))
+        .matcher(
+            Files.readString(ROOT.resolve("README.md"))
+                + Files.readString(ROOT.resolve("docs/quick-start.md")))
         .results()
         .filter(block -> block.group(1).equals(marking))
         .map(block -> block.group(2))

@@ -440,17 +440,21 @@ class ScriptsTest {
       """;
 
   @Test
-  void firstServeCreatesTheCacheOnceWithoutTheCallersSettings() throws Exception {
+  void firstCheckCreatesTheCacheOnceWithoutTheCallersSettings() throws Exception {
     Path bundle = machine.resolve("the bundle");
     bundle(bundle, CACHING);
     environment.put("ATHANOR_DEVICE", "cuda");
     Path cache = bundle.resolve("athanor.aot");
 
-    Ran other = run(bundle.resolve("bin/athanor"), "version");
-    assertThat(other.output()).containsExactly("-XX:AOTMode=off");
-    assertThat(cache).doesNotExist();
+    for (String[] other :
+        new String[][] {{"version"}, {"serve", "--help"}, {"serve", "--check", "-h"}}) {
+      Ran ran = run(bundle.resolve("bin/athanor"), other);
+      assertThat(ran.output()).containsExactly("-XX:AOTMode=off");
+      assertThat(ran.errors()).isEmpty();
+      assertThat(cache).doesNotExist();
+    }
 
-    Ran first = run(bundle.resolve("bin/athanor"), "serve", "--port", "7");
+    Ran first = run(bundle.resolve("bin/athanor"), "serve", "--check", "--port", "7");
     assertThat(first.errors()).containsExactly("Preparing faster starts; this happens once.");
     assertThat(first.output()).containsExactly("-XX:AOTCache=" + cache);
     assertThat(Files.readString(cache))
@@ -462,6 +466,36 @@ class ScriptsTest {
       assertThat(next.errors()).isEmpty();
       assertThat(next.output()).containsExactly("-XX:AOTCache=" + cache);
     }
+  }
+
+  /** The service starts at once; when it is ready, it runs the script that it has been told of. */
+  @Test
+  void firstServeTellsTheServiceHowToCreateTheCache() throws Exception {
+    Path bundle = machine.resolve("the bundle");
+    bundle(
+        bundle,
+        """
+        #!/bin/sh
+        for argument in "$@"; do
+          case $argument in
+          -XX:AOTCacheOutput=*)
+            echo cache >"${argument#*=}"
+            exit 0
+            ;;
+          -Ddev.athanor.launch=*) ATHANOR_CACHE_ONLY=true exec sh "${argument#*=}" serve --check ;;
+          esac
+        done
+        echo "$1"
+        """);
+    Path cache = bundle.resolve("athanor.aot");
+
+    Ran first = run(bundle.resolve("bin/athanor"), "serve");
+    assertThat(first.status()).isZero();
+    assertThat(first.output()).isEmpty();
+    assertThat(cache).hasContent("cache");
+
+    assertThat(run(bundle.resolve("bin/athanor"), "serve").output())
+        .containsExactly("-XX:AOTCache=" + cache);
   }
 
   /** A service manager with a start timeout would otherwise fill the disk. */
@@ -483,7 +517,7 @@ class ScriptsTest {
         """);
     write(bundle.resolve("athanor.aot.999999999"), "left by a start that was killed");
 
-    Ran ran = run(bundle.resolve("bin/athanor"), "serve");
+    Ran ran = run(bundle.resolve("bin/athanor"), "serve", "--check");
 
     assertThat(ran.status()).isEqualTo(143);
     try (var files = Files.list(bundle)) {
@@ -505,11 +539,11 @@ class ScriptsTest {
         echo "$1"
         """);
 
-    Ran first = run(bundle.resolve("bin/athanor"), "serve");
+    Ran first = run(bundle.resolve("bin/athanor"), "serve", "--check");
     assertThat(first.errors()).hasSize(1);
     assertThat(first.output()).containsExactly("-XX:AOTMode=off");
 
-    Ran second = run(bundle.resolve("bin/athanor"), "serve");
+    Ran second = run(bundle.resolve("bin/athanor"), "serve", "--check");
     assertThat(second.errors()).isEmpty();
     assertThat(second.output()).containsExactly("-XX:AOTMode=off");
     try (var files = Files.list(bundle)) {

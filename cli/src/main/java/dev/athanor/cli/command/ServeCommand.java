@@ -7,6 +7,7 @@ import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.config.AthanorProperties;
 import dev.athanor.service.config.StartupFailure;
 import dev.athanor.service.config.StartupReport;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -108,7 +109,20 @@ public final class ServeCommand implements Callable<Integer> {
     out.println();
     var result = ready ? "Ready." : "Not ready: the self-test failed; see the log.";
     out.println(checkOnly ? result : result + " Press Ctrl-C to stop.");
+    if (!checkOnly && ready) {
+      StartupCache.script().ifPresent(this::prepare);
+    }
     out.flush();
+  }
+
+  private void prepare(Path script) {
+    try {
+      StartupCache.create(script);
+      var out = spec.commandLine().getOut();
+      out.println("Preparing faster starts in the background; this happens once.");
+    } catch (IOException e) {
+      spec.commandLine().getErr().println("Later starts will not be faster: " + e.getMessage());
+    }
   }
 
   /** Returns whether the unavailable device was requested with {@code --device}. */

@@ -1,0 +1,135 @@
+package dev.athanor.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/** Checks the Markdown pages of the repository. */
+class DocumentationTest {
+
+  /**
+   * The maximum number of words, which keeps the pages readable: shorten others rather than raise
+   * it.
+   */
+  private static final int MAX_WORDS = 30_000;
+
+  private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
+
+  /** Pages that tests or benchmarks write. */
+  private static final Set<Path> GENERATED =
+      Set.of(
+          Path.of("docs/ops.md"), Path.of("docs/settings.md"), Path.of("docs/results/h200-2026-11-26.md"));
+
+  private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
+
+  /** Returns the pages, relative to the root. */
+  private static List<Path> pages() throws IOException {
+    var pages = new ArrayList<Path>();
+    for (var folder :
+        List.of("", "docs", "docs/results", "docs/decisions", "api-spec", "docker", "helm/athanor")) {
+      try (var files = Files.list(ROOT.resolve(folder))) {
+        files.filter(file -> file.toString().endsWith(".md")).map(ROOT::relativize).forEach(pages::add);
+      }
+    }
+    try (var files = Files.walk(ROOT.resolve("examples"), 2)) {
+      files.filter(file -> file.toString().endsWith(".md")).map(ROOT::relativize).forEach(pages::add);
+    }
+    pages.sort(null);
+    return pages;
+  }
+
+  private static String text(Path page) {
+    try {
+      return Files.readString(ROOT.resolve(page));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static long words(Path page) {
+    return Pattern.compile("\\S+").matcher(text(page)).results().count();
+  }
+
+  @Test
+  void pagesAreShort() throws IOException {
+    var counts =
+        pages().stream()
+            .filter(page -> !GENERATED.contains(page))
+            .collect(Collectors.toMap(page -> page, DocumentationTest::words));
+    assertThat(counts).hasSizeGreaterThan(40);
+    assertThat(counts.values().stream().mapToLong(Long::longValue).sum())
+        .as("words of %s", counts)
+        .isLessThanOrEqualTo(MAX_WORDS);
+  }
+
+  @Test
+  void everyLinkLeadsToAPageAndItsHeading() throws IOException {
+    var broken = new TreeSet<String>();
+    for (var page : pages()) {
+      for (var link : links(page)) {
+        var parts = link.split("#", 2);
+        var target =
+            parts[0].isEmpty()
+                ? ROOT.resolve(page)
+                : ROOT.resolve(page).resolveSibling(parts[0]).normalize();
+        if (!Files.exists(target)
+            || parts.length == 2
+                && target.toString().endsWith(".md")
+                && !anchors(target).contains(parts[1])) {
+          broken.add(page + ": " + link);
+        }
+      }
+    }
+    assertThat(broken).isEmpty();
+  }
+
+  @Test
+  void theMapNamesEveryPage() throws IOException {
+    var map = Path.of("docs/README.md");
+    var named =
+        links(map).stream()
+            .map(link -> ROOT.relativize(ROOT.resolve(map).resolveSibling(link).normalize()))
+            .collect(Collectors.toSet());
+    var pages = pages().stream().filter(page -> page.startsWith("docs") && page.getNameCount() == 2);
+    assertThat(pages.filter(page -> !page.equals(map)).toList()).allMatch(named::contains);
+  }
+
+  /** Returns the links of a page to other files and to headings. */
+  private static List<String> links(Path page) {
+    return LINK.matcher(text(page))
+        .results()
+        .map(link -> link.group(1))
+        .filter(link -> !link.contains("://") && !link.startsWith("mailto:"))
+        .toList();
+  }
+
+  /** Returns the fragments of a page's headings as GitHub forms them. */
+  private static Set<String> anchors(Path page) {
+    return Pattern.compile("(?m)^#+ (.*)$")
+        .matcher(text(page))
+        .results()
+        .map(DocumentationTest::anchor)
+        .collect(Collectors.toSet());
+  }
+
+  private static String anchor(MatchResult heading) {
+    return heading
+        .group(1)
+        .strip()
+        .toLowerCase(Locale.ROOT)
+        .replaceAll("[^\\w\\- ]", "")
+        .replace(' ', '-');
+  }
+}
