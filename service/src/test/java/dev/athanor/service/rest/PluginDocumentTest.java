@@ -23,7 +23,7 @@ class PluginDocumentTest {
   private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 
   /** Number of snippets; each section with a kernel has at least one. */
-  private static final int SNIPPETS = 9;
+  private static final int SNIPPETS = 6;
 
   @Test
   void snippetsAreCodeOfTheExamples() throws IOException {
