@@ -12,10 +12,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/**
- * Checks that the tests exist that {@code docs/acceptance.md} names for the engine, {@code
- * docs/security.md} for attacks, and {@code docs/reliability.md} for faults.
- */
+/** Checks that the tests exist that {@code docs/acceptance.md} names for the engine. */
 class AcceptanceTest {
 
   private static final Path ROOT = Path.of("..");
@@ -26,50 +23,21 @@ class AcceptanceTest {
   /** Marks cases that do not compile and thus need no test. */
   private static final String BY_TYPES = "Java's types | — |";
 
-  private static List<String> section(String document, String title) throws IOException {
-    return Files.readString(ROOT.resolve("docs").resolve(document))
+  private static List<String> section() throws IOException {
+    return Files.readString(ROOT.resolve("docs/acceptance.md"))
         .lines()
-        .dropWhile(line -> !line.equals("## " + title))
+        .dropWhile(line -> !line.equals("## Engine"))
         .skip(1)
         .takeWhile(line -> !line.startsWith("## "))
         .toList();
   }
 
-  private static List<String> section() throws IOException {
-    return section("acceptance.md", "Engine");
-  }
-
-  private static List<String> rows() throws IOException {
-    return rows(section());
-  }
-
   /** Returns the rows of tables, without their headers. */
-  private static List<String> rows(List<String> section) {
-    return section.stream()
+  private static List<String> rows() throws IOException {
+    return section().stream()
         .filter(line ->
             line.startsWith("| ") && !line.startsWith("| Case |") && !line.startsWith("|---"))
         .toList();
-  }
-
-  private static List<String> attacks() throws IOException {
-    return rows(section("security.md", "Attacks"));
-  }
-
-  private static List<String> faults() throws IOException {
-    return rows(section("reliability.md", "Faults"));
-  }
-
-  @Test
-  void everyAttackAndFaultNamesTests() throws IOException {
-    assertThat(attacks()).hasSize(23);
-    for (int i = 0; i < attacks().size(); i++) {
-      var row = attacks().get(i);
-      long count = NAMED.matcher(row).results().count();
-      assertThat(row).matches("\\| %d \\|.*\\| %d \\|".formatted(i + 1, count));
-    }
-    assertThat(faults())
-        .isNotEmpty()
-        .allSatisfy(row -> assertThat(NAMED.matcher(row).find()).as(row).isTrue());
   }
 
   @Test
@@ -85,8 +53,7 @@ class AcceptanceTest {
 
   @TestFactory
   Stream<DynamicTest> namedTestsExist() throws IOException {
-    return Stream.of(rows(), attacks(), faults())
-        .flatMap(List::stream)
+    return rows().stream()
         .flatMap(row -> NAMED.matcher(row).results())
         .map(named ->
             DynamicTest.dynamicTest(
