@@ -30,7 +30,9 @@ class DocumentationTest {
   /** Pages that tests or benchmarks write. */
   private static final Set<Path> GENERATED =
       Set.of(
-          Path.of("docs/ops.md"), Path.of("docs/settings.md"), Path.of("docs/results/h200-2026-11-26.md"));
+          Path.of("docs/ops.md"),
+          Path.of("docs/settings.md"),
+          Path.of("docs/results/h200-2026-11-26.md"));
 
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
 
@@ -38,13 +40,20 @@ class DocumentationTest {
   private static List<Path> pages() throws IOException {
     var pages = new ArrayList<Path>();
     for (var folder :
-        List.of("", "docs", "docs/results", "docs/decisions", "api-spec", "docker", "helm/athanor")) {
+        List.of(
+            "", "docs", "docs/results", "docs/decisions", "api-spec", "docker", "helm/athanor")) {
       try (var files = Files.list(ROOT.resolve(folder))) {
-        files.filter(file -> file.toString().endsWith(".md")).map(ROOT::relativize).forEach(pages::add);
+        files
+            .filter(file -> file.toString().endsWith(".md"))
+            .map(ROOT::relativize)
+            .forEach(pages::add);
       }
     }
     try (var files = Files.walk(ROOT.resolve("examples"), 2)) {
-      files.filter(file -> file.toString().endsWith(".md")).map(ROOT::relativize).forEach(pages::add);
+      files
+          .filter(file -> file.toString().endsWith(".md"))
+          .map(ROOT::relativize)
+          .forEach(pages::add);
     }
     pages.sort(null);
     return pages;
@@ -102,7 +111,8 @@ class DocumentationTest {
         links(map).stream()
             .map(link -> ROOT.relativize(ROOT.resolve(map).resolveSibling(link).normalize()))
             .collect(Collectors.toSet());
-    var pages = pages().stream().filter(page -> page.startsWith("docs") && page.getNameCount() == 2);
+    var pages =
+        pages().stream().filter(page -> page.startsWith("docs") && page.getNameCount() == 2);
     assertThat(pages.filter(page -> !page.equals(map)).toList()).allMatch(named::contains);
   }
 

@@ -482,7 +482,7 @@ class ScriptsTest {
             echo cache >"${argument#*=}"
             exit 0
             ;;
-          -Ddev.athanor.launch=*) ATHANOR_CACHE_ONLY=true exec sh "${argument#*=}" serve --check ;;
+          -Ddev.athanor.launch=*) ATHANOR_CACHE_ONLY=true exec /bin/sh "${argument#*=}" serve --check ;;
           esac
         done
         echo "$1"

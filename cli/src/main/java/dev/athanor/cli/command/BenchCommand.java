@@ -110,9 +110,10 @@ public final class BenchCommand implements Callable<Integer> {
       split = ",",
       paramLabel = "LIBRARY",
       description = {
-        "cublas, torch, or both, separated by a comma: measured alternately with ours.",
+        "cublas, torch or loop, or several, separated by commas: measured alternately with ours.",
         "cublas uses the same buffers; torch runs in a process of python3, or of the interpreter that"
-            + " ATHANOR_PYTHON names, with PyTorch installed"
+            + " ATHANOR_PYTHON names, with PyTorch installed; loop is a plain product of f32 in Java,"
+            + " on one core of the host"
       })
   private List<String> baselines = new ArrayList<>();
 
@@ -152,9 +153,9 @@ public final class BenchCommand implements Callable<Integer> {
   @Override
   public Integer call() throws IOException {
     for (var baseline : baselines) {
-      if (!baseline.equals("cublas") && !baseline.equals("torch")) {
+      if (!List.of("cublas", "torch", "loop").contains(baseline)) {
         throw usageError(
-            "--baseline %s: expected cublas, torch, or both, separated by a comma"
+            "--baseline %s: expected cublas, torch or loop, or several, separated by commas"
                 .formatted(baseline));
       }
     }
@@ -311,7 +312,12 @@ public final class BenchCommand implements Callable<Integer> {
     var opened = new ArrayList<Baseline>();
     for (var baseline : new LinkedHashSet<>(baselines)) {
       try {
-        opened.add(baseline.equals("torch") ? Torch.beside(target) : Baseline.cuBlas(target));
+        opened.add(
+            switch (baseline) {
+              case "torch" -> Torch.beside(target);
+              case "loop" -> Baseline.loop();
+              default -> Baseline.cuBlas(target);
+            });
       } catch (DeviceException.Unavailable e) {
         throw usageError(
             "--baseline cublas: " + e.getMessage()); // torch has not started anything yet

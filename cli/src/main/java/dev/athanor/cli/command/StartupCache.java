@@ -28,7 +28,7 @@ final class StartupCache {
    * @throws IOException if there is no shell
    */
   static Process create(Path script) throws IOException {
-    var builder = new ProcessBuilder("sh", script.toString(), "serve", "--check");
+    var builder = new ProcessBuilder("/bin/sh", script.toString(), "serve", "--check");
     builder.environment().put("ATHANOR_CACHE_ONLY", "true");
     builder.redirectOutput(Redirect.DISCARD).redirectError(Redirect.DISCARD);
     var process = builder.start();

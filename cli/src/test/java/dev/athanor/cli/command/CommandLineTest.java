@@ -146,7 +146,7 @@ class CommandLineTest {
           load get-json --url x | athanor load: "get-json": expected the number of elements, 1 to 99999999
           load pipeline | athanor load: "pipeline": cannot read file ""
           load | athanor load: SCENARIO is missing; see athanor load --help
-          bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: expected cublas, torch, or both, separated by a comma
+          bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: expected cublas, torch or loop, or several, separated by commas
           bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS requires a CUDA device, got emulator:0
           """)
   void reportsUsageErrorsInOneSentence(String line, String sentence) {

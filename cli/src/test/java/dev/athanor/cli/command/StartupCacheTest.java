@@ -14,7 +14,8 @@ class StartupCacheTest {
   @Test
   void runsTheScriptOfTheLauncher() throws Exception {
     var script = folder.resolve("a script.sh");
-    Files.writeString(script, "echo \"$* $ATHANOR_CACHE_ONLY\" >\"$0.out\"; echo; echo >&2; exit 5");
+    Files.writeString(
+        script, "echo \"$* $ATHANOR_CACHE_ONLY\" >\"$0.out\"; echo; echo >&2; exit 5");
     assertThat(StartupCache.create(script).waitFor()).isEqualTo(5);
     assertThat(folder.resolve("a script.sh.out")).hasContent("serve --check true");
   }

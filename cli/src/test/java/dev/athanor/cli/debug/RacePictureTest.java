@@ -2,13 +2,19 @@ package dev.athanor.cli.debug;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.eclipse.lsp4j.debug.StackFrame;
-import org.eclipse.lsp4j.debug.StepBackArguments;
 import org.eclipse.lsp4j.debug.StoppedEventArguments;
 import org.junit.jupiter.api.Test;
 
@@ -25,7 +31,7 @@ class RacePictureTest extends JavaSessions {
 
   private static final int LINE_HEIGHT = 18;
   private static final int WIDTH = 940;
-  private static final int HEIGHT = 300;
+  private static final int HEIGHT = 380;
   private static final int SECONDS = 5;
 
   /**
@@ -40,7 +46,10 @@ class RacePictureTest extends JavaSessions {
   @Test
   void pictureShowsWhatTheDebuggerAnswers() throws Exception {
     compile("-g", source);
-    var request = request("race", "zeros:256");
+    var input = MemorySegment.ofArray(IntStream.range(0, 64).map(i -> i * i).toArray());
+    var file = folder.resolve("data.npy");
+    TensorFile.write(file, new HostTensor(new TensorType(DType.I32, Shape.of(64)), input));
+    var request = request("race", "in:" + file);
     request.put("sanitize", true);
     client.launch(request);
     client.start();
@@ -50,10 +59,6 @@ class RacePictureTest extends JavaSessions {
     assertThat(client.evaluate(":other", null)).isEqualTo("Going to the other access …");
     var other = client.stopped();
     scenes.add(scene(":other", other, "The other access, earlier in the same run"));
-    var back = new StepBackArguments();
-    back.setThreadId(other.getThreadId());
-    client.server.stepBack(back).get();
-    scenes.add(scene("Step back", client.stopped(), "One step before"));
 
     var picture = svg(scenes);
     if (System.getProperty("bless") != null) {

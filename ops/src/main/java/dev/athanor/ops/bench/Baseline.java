@@ -87,16 +87,8 @@ public sealed interface Baseline extends AutoCloseable {
 
       @Override
       public boolean computes(Problem problem) {
-        var a = problem.inputs().get("a");
-        return problem.op().description().name().equals("matmul")
-            && a != null
-            && TYPES.containsKey(a.dtype())
-            && problem.inputs().size() == 2
-            && problem.inputs().values().stream().allMatch(type -> type.shape().rank() == 2)
-            && problem.attributes().values().entrySet().stream()
-                .allMatch(each ->
-                    each.getKey().startsWith("transpose")
-                        || each.getValue().equals(PLAIN.get(each.getKey())));
+        return isPlainProduct(problem)
+            && TYPES.containsKey(Objects.requireNonNull(problem.inputs().get("a")).dtype());
       }
 
       @Override
@@ -125,6 +117,22 @@ public sealed interface Baseline extends AutoCloseable {
         library.close();
       }
     };
+  }
+
+  /** Returns the product of a loop in Java, which runs on the host. */
+  static Enqueued loop() {
+    return new PlainLoop();
+  }
+
+  /** Returns whether a problem is the product of two matrices, which may be transposed. */
+  static boolean isPlainProduct(Problem problem) {
+    return problem.op().description().name().equals("matmul")
+        && problem.inputs().size() == 2
+        && problem.inputs().values().stream().allMatch(type -> type.shape().rank() == 2)
+        && problem.attributes().values().entrySet().stream()
+            .allMatch(each ->
+                each.getKey().startsWith("transpose")
+                    || each.getValue().equals(PLAIN.get(each.getKey())));
   }
 
   Map<DType, Type> TYPES = Map.of(DType.F32, Type.F32, DType.F16, Type.F16, DType.BF16, Type.BF16);

@@ -85,6 +85,24 @@ class OpBenchTest {
         .containsExactly(rows.getFirst().kernel());
   }
 
+  /** The results of baselines are checked like ours, so the loop computes the product. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "a=f32[17,20] b=f32[20,9] | 1",
+        "a=f32[20,17] b=f32[20,9] transposeA=true | 0",
+        "a=f16[16,16] b=f16[16,16] | 0"
+      })
+  void timesALoopInJava(String problem, int results) {
+    var row = rows(matmul(problem), false, List.of(Baseline.loop())).getFirst();
+    assertThat(row.failure()).isEmpty();
+    assertThat(row.theirs())
+        .extracting(Baseline.Result::library)
+        .hasSize(results)
+        .allMatch("loop"::equals);
+  }
+
   @Test
   void timesBaselines() {
     var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(true)).getFirst();
