@@ -298,7 +298,7 @@ class DebugAdapterTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"saxpy.ptx", "race.ptx", "rms-norm"})
+  @ValueSource(strings = {"saxpy.ptx", "rms-norm"})
   void configurationsOfTheDocumentationStart(String name) throws Exception {
     var text = Files.readString(Path.of("../docs/debugging.md"));
     var file = text.substring(text.indexOf("{\n  \"version\": \"0.2.0\""));
@@ -309,8 +309,7 @@ class DebugAdapterTest {
             new JsonMapper()
                 .convertValue(configuration, new TypeReference<Map<String, Object>>() {}));
         client.start();
-        assertThat(client.stopped().getReason())
-            .isEqualTo(name.equals("race.ptx") ? "exception" : "entry");
+        assertThat(client.stopped().getReason()).isEqualTo("entry");
         assertThat(client.printed()).doesNotContain("is not used");
         return;
       }

