@@ -169,7 +169,7 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var opened = device.open();
     try (var target = opened.device()) {
-      boolean emulated = target.capability().id().startsWith("emulator");
+      boolean emulated = target.capability().isEmulated();
       var effort = effort(emulated);
       var machine = Machine.of(opened);
       var others = openBaselines(target);

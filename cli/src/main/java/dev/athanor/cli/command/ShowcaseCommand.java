@@ -134,7 +134,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
     var catalogue = Catalogue.load();
     var opened = device.open();
     try (var target = opened.device()) {
-      boolean emulated = target.capability().id().startsWith("emulator");
+      boolean emulated = target.capability().isEmulated();
       var effort = emulated ? new Effort(1, 3, 0) : new Effort(10, 20, 20);
       var machine = Machine.of(opened);
       var out = spec.commandLine().getOut();

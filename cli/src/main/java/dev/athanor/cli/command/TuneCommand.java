@@ -86,7 +86,7 @@ public final class TuneCommand implements Callable<Integer> {
     var file = cache == null ? TuningCache.standardFile() : cache;
     var opened = device.open();
     try (var target = opened.device()) {
-      boolean emulated = target.capability().id().startsWith("emulator");
+      boolean emulated = target.capability().isEmulated();
       var effort = effort(emulated);
       var problem = op.problem(catalogue);
       op.plans(problem, target.capability());

@@ -171,6 +171,19 @@ public final class SharedTile {
         emitter, element, rows, columns, pitch, swizzle, start, this.offset.plus(offset));
   }
 
+  /**
+   * Returns the matrix that begins at an element of this one, which must not be swizzled. The
+   * address is computed here, once for all accesses at constant places.
+   */
+  public SharedTile from(Int row, Int column) {
+    if (!swizzle.equals(Swizzle.NONE)) {
+      throw new IllegalArgumentException(
+          "%s: a part of a swizzled matrix is not a matrix".formatted(BodyEmitter.here()));
+    }
+    return new SharedTile(
+        emitter, element, rows, columns, pitch, swizzle, at(row, column), Int.of(emitter, 0));
+  }
+
   /** Returns a matrix at byte {@code offset} of this one, with rows {@code otherPitch} apart. */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
     return new SharedTile(

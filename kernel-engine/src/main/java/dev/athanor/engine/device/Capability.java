@@ -24,4 +24,16 @@ public record Capability(
     int maxThreadsPerBlock,
     int sharedBytesPerBlock,
     int sharedBytesPerBlockOptIn,
-    long memoryBytes) {}
+    long memoryBytes) {
+
+  /** The name of an emulator that does not stand for a certain GPU. */
+  public static final String EMULATOR = "Athanor PTX emulator";
+
+  /**
+   * Returns whether the device is an emulator, whose time depends on other things than a GPU's.
+   * Returns false for the capability of a GPU whose kernels an emulator runs, to profile them.
+   */
+  public boolean isEmulated() {
+    return name.equals(EMULATOR);
+  }
+}

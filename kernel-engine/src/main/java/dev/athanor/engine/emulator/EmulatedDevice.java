@@ -99,7 +99,7 @@ public final class EmulatedDevice implements Device {
     this.capability =
         new Capability(
             "emulator:" + number,
-            "Athanor PTX emulator",
+            Capability.EMULATOR,
             options.target(),
             "Java " + Runtime.version().feature(),
             options.workers(),

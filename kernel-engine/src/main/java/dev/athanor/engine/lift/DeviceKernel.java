@@ -27,7 +27,7 @@ public final class DeviceKernel {
   private final int dynamicSharedBytes;
 
   DeviceKernel(JavaKernel kernel, Device device) {
-    this(kernel, device, device.capability().id().startsWith("emulator"), kernel.blockSize(), 0);
+    this(kernel, device, device.capability().isEmulated(), kernel.blockSize(), 0);
   }
 
   private DeviceKernel(

@@ -170,6 +170,14 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return LAUNCH_MICROSECONDS + microseconds(latency() + cycles);
   }
 
+  /**
+   * Returns the relative time of a launch on an emulator, where one block runs on each worker and
+   * every instruction takes its time, whatever else is in progress.
+   */
+  public double emulated(long blocks, BlockWork block) {
+    return microseconds(Math.ceilDiv(blocks, (long) multiprocessors) * block.busy());
+  }
+
   /** Returns the time of a launch that only reads and writes memory. */
   public double streaming(double bytes) {
     return streaming(1, bytes);

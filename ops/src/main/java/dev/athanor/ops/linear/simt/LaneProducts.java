@@ -9,7 +9,6 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.ops.linear.ProductParameters;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -61,18 +60,25 @@ final class LaneProducts extends SimtPart {
 
   @Override
   void addOuterProducts(SharedTile a, SharedTile b) {
+    var rows = a.from(k.integer(0), sums.row(0));
+    var columns = b.from(k.integer(0), sums.column(0));
     for (int i = 0; i < tile.k(); i++) {
       sums.addOuterProduct(
-          read(a, i, tile.partM(), sums::row), read(b, i, tile.partN(), sums::column));
+          read(rows, i, distances(HEIGHT, tile.partM())),
+          read(columns, i, distances(WIDTH, tile.partN())));
     }
   }
 
-  /** Reads a thread's rows or columns of c at a depth of a stage, group by group. */
-  private List<Real> read(SharedTile stage, int depth, int count, IntFunction<Int> place) {
+  /**
+   * Reads a thread's rows or columns of c at a depth of a stage, group by group.
+   *
+   * @param distances from the first, which begins the stage
+   */
+  private List<Real> read(SharedTile stage, int depth, List<Integer> distances) {
     var values = new ArrayList<Real>();
-    for (int i = 0; i < count; i += group) {
+    for (int i = 0; i < distances.size(); i += group) {
       stage
-          .load(group, k.integer(depth), place.apply(i))
+          .load(group, k.integer(depth), k.integer(distances.get(i)))
           .forEach(value -> values.add(value.widen()));
     }
     return values;

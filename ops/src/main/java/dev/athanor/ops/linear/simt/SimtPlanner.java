@@ -38,6 +38,12 @@ public final class SimtPlanner {
           new SimtTile(Unit.FMA, 64, 64, 16, 4, 4),
           new SimtTile(Unit.FMA, 32, 32, 16, 4, 4));
 
+  /**
+   * A tile for f32 that only emulators get, where it is fastest: its 256 threads of 8x8
+   * accumulators copy the fewest elements per product, and no registers spill.
+   */
+  private static final SimtTile EMULATED = new SimtTile(Unit.FMA, 128, 128, 8, 8, 8);
+
   /** Tiles for f64, which takes two registers and two banks. */
   private static final List<SimtTile> DOUBLE =
       List.of(
@@ -74,6 +80,9 @@ public final class SimtPlanner {
       return;
     }
     var planner = new SimtPlanner(problem, capability, candidates);
+    if (problem.dtype() == DType.F32 && capability.isEmulated()) {
+      planner.offer(EMULATED);
+    }
     for (var tile : problem.dtype() == DType.F32 ? SINGLE : DOUBLE) {
       planner.offer(tile);
     }
@@ -191,7 +200,7 @@ public final class SimtPlanner {
             .toList();
     candidates.offer(
         variant.name(),
-        starts.size() * machine.microseconds(blocks, work, bytes()),
+        starts.size() * microseconds(blocks, work),
         "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
         steps,
         0);
@@ -203,11 +212,17 @@ public final class SimtPlanner {
     return problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
   }
 
+  private double microseconds(long blocks, BlockWork work) {
+    return device.isEmulated()
+        ? machine.emulated(blocks, work)
+        : machine.microseconds(blocks, work, bytes());
+  }
+
   /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
   private double microseconds(SimtVariant variant, long tiles, Shares shares) {
     var work = work(variant, shares.stages() * variant.tile().k());
     double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
-    return machine.microseconds(tiles * shares.count(), work, bytes())
+    return microseconds(tiles * shares.count(), work)
         + machine.sum(shares.count() * results, results, ShareSumVariant.rounds(shares.count()));
   }
 

@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.simt;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -56,6 +57,21 @@ class CoresMatmulTest {
       }
       assertThat(Tolerance.relative(1e-4).error(c, exact)).as(plan.kernel()).isLessThan(1e-4);
     }
+  }
+
+  /** On a GPU its 256 threads with 64 sums each would spill. */
+  @Test
+  void onlyTheEmulatorGetsTheLargestTile() {
+    var types =
+        Map.of(
+            "a", TensorType.of(DType.F32, 1024, 1024), "b", TensorType.of(DType.F32, 1024, 1024));
+    var none = Attributes.of(MATMUL.description(), Map.of());
+    try (var emulator = new EmulatedDevice()) {
+      assertThat(MATMUL.plans(types, none, emulator.capability()).getFirst().kernel())
+          .startsWith("matmul_f32_128x128x8_");
+    }
+    assertThat(MATMUL.plans(types, none, TestDevices.H200))
+        .noneMatch(plan -> plan.kernel().startsWith("matmul_f32_128x128x8_"));
   }
 
   /** The naive kernel supports any shape, and is the fastest only for a single element. */
