@@ -106,9 +106,7 @@ class RulesTest {
                     rule ->
                         rule.open()
                             ? "nothing"
-                            : rule.scope() == null
-                                ? "any caller"
-                                : "`" + rule.scope().text() + "`",
+                            : rule.scope() == null ? "any caller" : "`" + rule.scope().text() + "`",
                     LinkedHashMap::new,
                     Collectors.mapping(
                         rule -> "`" + rule.operation() + "`", Collectors.joining(", "))));
