@@ -98,9 +98,9 @@ class DocumentationTest {
                 ? ROOT.resolve(page)
                 : ROOT.resolve(page).resolveSibling(parts[0]).normalize();
         if (!Files.exists(target)
-            || parts.length == 2
+            || (parts.length == 2
                 && target.toString().endsWith(".md")
-                && !anchors(target).contains(parts[1])) {
+                && !anchors(target).contains(parts[1]))) {
           broken.add(page + ": " + link);
         }
       }

@@ -80,7 +80,7 @@ public abstract class RestTest {
         "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
             .formatted(values.length, Arrays.toString(values));
     var created = json(body).post("/tensors").then().statusCode(201).extract().response();
-    return (String) OpenApiFilter.json(created).get("handle");
+    return String.valueOf(OpenApiFilter.json(created).get("handle"));
   }
 
   /** Returns f32 numbers as little-endian bytes. */
