@@ -32,7 +32,11 @@ final class StartupCache {
     builder.environment().put("ATHANOR_CACHE_ONLY", "true");
     builder.redirectOutput(Redirect.DISCARD).redirectError(Redirect.DISCARD);
     var process = builder.start();
-    Runtime.getRuntime().addShutdownHook(new Thread(process::destroy, "startup-cache"));
+    try {
+      Runtime.getRuntime().addShutdownHook(new Thread(process::destroy, "startup-cache"));
+    } catch (IllegalStateException e) {
+      process.destroy(); // this process is ending already
+    }
     return process;
   }
 }

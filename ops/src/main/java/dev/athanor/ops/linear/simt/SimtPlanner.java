@@ -39,8 +39,8 @@ public final class SimtPlanner {
           new SimtTile(Unit.FMA, 32, 32, 16, 4, 4));
 
   /**
-   * A tile for f32 that only emulators get, where it is fastest: its 256 threads of 8x8
-   * accumulators copy the fewest elements per product, and no registers spill.
+   * The tile for f32 that copies the fewest elements per product. Only emulators get it: a
+   * multiprocessor of a GPU holds one block of it, see {@link #SINGLE}.
    */
   private static final SimtTile EMULATED = new SimtTile(Unit.FMA, 128, 128, 8, 8, 8);
 

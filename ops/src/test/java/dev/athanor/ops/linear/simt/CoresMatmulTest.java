@@ -59,7 +59,7 @@ class CoresMatmulTest {
     }
   }
 
-  /** On a GPU its 256 threads with 64 sums each would spill. */
+  /** A multiprocessor of a GPU holds only one block of its 256 threads with 64 sums each. */
   @Test
   void onlyTheEmulatorGetsTheLargestTile() {
     var types =
