@@ -152,8 +152,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.service.replica")
         .layer("openinference")
         .definedBy("dev.athanor.service.openinference")
-        .layer("rest.http")
-        .definedBy("dev.athanor.service.rest.http")
+        .layer("http")
+        .definedBy("dev.athanor.service.http")
         .layer("forward")
         .definedBy("dev.athanor.service.forward")
         .layer("rest")
@@ -168,19 +168,19 @@ class ArchitectureTest {
         .mayOnlyBeAccessedByLayers("config")
         .whereLayer("grpc")
         .mayOnlyBeAccessedByLayers("config")
-        .whereLayer("rest.http")
+        .whereLayer("http")
         .mayOnlyBeAccessedByLayers("forward", "rest", "config")
         .whereLayer("forward")
         .mayOnlyBeAccessedByLayers("rest", "config")
         .whereLayer("openinference")
-        .mayOnlyBeAccessedByLayers("rest", "rest.http", "grpc", "config")
+        .mayOnlyBeAccessedByLayers("rest", "http", "grpc", "config")
         .whereLayer("replica")
-        .mayOnlyBeAccessedByLayers("forward", "rest", "rest.http", "grpc", "config")
+        .mayOnlyBeAccessedByLayers("forward", "rest", "http", "grpc", "config")
         .whereLayer("run")
-        .mayOnlyBeAccessedByLayers("openinference", "rest", "rest.http", "grpc", "config")
+        .mayOnlyBeAccessedByLayers("openinference", "rest", "http", "grpc", "config")
         .whereLayer("transfer")
         .mayOnlyBeAccessedByLayers(
-            "run", "replica", "openinference", "rest", "rest.http", "grpc", "config")
+            "run", "replica", "openinference", "rest", "http", "grpc", "config")
         .check(CLASSES);
   }
 
@@ -195,7 +195,7 @@ class ArchitectureTest {
         "schedule",
         "openinference",
         "rest",
-        "rest.http",
+        "http",
         "forward",
         "replica",
         "grpc",

@@ -2,10 +2,10 @@ package dev.athanor.service.config;
 
 import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.grpc.GrpcSettings;
+import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.replica.DiscoveredReplicas;
 import dev.athanor.service.replica.ForwardSettings;
-import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.security.SecuritySettings;
 import dev.athanor.service.tensor.QuotaSettings;
 import dev.athanor.service.tensor.TensorSettings;

@@ -1,6 +1,6 @@
 package dev.athanor.service.config;
 
-import dev.athanor.service.rest.http.ConnectionLimit;
+import dev.athanor.service.http.ConnectionLimit;
 import dev.athanor.service.security.ApiKeys;
 import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Callers;

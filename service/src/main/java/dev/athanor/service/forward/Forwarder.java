@@ -2,11 +2,11 @@ package dev.athanor.service.forward;
 
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.http.Connections;
+import dev.athanor.service.http.PacedOutput;
 import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.replica.ReplicaClient.Outgoing;
 import dev.athanor.service.replica.ResponseBody;
-import dev.athanor.service.rest.http.Connections;
-import dev.athanor.service.rest.http.PacedOutput;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;

@@ -2,13 +2,13 @@ package dev.athanor.service.forward;
 
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.http.Connections;
+import dev.athanor.service.http.HttpRequests;
+import dev.athanor.service.http.Problems;
+import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
-import dev.athanor.service.rest.http.Connections;
-import dev.athanor.service.rest.http.HttpRequests;
-import dev.athanor.service.rest.http.Problems;
-import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;

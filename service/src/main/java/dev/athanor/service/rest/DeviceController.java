@@ -5,7 +5,7 @@ import dev.athanor.service.codec.Json;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.rest.http.HttpRequests;
+import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.stream.StreamPool;
 import jakarta.servlet.http.HttpServletRequest;

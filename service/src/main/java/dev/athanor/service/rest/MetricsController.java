@@ -1,6 +1,6 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.service.rest.http.HttpRequests;
+import dev.athanor.service.http.HttpRequests;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import jakarta.servlet.http.HttpServletRequest;
 import java.nio.charset.StandardCharsets;

@@ -11,7 +11,7 @@ import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.rest.http.HttpRequests;
+import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;

@@ -1,8 +1,8 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
+import dev.athanor.service.http.Problems;
 import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.rest.http.Problems;
 import java.io.IOException;
 
 /** Counts run requests by outcome. */

@@ -1,7 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.rest.http.HttpRequests;
+import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

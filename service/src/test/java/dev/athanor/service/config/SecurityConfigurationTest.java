@@ -2,7 +2,7 @@ package dev.athanor.service.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.service.rest.http.ConnectionLimit;
+import dev.athanor.service.http.ConnectionLimit;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;

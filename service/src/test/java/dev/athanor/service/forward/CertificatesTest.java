@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.replica.ForwardSettings;
@@ -11,7 +12,6 @@ import dev.athanor.service.replica.ListedReplicas;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.replica.ReplicaHosts;
-import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.tensor.Handles;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;

@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import dev.athanor.service.rest.http.HttpProtocol;
+import dev.athanor.service.http.HttpProtocol;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;

@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;

@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import org.springframework.boot.actuate.autoconfigure.web.ManagementContextConfiguration;
 import org.springframework.boot.actuate.autoconfigure.web.ManagementContextType;

@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import java.util.concurrent.TimeUnit;
 import org.apache.coyote.Processor;

@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 import java.lang.management.ManagementFactory;

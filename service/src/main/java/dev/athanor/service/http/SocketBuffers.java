@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import java.nio.ByteBuffer;
 import java.util.concurrent.ArrayBlockingQueue;

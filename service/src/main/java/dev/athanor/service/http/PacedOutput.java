@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;

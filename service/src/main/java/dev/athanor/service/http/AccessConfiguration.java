@@ -1,4 +1,4 @@
-package dev.athanor.service.rest.http;
+package dev.athanor.service.http;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
