@@ -11,6 +11,7 @@ import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.SecurityMisconfigured;
 import dev.athanor.service.security.SecuritySettings;
+import dev.athanor.service.stream.ProcessorShares;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import org.springframework.beans.factory.ObjectProvider;
@@ -54,6 +55,11 @@ class SecurityConfiguration {
   @Bean
   RequestLimit requestLimit(ConnectionLimit limit, AthanorProperties properties) {
     return new RequestLimit(limit.connections(), properties.quota());
+  }
+
+  @Bean
+  ProcessorShares processorShares(AthanorProperties properties) {
+    return new ProcessorShares(properties.quota());
   }
 
   @Bean

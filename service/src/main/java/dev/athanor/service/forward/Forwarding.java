@@ -9,6 +9,7 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
+import dev.athanor.service.stream.ProcessorShares;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -225,6 +226,7 @@ public final class Forwarding extends OncePerRequestFilter {
       @Nullable InputStream read,
       HttpServletResponse response)
       throws IOException {
+    ProcessorShares.leave(); // copying costs little, and waits for the other replica
     long length = request.getContentLengthLong();
     boolean hasBody = length > 0 || request.getHeader("Transfer-Encoding") != null;
     InputStream body = null;

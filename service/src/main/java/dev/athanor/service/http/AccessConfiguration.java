@@ -11,6 +11,7 @@ import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Rules.Match;
+import dev.athanor.service.stream.ProcessorShares;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -68,12 +69,19 @@ class AccessConfiguration {
   private final Rules rules;
   private final BrowserGuard browsers;
   private final RequestLimit requests;
+  private final ProcessorShares processors;
 
-  AccessConfiguration(Callers callers, Rules rules, BrowserGuard browsers, RequestLimit requests) {
+  AccessConfiguration(
+      Callers callers,
+      Rules rules,
+      BrowserGuard browsers,
+      RequestLimit requests,
+      ProcessorShares processors) {
     this.callers = callers;
     this.rules = rules;
     this.browsers = browsers;
     this.requests = requests;
+    this.processors = processors;
   }
 
   @Bean
@@ -205,7 +213,7 @@ class AccessConfiguration {
     }
   }
 
-  /** Counts a request of a known caller until it has been answered. */
+  /** Counts a request of a known caller, and its use of processors, until it is answered. */
   private void limitRequests(ServletRequest request, ServletResponse response, FilterChain chain)
       throws IOException, ServletException {
     if (request.getDispatcherType() != DispatcherType.REQUEST
@@ -219,7 +227,7 @@ class AccessConfiguration {
       Problems.write((HttpServletRequest) request, (HttpServletResponse) response, e);
       return;
     }
-    try {
+    try (var _ = processors.open(caller.account())) {
       chain.doFilter(request, response);
     } finally {
       requests.end(caller);

@@ -13,6 +13,7 @@ import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
+import dev.athanor.service.stream.ProcessorShares;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.ServletInputStream;
@@ -285,7 +286,7 @@ public final class HttpRequests {
     if (request.getContentLengthLong() > limit) {
       throw tooLarge(limit, request.getContentLengthLong() + " bytes");
     }
-    return new Limited(request.getInputStream(), limit);
+    return new Limited(request.getInputStream(), limit, request.getContentLengthLong());
   }
 
   private static Failure tooLarge(long limit, String got) {
@@ -296,12 +297,17 @@ public final class HttpRequests {
   private static class Limited extends ByteSource {
     private final InputStream in;
     private final long limit;
+    private final long length;
     private final MinimumRate minimumRate = new MinimumRate(Connections.silence());
     private long left;
 
-    Limited(InputStream in, long limit) {
+    /**
+     * @param length the length of the body; -1 if unknown
+     */
+    Limited(InputStream in, long limit, long length) {
       this.in = in;
       this.limit = limit;
+      this.length = length;
       left = limit;
     }
 
@@ -310,6 +316,7 @@ public final class HttpRequests {
       if (length == 0) {
         return 0; // the container would block until data arrives
       }
+      ProcessorShares.release();
       long began = System.nanoTime();
       int n = in.read(target, offset, length);
       count(Math.max(n, 0), began);
@@ -321,6 +328,7 @@ public final class HttpRequests {
       if (!(in instanceof ServletInputStream container)) {
         return super.read(target);
       }
+      ProcessorShares.release();
       long began = System.nanoTime();
       int start = target.position();
       int end = target.limit();
@@ -341,6 +349,9 @@ public final class HttpRequests {
       left -= n;
       if (left < 0) {
         throw tooLarge(limit, "more bytes");
+      }
+      if (n > 0 && limit - left != length) {
+        ProcessorShares.acquire(n);
       }
     }
 
@@ -363,7 +374,7 @@ public final class HttpRequests {
   private static final class Unpacked extends Limited {
 
     Unpacked(InflaterInputStream in, long limit) {
-      super(in, limit);
+      super(in, limit, -1);
     }
 
     @Override

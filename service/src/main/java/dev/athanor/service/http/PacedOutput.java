@@ -1,5 +1,6 @@
 package dev.athanor.service.http;
 
+import dev.athanor.service.stream.ProcessorShares;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
@@ -60,10 +61,12 @@ public final class PacedOutput extends ServletOutputStream {
     while (bytes.position() < end) {
       int length = Math.min(end - bytes.position(), SLICE);
       bytes.limit(bytes.position() + length);
+      ProcessorShares.release();
       long began = clock.getAsLong();
       out.write(bytes);
       bytes.limit(end);
       account(length, clock.getAsLong() - began);
+      ProcessorShares.acquire(length);
     }
   }
 

@@ -191,6 +191,7 @@ public final class StreamPool implements AutoCloseable {
      * @throws Failure as {@link StreamPool#run} does
      */
     public void await() {
+      ProcessorShares.release();
       while (true) {
         try {
           long wait = Math.clamp(context.deadline().remainingNanos() + 1, 1, POLL_NANOS);
@@ -213,6 +214,7 @@ public final class StreamPool implements AutoCloseable {
 
     /** Cancels the job unless it has completed, and returns whether it completed. */
     public boolean cancel() {
+      ProcessorShares.release();
       dispatch(new Event.Cancel(pending.id));
       return pending.answer.handle((_, failure) -> failure == null).join();
     }

@@ -110,6 +110,7 @@ class ForwardConfigurationTest {
         .withPropertyValues(
             "athanor.replica=test-1",
             "athanor.forward.url=" + url,
+            "athanor.forward.connect-timeout=1h",
             "spring.ssl.bundle.jks.pods.truststore.location=" + folder.resolve("pod").toUri(),
             "spring.ssl.bundle.jks.pods.truststore.type=PKCS12",
             "spring.ssl.bundle.jks.pods.truststore.password=" + PASSWORD);

@@ -10,6 +10,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
+import dev.athanor.service.stream.ProcessorShares;
 import io.restassured.response.Response;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -20,8 +21,10 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -34,6 +37,7 @@ class InlineTensorsTest extends RestTest {
   private static final int MIB = 1 << 20;
 
   @Autowired InlineMemory inline;
+  @Autowired ProcessorShares processors;
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
 
   @AfterEach
@@ -193,6 +197,37 @@ class InlineTensorsTest extends RestTest {
       out.flush();
       await().until(() -> inline.used() > MIB);
       assertThat(inline.used()).isLessThanOrEqualTo(9 * MIB);
+    }
+  }
+
+  @Test
+  void largeBodiesWaitWhileAnotherTenantUsesTheProcessors() {
+    var end = new CountDownLatch(1);
+    var held = new AtomicInteger();
+    for (int i = 1; processors.waiting() == 0; i++) { // until no processor is left
+      clients.execute(() -> hold(held, end));
+      int started = i;
+      await().until(() -> held.get() == started || processors.waiting() == 1);
+    }
+    CompletableFuture<byte[]> large;
+    try {
+      large = CompletableFuture.supplyAsync(() -> data(identity(new byte[MIB], false)), clients);
+      await().until(() -> processors.waiting() == 2);
+      assertThat(data(identity(new byte[] {1, 2, 3}, false))).containsExactly(1, 2, 3);
+      assertThat(large).isNotDone();
+    } finally {
+      end.countDown();
+    }
+    assertThat(large.join()).hasSize(MIB);
+  }
+
+  private void hold(AtomicInteger held, CountDownLatch end) {
+    try (var _ = processors.open("flood")) {
+      ProcessorShares.acquire(MIB);
+      held.incrementAndGet();
+      end.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
     }
   }
 }
