@@ -39,6 +39,7 @@ class ForwardConfiguration {
     String bundle = properties.forward().sslBundle();
     return new ReplicaClient(
         properties.forward(),
+        properties.quota(),
         bundle.isEmpty() ? SSLContext.getDefault() : bundles.getBundle(bundle).createSslContext(),
         handles.replica(),
         metrics);

@@ -3,6 +3,7 @@ package dev.athanor.service.forward;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.http.Connections;
+import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.http.PacedOutput;
 import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.replica.ReplicaClient.Outgoing;
@@ -47,6 +48,7 @@ final class Forwarder {
     var query = request.getQueryString();
     var outgoing =
         new Outgoing(
+            HttpRequests.account(request),
             request.getMethod(),
             request.getRequestURI() + (query == null ? "" : "?" + query),
             builder -> ForwardedHeaders.copy(request, builder),

@@ -31,8 +31,8 @@ import org.springframework.util.unit.DataSize;
  * @param replayBytes Largest body that is buffered so that it can be forwarded once a handle inside
  *     it turns out to belong to another replica. Larger ones are answered with wrong-replica. All
  *     buffers together use at most 1/16 of the heap.
- * @param maxRequests Maximum number of concurrently forwarded requests. Others are answered with
- *     queue-full.
+ * @param maxRequests Maximum number of concurrently forwarded requests, which tenants share
+ *     (athanor.quota.share). Others are answered with queue-full.
  */
 public record ForwardSettings(
     @NotNull

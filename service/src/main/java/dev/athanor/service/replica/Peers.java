@@ -123,6 +123,7 @@ public final class Peers {
     return Objects.requireNonNull(client, "only configured replicas are asked")
         .ask(
             new Outgoing(
+                context.account(),
                 request.method(),
                 request.target(),
                 builder -> headers(request, builder),

@@ -7,6 +7,8 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Traces;
+import dev.athanor.service.schedule.SharedLimit;
+import dev.athanor.service.schedule.TenantShares;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -24,7 +26,6 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
@@ -68,18 +69,19 @@ public final class ReplicaClient implements AutoCloseable {
   private final ForwardSettings settings;
   private final String self;
   private final Metrics metrics;
-  private final Semaphore permits;
+  private final SharedLimit limit;
   private final HttpClient client;
 
   /**
    * @param tls verifies the certificates of the other replicas
    * @param self the mark of this replica
    */
-  public ReplicaClient(ForwardSettings settings, SSLContext tls, String self, Metrics metrics) {
+  public ReplicaClient(
+      ForwardSettings settings, TenantShares shares, SSLContext tls, String self, Metrics metrics) {
     this.settings = settings;
     this.self = self;
     this.metrics = metrics;
-    permits = new Semaphore(settings.maxRequests());
+    limit = new SharedLimit(settings.maxRequests(), shares);
     client =
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
@@ -93,6 +95,7 @@ public final class ReplicaClient implements AutoCloseable {
   /**
    * A request to a replica.
    *
+   * @param account who is charged
    * @param method such as {@code GET}
    * @param target path and query
    * @param headers sets the headers that this client does not set
@@ -104,6 +107,7 @@ public final class ReplicaClient implements AutoCloseable {
    * @param clientHasGone whether the client has disconnected, which cancels the request
    */
   public record Outgoing(
+      String account,
       String method,
       String target,
       Consumer<HttpRequest.Builder> headers,
@@ -145,18 +149,19 @@ public final class ReplicaClient implements AutoCloseable {
    */
   public <T> T send(Outgoing outgoing, Receiver<T> receiver) throws IOException {
     try {
-      if (!permits.tryAcquire()) {
+      if (!limit.tryAdd(outgoing.account(), 1)) {
         throw new Failure.Busy(
             Code.QUEUE_FULL,
-            "%d requests are being forwarded to other replicas (athanor.forward.max-requests); retry after %d s"
-                .formatted(settings.maxRequests(), RETRY.toSeconds()),
+            "Too many requests: %d of %d are being forwarded to other replicas (athanor.forward.max-requests), %d of them for this tenant (athanor.quota.share). Retry after %d s."
+                .formatted(
+                    limit.used(), limit.total(), limit.held(outgoing.account()), RETRY.toSeconds()),
             RETRY);
       }
       T taken;
       try {
         taken = exchange(outgoing, receiver);
       } finally {
-        permits.release();
+        limit.remove(outgoing.account(), 1);
       }
       metrics.forwarded("answered");
       return taken;

@@ -12,6 +12,7 @@ import dev.athanor.service.replica.ListedReplicas;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.replica.ReplicaHosts;
+import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.tensor.Handles;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;
@@ -45,7 +46,9 @@ class CertificatesTest {
     var settings =
         new ForwardSettings(url, "", "", "", wait, wait, wait, DataSize.ofKilobytes(1), 1);
     var handles = new Handles("athanor-1", url);
-    try (var client = new ReplicaClient(settings, SSLContext.getDefault(), "1", metrics)) {
+    try (var client =
+        new ReplicaClient(
+            settings, TenantShares.UNLIMITED, SSLContext.getDefault(), "1", metrics)) {
       var hosts = new ReplicaHosts(handles, InetAddress::getAllByName);
       var peers = new Peers(client, handles, new ListedReplicas(List.of(), hosts));
       var forwarding =

@@ -20,6 +20,7 @@ import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -47,21 +48,26 @@ import org.springframework.test.context.TestPropertySource;
       "athanor.forward.answer-timeout=1h",
       "athanor.forward.idle-timeout=1h",
       "athanor.forward.replay-bytes=4KB",
-      "athanor.forward.max-requests=2",
+      "athanor.forward.max-requests=4",
+      "athanor.quota.tenants.lab.share=0.5",
       "athanor.forward.replicas=1,2"
     })
 class ForwardingTest extends RestTest {
 
-  private static final ApiKey.NewKey KEY =
-      ApiKey.create(
-          new Tenant("lab"),
-          Scope.list("ops:run,tensors:read,tensors:write,metrics,priority"),
-          new SecureRandom());
+  private static final ApiKey.NewKey KEY = key("lab");
+  private static final ApiKey.NewKey OTHER = key("other");
   private static final HttpServer OWNER = owner();
   private static final AtomicInteger REQUESTS = new AtomicInteger();
   private static volatile HttpHandler answer = exchange -> {};
 
   @TempDir private static Path folder;
+
+  private static ApiKey.NewKey key(String tenant) {
+    return ApiKey.create(
+        new Tenant(tenant),
+        Scope.list("ops:run,tensors:read,tensors:write,metrics,priority"),
+        new SecureRandom());
+  }
 
   private static HttpServer owner() {
     try {
@@ -83,7 +89,7 @@ class ForwardingTest extends RestTest {
   @DynamicPropertySource
   static void settings(DynamicPropertyRegistry properties) throws IOException {
     var file = folder.resolve("keys");
-    Files.writeString(file, KEY.line() + "\n");
+    Files.write(file, List.of(KEY.line(), OTHER.line()));
     properties.add("athanor.security.api-keys.file", file::toString);
     properties.add(
         "athanor.forward.url", () -> "http://127.0.0.{replica}:" + OWNER.getAddress().getPort());
@@ -355,7 +361,11 @@ class ForwardingTest extends RestTest {
           .contains(
               "urn:athanor:problem:queue-full",
               "Retry-After: 1",
-              "2 requests are being forwarded to other replicas (athanor.forward.max-requests); retry after 1 s");
+              "Too many requests: 2 of 4 are being forwarded to other replicas (athanor.forward.max-requests), 2 of them for this tenant (athanor.quota.share). Retry after 1 s.");
+      answer = exchange -> send(exchange, 200, "{}");
+      assertThat(exchange(request.replace(KEY.key(), OTHER.key()), ""))
+          .as("another tenant")
+          .startsWith("HTTP/1.1 200 ");
       release.countDown();
       assertThat(first.get()).startsWith("HTTP/1.1 200 ");
       assertThat(second.get()).startsWith("HTTP/1.1 200 ");
