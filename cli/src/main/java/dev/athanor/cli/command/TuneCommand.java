@@ -32,7 +32,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "tune",
     description = {
-      "Checks and times every kernel variant of an op on the device, and caches the fastest for similar problems.",
+      "Checks and times every kernel variant of an op on the device, and caches the best for similar problems: the planner's choice, or the fastest if it is significantly faster.",
       "Example: athanor tune matmul --shape a=256,256 --shape b=256,256 --dtype a=f16 --dtype b=f16",
       "Exit status 0: all variants are correct; 1: one is wrong, or none could be timed."
     },
@@ -143,6 +143,11 @@ public final class TuneCommand implements Callable<Integer> {
     table.text().forEach(out::println);
     report.winner.ifPresent(best -> {
       out.println();
+      if (report.variants.stream()
+          .flatMap(row -> row.micros.stream())
+          .anyMatch(micros -> micros.median() < best.micros())) {
+        out.printf("%s is the planner's choice; none is significantly faster%n", best.kernel());
+      }
       out.printf("kept in %s for %s%n", file, best.key().bucket());
     });
   }

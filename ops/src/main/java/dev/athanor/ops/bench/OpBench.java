@@ -121,6 +121,18 @@ public final class OpBench implements AutoCloseable {
   }
 
   /**
+   * Whether a plan is significantly faster than another: timed in alternation, it wins so many
+   * pairs that equally fast plans would do so in at most one of a hundred comparisons (sign test).
+   */
+  public boolean isFaster(Problem problem, Plan plan, Plan other, long seed) {
+    int pairs = Math.max(effort.repeat(), SignTest.FEWEST_PAIRS);
+    try (var sets = new Sets(device, stream, problem, plan.outputs(), seed)) {
+      int wins = stopwatch.wins(launches(plan, sets), launches(other, sets), pairs, effort);
+      return SignTest.isSignificant(wins, pairs);
+    }
+  }
+
+  /**
    * Times the baselines with their own clocks, after our work has finished and our tensors are
    * freed.
    */
@@ -138,9 +150,7 @@ public final class OpBench implements AutoCloseable {
     try {
       var contenders = new ArrayList<Runnable>();
       var names = new ArrayList<String>();
-      contenders.add(
-          sets.inRotation(
-              plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings)));
+      contenders.add(launches(plan, sets));
       names.add(plan.kernel());
       var others = new ArrayList<Baseline>();
       for (var baseline : baselines) {
@@ -184,6 +194,11 @@ public final class OpBench implements AutoCloseable {
     } catch (DeviceException | OpException | IllegalArgumentException e) {
       return Row.failed(problem, plan.kernel(), String.valueOf(e.getMessage()));
     }
+  }
+
+  private Runnable launches(Plan plan, Sets sets) {
+    return sets.inRotation(
+        plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings));
   }
 
   /** Returns the kernels timed so far that spill on the device. */

@@ -65,6 +65,20 @@ final class Stopwatch implements AutoCloseable {
     return clocks.stream().map(Clock::samples).toList();
   }
 
+  /**
+   * Times two contenders in alternation and returns in how many pairs of samples the first was
+   * faster.
+   */
+  int wins(Runnable contender, Runnable other, int pairs, Effort effort) {
+    var clock = new Clock(contender, effort);
+    var otherClock = new Clock(other, effort);
+    int wins = 0;
+    for (int i = 0; i < pairs; i++) {
+      wins += clock.sample() / clock.batch < otherClock.sample() / otherClock.batch ? 1 : 0;
+    }
+    return wins;
+  }
+
   /** The clock of one contender. */
   private final class Clock {
     private final Runnable work;

@@ -2,6 +2,7 @@ package dev.athanor.ops.tune;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.bench.OpBench;
@@ -9,6 +10,7 @@ import dev.athanor.ops.bench.Samples;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -44,7 +46,8 @@ public final class Tuner {
   }
 
   /**
-   * Finds the fastest variant and stores it in the cache.
+   * Stores a variant in the cache: the planner's first choice or, if one is significantly faster,
+   * the fastest.
    *
    * @param seed seed of the random inputs
    * @throws OpException if the op cannot compute the problem
@@ -53,22 +56,40 @@ public final class Tuner {
   public Result tune(Problem problem, long seed) {
     var plans = problem.plans(device.capability());
     var rows = new ArrayList<OpBench.Row>();
+    Optional<OpBench.Row> best;
     try (var bench = new OpBench(device, effort, List.of())) {
       bench.run(problem, plans, seed, rows::add);
+      best = best(bench, problem, plans, rows, seed);
     }
     var winner =
-        rows.stream()
-            .filter(row -> row.ours().isPresent())
-            .min(Comparator.comparingDouble(Tuner::micros))
-            .map(row ->
-                new TuningCache.Winner(
-                    TuningKey.of(problem, device.capability()),
-                    row.kernel(),
-                    micros(row),
-                    problem.text(),
-                    clock.instant().truncatedTo(ChronoUnit.SECONDS).toString()));
+        best.map(row ->
+            new TuningCache.Winner(
+                TuningKey.of(problem, device.capability()),
+                row.kernel(),
+                micros(row),
+                problem.text(),
+                clock.instant().truncatedTo(ChronoUnit.SECONDS).toString()));
     winner.ifPresent(cache::put);
     return new Result(rows, winner);
+  }
+
+  private static Optional<OpBench.Row> best(
+      OpBench bench,
+      Problem problem,
+      List<? extends Plan> plans,
+      List<OpBench.Row> rows,
+      long seed) {
+    var timed = rows.stream().filter(row -> row.ours().isPresent()).toList();
+    if (timed.isEmpty()) {
+      return Optional.empty();
+    }
+    var first = timed.getFirst();
+    var fastest = Collections.min(timed, Comparator.comparingDouble(Tuner::micros));
+    boolean isFaster =
+        fastest != first
+            && bench.isFaster(
+                problem, plans.get(rows.indexOf(fastest)), plans.get(rows.indexOf(first)), seed);
+    return Optional.of(isFaster ? fastest : first);
   }
 
   private static double micros(OpBench.Row row) {
