@@ -3,16 +3,23 @@ package dev.athanor.cli;
 import dev.athanor.cli.argument.UsageErrorHandler;
 import dev.athanor.cli.command.ApiKeyCommand;
 import dev.athanor.cli.command.BenchCommand;
+import dev.athanor.cli.command.CompletionCommand;
 import dev.athanor.cli.command.DebugCommand;
 import dev.athanor.cli.command.EmulateCommand;
+import dev.athanor.cli.command.GetCommand;
 import dev.athanor.cli.command.LoadCommand;
 import dev.athanor.cli.command.NewCommand;
 import dev.athanor.cli.command.OpsCommand;
 import dev.athanor.cli.command.ProfileCommand;
+import dev.athanor.cli.command.PsCommand;
 import dev.athanor.cli.command.PtxCommand;
+import dev.athanor.cli.command.PutCommand;
+import dev.athanor.cli.command.RmCommand;
 import dev.athanor.cli.command.RunCommand;
 import dev.athanor.cli.command.ServeCommand;
 import dev.athanor.cli.command.ShowcaseCommand;
+import dev.athanor.cli.command.StatusCommand;
+import dev.athanor.cli.command.TensorsCommand;
 import dev.athanor.cli.command.TuneCommand;
 import dev.athanor.cli.command.VerifyCommand;
 import dev.athanor.cli.command.VersionCommand;
@@ -42,8 +49,15 @@ import picocli.CommandLine.Spec;
       PtxCommand.class,
       EmulateCommand.class,
       DebugCommand.class,
+      StatusCommand.class,
+      PsCommand.class,
+      TensorsCommand.class,
+      PutCommand.class,
+      GetCommand.class,
+      RmCommand.class,
       LoadCommand.class,
       ApiKeyCommand.class,
+      CompletionCommand.class,
       VersionCommand.class
     },
     synopsisSubcommandLabel = "COMMAND",

@@ -1,5 +1,7 @@
 package dev.athanor.cli;
 
+import dev.athanor.cli.client.ServiceOption;
+import dev.athanor.client.AthanorException;
 import dev.athanor.engine.device.DeviceException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -9,7 +11,9 @@ import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
 
-/** Reports failures of devices and files in one sentence; others print their stack trace. */
+/**
+ * Reports failures of devices, files and services in one sentence; others print their stack trace.
+ */
 public final class FailureHandler implements IExecutionExceptionHandler {
 
   @Override
@@ -18,6 +22,7 @@ public final class FailureHandler implements IExecutionExceptionHandler {
     var message =
         switch (e) {
           case DeviceException _ -> e.getMessage();
+          case AthanorException refusal -> ServiceOption.sentence(refusal);
           case IOException io -> sentence(io);
           case UncheckedIOException io -> sentence(io.getCause());
           default -> throw e;

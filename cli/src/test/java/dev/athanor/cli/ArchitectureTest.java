@@ -45,6 +45,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.cli.debug")
         .layer("load")
         .definedBy("dev.athanor.cli.load")
+        .layer("client")
+        .definedBy("dev.athanor.cli.client")
         .layer("project")
         .definedBy("dev.athanor.cli.project")
         .whereLayer("program")
@@ -57,6 +59,8 @@ class ArchitectureTest {
         .mayOnlyBeAccessedByLayers("command")
         .whereLayer("report")
         .mayOnlyBeAccessedByLayers("command", "program")
+        .whereLayer("client")
+        .mayOnlyBeAccessedByLayers("load", "command", "program")
         .whereLayer("project")
         .mayOnlyBeAccessedByLayers("command")
         .whereLayer("load")
@@ -86,7 +90,7 @@ class ArchitectureTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"command", "argument", "report", "debug", "load", "project"})
+  @ValueSource(strings = {"command", "argument", "report", "debug", "load", "client", "project"})
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
     for (JavaClass type : CLASSES.that(resideInAPackage("dev.athanor.cli." + name))) {

@@ -137,7 +137,11 @@ public final class OpArguments {
 
   /** Returns the error message for an unknown op. */
   public static String unknown(Catalogue catalogue, String wanted) {
-    var names = catalogue.all().stream().map(op -> op.description().name()).toList();
+    return unknown(catalogue.all().stream().map(op -> op.description().name()).toList(), wanted);
+  }
+
+  /** Returns the error message for an op that is not among the given names. */
+  public static String unknown(List<String> names, String wanted) {
     return "unknown op \"%s\"; %s"
         .formatted(wanted, UsageErrorHandler.hint(wanted, names, "athanor ops lists the ops"));
   }

@@ -5,18 +5,28 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.Safetensors;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /** Tensor files: {@code .npy} or raw bytes. */
 public final class TensorFile {
 
   private static final String NPY = ".npy";
+  private static final long PIECE = 1 << 20;
+  private static final ValueLayout.OfLong LENGTH =
+      ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   private TensorFile() {}
 
@@ -46,13 +56,44 @@ public final class TensorFile {
     return new HostTensor(type, MemorySegment.ofArray(Files.readAllBytes(file)));
   }
 
+  /**
+   * Maps the tensors of a safetensors file, by name.
+   *
+   * @throws dev.athanor.service.failure.Failure if its header is invalid
+   * @throws IllegalArgumentException if the file's size does not match the header
+   */
+  public static Map<String, HostTensor> readSafetensors(Path file) throws IOException {
+    try (var channel = FileChannel.open(file);
+        var in = new BufferedInputStream(Channels.newInputStream(channel))) {
+      var types = Safetensors.open(ByteSource.of(in), Long.MAX_VALUE, file.toString()).types();
+      var bytes = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), Arena.ofAuto());
+      long at = Long.BYTES + bytes.get(LENGTH, 0);
+      long end = at + types.values().stream().mapToLong(TensorType::bytes).sum();
+      if (end != bytes.byteSize()) {
+        throw new IllegalArgumentException(
+            "the header requires %d bytes, the file has %d".formatted(end, bytes.byteSize()));
+      }
+      var tensors = new LinkedHashMap<String, HostTensor>();
+      for (var type : types.entrySet()) {
+        long size = type.getValue().bytes();
+        tensors.put(type.getKey(), new HostTensor(type.getValue(), bytes.asSlice(at, size)));
+        at += size;
+      }
+      return tensors;
+    }
+  }
+
   /** Writes an npy file if the name ends in {@code .npy}, else raw bytes. */
   public static void write(Path file, HostTensor tensor) throws IOException {
     try (var out = new BufferedOutputStream(Files.newOutputStream(file))) {
       if (isNpy(file)) {
         out.write(Npy.header(tensor.type()).orElseThrow());
       }
-      out.write(tensor.data().toArray(ValueLayout.JAVA_BYTE));
+      long size = tensor.data().byteSize();
+      for (long at = 0; at < size; at += PIECE) {
+        var piece = tensor.data().asSlice(at, Math.min(PIECE, size - at));
+        out.write(piece.toArray(ValueLayout.JAVA_BYTE));
+      }
     }
   }
 
@@ -80,6 +121,11 @@ public final class TensorFile {
       throw new IllegalArgumentException("cannot write %s".formatted(file));
     }
     return file;
+  }
+
+  /** Returns whether the name of a file ends in {@code .safetensors}. */
+  public static boolean isSafetensors(Path file) {
+    return file.toString().endsWith(".safetensors");
   }
 
   private static boolean isNpy(Path file) {

@@ -1,5 +1,6 @@
 package dev.athanor.cli.command;
 
+import dev.athanor.cli.client.ServiceOption;
 import dev.athanor.cli.load.Level;
 import dev.athanor.cli.load.Load;
 import dev.athanor.cli.load.LoadException;
@@ -29,6 +30,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -60,12 +62,7 @@ public final class LoadCommand implements Callable<Integer> {
   @Parameters(arity = "1..*", paramLabel = "SCENARIO", description = "a kind of request, in quotes")
   private List<String> texts;
 
-  @Option(
-      names = "--url",
-      paramLabel = "URL",
-      defaultValue = "http://127.0.0.1:8080",
-      description = "the URL of the service; default: ${DEFAULT-VALUE}")
-  private String url;
+  @Mixin private ServiceOption service;
 
   @Option(
       names = "--grpc",
@@ -88,7 +85,7 @@ public final class LoadCommand implements Callable<Integer> {
   @Option(
       names = "--header",
       paramLabel = "NAME=VALUE",
-      description = "a header of every request, such as an API key; repeatable")
+      description = "a header of every request; repeatable")
   private Map<String, String> headers = new HashMap<>();
 
   @Option(
@@ -184,10 +181,11 @@ public final class LoadCommand implements Callable<Integer> {
     ResultFile.check(spec.commandLine(), "--json", json);
     try {
       if (!self) {
+        service.headers().forEach(headers::putIfAbsent);
         return measure(target, grpc, scenarios, levels, plan);
       }
-      try (var service = ServiceProcess.start(device == null ? "auto" : device)) {
-        return measure(service.url(), service.grpc(), scenarios, levels, plan);
+      try (var own = ServiceProcess.start(device == null ? "auto" : device)) {
+        return measure(own.url(), own.grpc(), scenarios, levels, plan);
       }
     } catch (LoadException e) {
       spec.commandLine().getErr().println("athanor load: " + e.getMessage());
@@ -332,16 +330,7 @@ public final class LoadCommand implements Callable<Integer> {
     if (device != null && !self) {
       throw usageError("--device requires --self; a running service has its own device");
     }
-    try {
-      var uri = URI.create(url);
-      var scheme = String.valueOf(uri.getScheme());
-      if (uri.getHost() != null && scheme.matches("https?")) {
-        return uri;
-      }
-    } catch (IllegalArgumentException e) {
-      throw notUrl();
-    }
-    throw notUrl();
+    return service.url();
   }
 
   private void checkGrpc() {
@@ -357,10 +346,6 @@ public final class LoadCommand implements Callable<Integer> {
     } catch (IllegalArgumentException e) {
       return false;
     }
-  }
-
-  private ParameterException notUrl() {
-    return usageError("--url %s: expected a URL such as http://127.0.0.1:8080".formatted(url));
   }
 
   private ParameterException usageError(String sentence) {

@@ -4,17 +4,23 @@ import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.OpArguments;
 import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.argument.TensorFile;
+import dev.athanor.cli.client.ClientTensors;
+import dev.athanor.cli.client.ServiceOption;
 import dev.athanor.cli.report.Build;
 import dev.athanor.cli.report.Machine;
 import dev.athanor.cli.report.ResultFile;
 import dev.athanor.cli.report.TensorText;
 import dev.athanor.cli.report.Units;
+import dev.athanor.client.Athanor;
+import dev.athanor.client.Execution;
+import dev.athanor.client.OpCall;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
@@ -31,6 +37,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -46,7 +54,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "run",
     description = {
-      "Runs an op on tensor files.",
+      "Runs an op on tensor files, on a device of this machine or, with --url, on a service.",
       "Example: athanor run matmul --in a=x.npy --in b=y.npy --attr transposeB=true --out c=z.npy"
     },
     mixinStandardHelpOptions = true,
@@ -87,36 +95,35 @@ public final class RunCommand implements Callable<Integer> {
 
   @Mixin private PluginsOption plugins;
 
+  @Mixin private ServiceOption service;
+
   @Option(names = "--json", description = "prints the result as JSON")
   private boolean json;
 
+  /**
+   * The result in JSON.
+   *
+   * @param device a {@link Machine} or a {@link RemoteDevice}
+   */
   private record Report(
-      Machine device, String op, String kernel, double kernelMicros, List<Output> outputs) {}
+      Object device, String op, String kernel, double kernelMicros, List<Output> outputs) {}
+
+  private record RemoteDevice(String id, String url) {}
 
   private record Output(String name, String type, @Nullable String file) {}
 
   @Override
   public Integer call() throws IOException {
+    return service.isGiven() ? runOnService() : runLocally();
+  }
+
+  private int runLocally() throws IOException {
     var catalogue = plugins.catalogue();
     var op =
         catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name)));
-    for (var output : outputs.entrySet()) {
-      if (op.description().output(output.getKey()).isEmpty()) {
-        throw usageError(
-            "--out %s: %s has no output \"%s\"".formatted(output.getKey(), name, output.getKey()));
-      }
-      try {
-        TensorFile.writable(output.getValue());
-      } catch (IllegalArgumentException e) {
-        throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
-      }
-    }
-    var tensors = new LinkedHashMap<String, HostTensor>();
-    for (var input : inputs.entrySet()) {
-      tensors.put(input.getKey(), read(input.getKey(), input.getValue()));
-    }
+    checkFiles(op.description().outputs().stream().map(OpDescription.Output::name).toList());
     try {
-      var given = op.description().byName(tensors);
+      var given = op.description().byName(read());
       var types = HostTensor.types(given);
       Catalogue.checkInputs(op.description(), types);
       var problem = new Problem(op, types, Attributes.of(op.description(), attributes));
@@ -130,6 +137,77 @@ public final class RunCommand implements Callable<Integer> {
       spec.commandLine().getErr().println("athanor run: " + e.getMessage());
       return CommandLine.ExitCode.SOFTWARE;
     }
+  }
+
+  private int runOnService() throws IOException {
+    for (var local : List.of("--device", "--plugins")) {
+      if (spec.commandLine().getParseResult().hasMatchedOption(local)) {
+        throw usageError(
+            "%s cannot be combined with --url; the service has its own devices and ops"
+                .formatted(local));
+      }
+    }
+    var execution = new AtomicReference<Execution>();
+    var nanos = new AtomicLong();
+    var results = new LinkedHashMap<String, HostTensor>();
+    try (var athanor = service.connect()) {
+      checkFiles(
+          serviceOp(athanor).outputs().stream()
+              .map(dev.athanor.client.OpDescription.Output::name)
+              .toList());
+      var call =
+          OpCall.of(name)
+              .execution(execution::set)
+              .timing(timing -> nanos.set(timing.kernel().toNanos()));
+      read().forEach((input, tensor) -> call.input(input, ClientTensors.of(tensor)));
+      attributes.forEach(call::attribute);
+      athanor
+          .inline()
+          .run(call)
+          .forEach((output, tensor) -> results.put(output, ClientTensors.of(tensor)));
+    }
+    checkTypes(HostTensor.types(results));
+    var ran = execution.get();
+    var url = service.url().toString();
+    return report(
+        new RemoteDevice(ran.device(), url),
+        List.of("%s of %s".formatted(ran.device(), url)),
+        ran.kernel(),
+        nanos.get() / 1e3,
+        results);
+  }
+
+  private dev.athanor.client.OpDescription serviceOp(Athanor athanor) {
+    var ops = athanor.ops();
+    return ops.stream()
+        .filter(op -> op.name().equals(name))
+        .findFirst()
+        .orElseThrow(() -> {
+          var names = ops.stream().map(dev.athanor.client.OpDescription::name).toList();
+          return usageError(OpArguments.unknown(names, name));
+        });
+  }
+
+  private void checkFiles(List<String> names) {
+    for (var output : outputs.entrySet()) {
+      if (!names.contains(output.getKey())) {
+        throw usageError(
+            "--out %s: %s has no output \"%s\"".formatted(output.getKey(), name, output.getKey()));
+      }
+      try {
+        TensorFile.writable(output.getValue());
+      } catch (IllegalArgumentException e) {
+        throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
+      }
+    }
+  }
+
+  private Map<String, HostTensor> read() throws IOException {
+    var tensors = new LinkedHashMap<String, HostTensor>();
+    for (var input : inputs.entrySet()) {
+      tensors.put(input.getKey(), read(input.getKey(), input.getValue()));
+    }
+    return tensors;
   }
 
   private HostTensor read(String input, String text) throws IOException {
@@ -152,8 +230,14 @@ public final class RunCommand implements Callable<Integer> {
       throws IOException {
     var tuned = TuningCache.open(TuningCache.standardFile());
     var plan = new Planner(target.capability(), tuned).plan(problem);
+    checkTypes(plan.outputs());
+    var result = HostRun.of(target, new KernelCache(target), plan, given);
+    return report(machine, machine.lines(), plan.kernel(), result.micros(), result.outputs());
+  }
+
+  private void checkTypes(Map<String, TensorType> types) {
     for (var output : outputs.entrySet()) {
-      var type = plan.outputs().get(output.getKey());
+      var type = types.get(output.getKey());
       if (type == null) {
         throw usageError(
             "--out %s: %s does not compute this output with these attributes"
@@ -165,9 +249,17 @@ public final class RunCommand implements Callable<Integer> {
         throw usageError("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
-    var result = HostRun.of(target, new KernelCache(target), plan, given);
+  }
+
+  private int report(
+      Object device,
+      List<String> lines,
+      String kernel,
+      double micros,
+      Map<String, HostTensor> results)
+      throws IOException {
     var written = new ArrayList<Output>();
-    for (var output : result.outputs().entrySet()) {
+    for (var output : results.entrySet()) {
       var file = outputs.get(output.getKey());
       if (file != null) {
         TensorFile.write(file, output.getValue());
@@ -180,18 +272,16 @@ public final class RunCommand implements Callable<Integer> {
     }
     var out = spec.commandLine().getOut();
     if (json) {
-      out.println(
-          ResultFile.json(new Report(machine, name, plan.kernel(), result.micros(), written)));
+      out.println(ResultFile.json(new Report(device, name, kernel, micros, written)));
     } else {
-      machine.lines().forEach(out::println);
-      out.printf("%s: %s, %s%n", name, plan.kernel(), Units.time(result.micros()));
+      lines.forEach(out::println);
+      out.printf("%s: %s, %s%n", name, kernel, Units.time(micros));
       for (var output : written) {
         out.printf(
             "%s %s%s%n",
             output.name, output.type, output.file == null ? "" : ", written to " + output.file);
         if (output.file == null) {
-          TensorText.lines(Objects.requireNonNull(result.outputs().get(output.name)))
-              .forEach(out::println);
+          TensorText.lines(Objects.requireNonNull(results.get(output.name))).forEach(out::println);
         }
       }
     }

@@ -1,7 +1,7 @@
 package dev.athanor.cli.load;
 
+import dev.athanor.cli.client.ClientTensors;
 import dev.athanor.client.Athanor;
-import dev.athanor.client.DType;
 import dev.athanor.client.HostTensor;
 import dev.athanor.client.OpCall;
 import dev.athanor.client.Operand;
@@ -10,10 +10,6 @@ import dev.athanor.client.Timing;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.Problem;
-import dev.athanor.ops.TensorType;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -54,8 +50,9 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     var values = new LinkedHashMap<String, HostTensor>();
     var handles = new LinkedHashMap<String, Tensor>();
     drawn.forEach((name, tensor) -> {
-      values.put(name, values(tensor));
-      handles.put(name, target.http().upload(values(tensor)));
+      var drawnValues = ClientTensors.of(tensor);
+      values.put(name, drawnValues);
+      handles.put(name, target.http().upload(drawnValues));
     });
     var call = new Call(op().name(), attributes());
     var expected = new HashMap<String, HostTensor>();
@@ -83,14 +80,6 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     return target.http().run(run);
   }
 
-  private static HostTensor values(dev.athanor.ops.HostTensor tensor) {
-    var dtype = DType.of(tensor.type().dtype().text());
-    var extents = tensor.type().shape().extents().stream().mapToLong(Long::longValue).toArray();
-    var bytes = tensor.data().toArray(ValueLayout.JAVA_BYTE);
-    var values = HostTensor.of(dtype, ByteBuffer.wrap(bytes));
-    return extents.length == 1 ? values : values.reshape(extents);
-  }
-
   /** Returns the attributes that differ from their defaults. */
   private Map<String, Object> attributes() {
     var defaults = Attributes.of(op(), Map.of()).values();
@@ -102,10 +91,9 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
   /** Compares the first result with the op's reference. */
   private void check(
       Map<String, dev.athanor.ops.HostTensor> inputs, String output, HostTensor contents) {
-    var extents = contents.shape().stream().mapToLong(Long::longValue).toArray();
-    var dtype = dev.athanor.ops.DType.of(contents.dtype().text()).orElseThrow();
-    var data = MemorySegment.ofBuffer(contents.buffer());
-    var result = new dev.athanor.ops.HostTensor(TensorType.of(dtype, extents), data).toDoubles();
+    var computed = ClientTensors.of(contents);
+    var dtype = computed.type().dtype();
+    var result = computed.toDoubles();
     var reference =
         Objects.requireNonNull(
             problem.op().reference(inputs, problem.attributes()).get(output), output);

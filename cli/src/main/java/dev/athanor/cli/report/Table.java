@@ -53,7 +53,8 @@ public final class Table {
         .map(row -> row.get(column))
         .allMatch(cell ->
             cell.isEmpty()
-                || cell.matches("[-+]?[0-9.]+(%| (µs|ms|s|[kMGT](FLOP|B)/s))?|Infinity|NaN"));
+                || cell.matches(
+                    "[-+]?[0-9.]+(%| (µs|ms|s|[kMGT](FLOP|B)/s|([KMGT]i)?B))?|Infinity|NaN"));
   }
 
   /** Returns the table as Markdown. */

@@ -32,6 +32,16 @@ public final class Units {
     return rate(perSecond, "B/s");
   }
 
+  /** Returns a size: {@code 512 B}, {@code 32.00 MiB}. */
+  public static String memory(long bytes) {
+    int power =
+        bytes == 0 ? 0 : Math.min(4, (Long.SIZE - 1 - Long.numberOfLeadingZeros(bytes)) / 10);
+    return power == 0
+        ? bytes + " B"
+        : "%s %siB"
+            .formatted(digits(rounded(Math.scalb(bytes, -10 * power))), "KMGT".charAt(power - 1));
+  }
+
   private static String rate(double perSecond, String unit) {
     double value = rounded(perSecond);
     return value < 1e6

@@ -62,8 +62,15 @@ class CommandLineTest {
         "debug",
         "verify",
         "bench",
+        "status",
+        "ps",
+        "tensors",
+        "put",
+        "get",
+        "rm",
         "load",
         "tune",
+        "completion",
         "version"
       })
   void everyCommandPrintsHelp(String command) {

@@ -25,6 +25,14 @@ class UnitsTest {
   }
 
   @Test
+  void formatsSizesWithASuitableUnit() {
+    assertThat(Units.memory(0)).isEqualTo("0 B");
+    assertThat(Units.memory(1023)).isEqualTo("1023 B");
+    assertThat(Units.memory(1 << 25)).isEqualTo("32.00 MiB");
+    assertThat(Units.memory(149_535_326_208L)).isEqualTo("139.3 GiB");
+  }
+
+  @Test
   void formatsRatesWithASuitableUnit() {
     assertThat(Units.flops(4.7e9)).isEqualTo("4.700 GFLOP/s");
     assertThat(Units.flops(999_996)).isEqualTo("1.000 MFLOP/s");

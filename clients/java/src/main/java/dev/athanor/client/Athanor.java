@@ -127,6 +127,21 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return Futures.await(session.call("ops.list", Session.Call.REPEATABLE, Transport::ops));
   }
 
+  /** Returns the state of the service's devices. Needs HTTP and the scope {@code metrics}. */
+  public List<DeviceInfo> devices() {
+    return Futures.await(session.call("devices", Session.Call.REPEATABLE, Transport::devices));
+  }
+
+  /** Returns metrics in Prometheus format. Needs HTTP and the scope {@code metrics}. */
+  public String metrics() {
+    return Futures.await(session.call("metrics", Session.Call.REPEATABLE, Transport::metrics));
+  }
+
+  /** Returns the version of the service, such as {@code 0.1.0}. */
+  public String version() {
+    return Futures.await(session.call("version", Session.Call.REPEATABLE, Transport::version));
+  }
+
   /**
    * Returns whether the service accepts calls.
    *

@@ -3,6 +3,9 @@ package dev.athanor.client;
 import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.Duration;
 import com.google.protobuf.UnsafeByteOperations;
+import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
+import dev.athanor.api.inference.ServerMetadataRequest;
+import dev.athanor.api.inference.ServerMetadataResponse;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DescribeRequest;
 import dev.athanor.api.v1.GetRequest;
@@ -105,6 +108,10 @@ final class GrpcTransport implements Transport {
         answer -> {
           if (answer.hasTiming()) {
             call.timing().accept(Protos.timing(answer.getTiming()));
+          }
+          var receiver = call.execution();
+          if (receiver != null) {
+            receiver.accept(new Execution(answer.getDevice(), answer.getKernel()));
           }
           return Protos.outputs(answer.getOutputsMap());
         });
@@ -246,6 +253,30 @@ final class GrpcTransport implements Transport {
     return unary(
         operations(context).list(ListOpsRequest.getDefaultInstance()),
         answer -> answer.getOpsList().stream().map(Protos::op).toList());
+  }
+
+  @Override
+  public CompletableFuture<List<DeviceInfo>> devices(CallContext context) {
+    throw needsHttp("devices");
+  }
+
+  @Override
+  public CompletableFuture<String> metrics(CallContext context) {
+    throw needsHttp("metrics");
+  }
+
+  private static UnsupportedOperationException needsHttp(String what) {
+    return new UnsupportedOperationException(
+        "The service reports its %s over HTTP only; connect to its http:// or https:// URL."
+            .formatted(what));
+  }
+
+  @Override
+  public CompletableFuture<String> version(CallContext context) {
+    var inference = stub(GRPCInferenceServiceGrpc.newFutureStub(channel), context);
+    return unary(
+        inference.serverMetadata(ServerMetadataRequest.getDefaultInstance()),
+        ServerMetadataResponse::getVersion);
   }
 
   @Override

@@ -69,6 +69,11 @@ final class HttpTransport implements Transport {
         Bodies.toBuffer(),
         response -> {
           Timing.ofHeader(response.headers().firstValue("Server-Timing")).ifPresent(call.timing());
+          var receiver = call.execution();
+          if (receiver != null) {
+            var body = response.body();
+            receiver.accept(inline ? Safetensors.execution(body) : Json.execution(body));
+          }
           return inline ? values(response.body()) : Json.outputs(response.body());
         });
   }
@@ -212,6 +217,22 @@ final class HttpTransport implements Transport {
   @Override
   public CompletableFuture<List<OpDescription>> ops(CallContext context) {
     return send(request("/ops", Map.of(), context), Json::ops);
+  }
+
+  @Override
+  public CompletableFuture<List<DeviceInfo>> devices(CallContext context) {
+    return send(request("/devices", Map.of(), context), Json::devices);
+  }
+
+  @Override
+  public CompletableFuture<String> metrics(CallContext context) {
+    var request = request("/metrics", Map.of(), context).header("Accept", "text/plain");
+    return send(request, answer -> StandardCharsets.UTF_8.decode(answer).toString());
+  }
+
+  @Override
+  public CompletableFuture<String> version(CallContext context) {
+    return send(request("/v2", Map.of(), context), Json::version);
   }
 
   @Override

@@ -180,6 +180,26 @@ final class Json {
     return ops;
   }
 
+  static List<DeviceInfo> devices(ByteBuffer answer) {
+    var devices = new ArrayList<DeviceInfo>();
+    read(answer)
+        .path("devices")
+        .forEach(device -> devices.add(MAPPER.treeToValue(device, DeviceInfo.class)));
+    return devices;
+  }
+
+  static String version(ByteBuffer answer) {
+    return read(answer).path("version").asString("");
+  }
+
+  static Execution execution(ByteBuffer answer) {
+    return execution(read(answer));
+  }
+
+  static Execution execution(JsonNode answer) {
+    return new Execution(answer.path("device").asString(""), answer.path("kernel").asString(""));
+  }
+
   private static DType dtype(JsonNode tensor) {
     return DType.of(tensor.path("dtype").asString());
   }

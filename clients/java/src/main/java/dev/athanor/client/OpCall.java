@@ -26,6 +26,7 @@ public final class OpCall {
   private @Nullable Duration deadline;
   private int priority;
   private Consumer<Timing> timing = measured -> {};
+  private @Nullable Consumer<Execution> execution;
 
   private OpCall(String op) {
     this.op = op;
@@ -104,6 +105,12 @@ public final class OpCall {
     return this;
   }
 
+  /** Sets the receiver of the device and kernel, which is called as that of {@link #timing}. */
+  public OpCall execution(Consumer<Execution> receiver) {
+    execution = receiver;
+    return this;
+  }
+
   String op() {
     return op;
   }
@@ -130,6 +137,10 @@ public final class OpCall {
 
   Consumer<Timing> timing() {
     return timing;
+  }
+
+  @Nullable Consumer<Execution> execution() {
+    return execution;
   }
 
   /** Returns the priority; 0 for the service's default. */

@@ -7,12 +7,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** The safetensors format: header length, JSON header, and the bytes of the tensors. */
 final class Safetensors {
 
   private static final JsonMapper JSON = new JsonMapper();
+  private static final String METADATA = "__metadata__";
   private static final int ALIGNMENT = 8;
 
   private Safetensors() {}
@@ -47,19 +49,31 @@ final class Safetensors {
     return pieces;
   }
 
-  /** Returns the tensors of a file as views of its bytes. */
-  static Map<String, HostTensor> decode(ByteBuffer file) {
-    var bytes = file.slice().order(ByteOrder.LITTLE_ENDIAN);
+  /** Reads the header, after which the values begin. */
+  private static JsonNode header(ByteBuffer bytes) {
+    bytes.order(ByteOrder.LITTLE_ENDIAN);
     long length = bytes.remaining() < Long.BYTES ? -1 : bytes.getLong();
     if (length < 0 || length > bytes.remaining()) {
       throw new Failures.MalformedAnswer("the safetensors header is incomplete");
     }
     var text = new byte[(int) length];
     bytes.get(text);
+    return JSON.readTree(new String(text, StandardCharsets.UTF_8));
+  }
+
+  /** Returns the device and kernel in the metadata of a file. */
+  static Execution execution(ByteBuffer file) {
+    return Json.execution(header(file.slice()).path(METADATA));
+  }
+
+  /** Returns the tensors of a file as views of its bytes. */
+  static Map<String, HostTensor> decode(ByteBuffer file) {
+    var bytes = file.slice();
+    var header = header(bytes);
     var values = bytes.slice();
     var tensors = new LinkedHashMap<String, HostTensor>();
-    for (var entry : JSON.readTree(new String(text, StandardCharsets.UTF_8)).properties()) {
-      if (entry.getKey().equals("__metadata__")) {
+    for (var entry : header.properties()) {
+      if (entry.getKey().equals(METADATA)) {
         continue;
       }
       var description = entry.getValue();

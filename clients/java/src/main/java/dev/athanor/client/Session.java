@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 final class Session implements AutoCloseable {
 
   private static final int PARALLEL_DELETIONS = 16;
+  private static final Pattern HANDLE = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]*");
   private static final Pattern NAME = Pattern.compile("(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}");
 
   final AthanorBuilder settings;
@@ -175,6 +176,11 @@ final class Session implements AutoCloseable {
   }
 
   CompletableFuture<Tensor> attach(String handle) {
+    if (!HANDLE.matcher(handle).matches()) {
+      throw new IllegalArgumentException(
+          "Invalid handle \"%s\": handles and names have letters, digits, periods, hyphens and underscores, and start with a letter or digit."
+              .formatted(handle));
+    }
     return Futures.map(describe(handle), info -> new Tensor(this, info.withHandle(handle), null));
   }
 

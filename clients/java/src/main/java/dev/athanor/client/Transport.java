@@ -90,6 +90,12 @@ interface Transport extends AutoCloseable {
 
   CompletableFuture<List<OpDescription>> ops(CallContext context);
 
+  CompletableFuture<List<DeviceInfo>> devices(CallContext context);
+
+  CompletableFuture<String> metrics(CallContext context);
+
+  CompletableFuture<String> version(CallContext context);
+
   CompletableFuture<Boolean> ready(CallContext context);
 
   @Override

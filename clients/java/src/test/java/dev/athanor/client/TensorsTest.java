@@ -111,6 +111,48 @@ class TensorsTest {
   }
 
   @Test
+  void describesTheService() {
+    assertThat(athanor.version()).matches("\\d+\\.\\d+\\.\\d+\\S*");
+    if (url.startsWith("grpc")) {
+      assertThatExceptionOfType(UnsupportedOperationException.class)
+          .isThrownBy(athanor::devices)
+          .withMessage(
+              "The service reports its devices over HTTP only; connect to its http:// or https:// URL.");
+    } else {
+      assertThat(athanor.devices())
+          .singleElement()
+          .satisfies(device -> {
+            assertThat(device.id()).isEqualTo("emulator:0");
+            assertThat(device.health()).isEqualTo("ready");
+            assertThat(device.memory().free()).isPositive();
+          });
+      assertThat(athanor.metrics()).contains("athanor_streams_busy");
+    }
+  }
+
+  @Test
+  void reportsDeviceAndKernel() {
+    var executions = new ArrayList<Execution>();
+    var call = OpCall.of("matmul").input("a", MATRIX).input("b", MATRIX);
+    call.output("c").execution(executions::add);
+    athanor.inline().run(call);
+    athanor.run(call).values().forEach(Tensor::close);
+    assertThat(executions)
+        .hasSize(2)
+        .allSatisfy(execution -> {
+          assertThat(execution.device()).isEqualTo("emulator:0");
+          assertThat(execution.kernel()).startsWith("matmul_f32_");
+        });
+  }
+
+  @Test
+  void rejectsInvalidHandles() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> athanor.attach("w?scope=a"))
+        .withMessageStartingWith("Invalid handle \"w?scope=a\": ");
+  }
+
+  @Test
   void uploadsEveryKindOfArrayAndBuffer() {
     var direct = ByteBuffer.allocateDirect(8).order(ByteOrder.LITTLE_ENDIAN);
     direct.putFloat(0, 1).putFloat(4, 2);

@@ -1,0 +1,5 @@
+/** Access to a running service. */
+@NullMarked
+package dev.athanor.cli.client;
+
+import org.jspecify.annotations.NullMarked;
