@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import subprocess
 import sys
@@ -14,8 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import athanor
-from athanor._async_ops import AsyncOps
-from athanor._client import Athanor
+from athanor._client import Client
 from athanor._ops import Ops
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -42,18 +42,26 @@ class PackageTest(unittest.TestCase):
 
     def test_both_clients_have_the_same_documented_methods(self) -> None:
         def public(kind: type) -> dict[str, object]:
-            return {name: one for name, one in vars(kind).items() if not name.startswith("_")}
+            return {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
 
         for blocking, asynchronous in (
-            (Ops, AsyncOps),
-            (Athanor, athanor.AsyncAthanor),
+            (athanor.Athanor, athanor.AsyncAthanor),
             (athanor.Tensor, athanor.AsyncTensor),
         ):
             self.assertEqual(public(blocking).keys(), public(asynchronous).keys())
             for kind in (blocking, asynchronous):
                 for name, method in public(kind).items():
                     self.assertTrue(method.__doc__, f"{kind.__name__}.{name} has no docstring")
-        self.assertFalse(public(Ops).keys() & public(Athanor).keys(), "an op hides a method of the client")
+        for client in (Client, athanor.Athanor, athanor.AsyncAthanor):
+            self.assertFalse(public(Ops).keys() & vars(client).keys(), "an op hides a method of the client")
+
+    def test_methods_have_the_signatures_of_their_client(self) -> None:
+        for kind, tensor in ((athanor.Athanor, "Tensor"), (athanor.AsyncAthanor, "AsyncTensor")):
+            signature = inspect.signature(kind.gather)
+            self.assertEqual(tensor, signature.return_annotation)
+            self.assertEqual(f"{tensor} | Array", signature.parameters["table"].annotation)
+            self.assertEqual(f"list[{tensor}]", inspect.signature(kind.tensors).return_annotation)
+            self.assertEqual(tensor == "AsyncTensor", inspect.iscoroutinefunction(kind.gather))
 
     def test_the_version_is_that_of_the_service(self) -> None:
         pom = ElementTree.parse(PROJECT.parents[1] / "pom.xml")

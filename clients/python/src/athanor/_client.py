@@ -1,4 +1,4 @@
-"""The blocking client."""
+"""What both clients have in common, and the blocking client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 import weakref
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -14,8 +15,9 @@ import httpx
 from ._arrays import Array, Bytes, NDArray
 from ._core import Attribute, Core, Step
 from ._http import Answer, Flow, Settings
+from ._method import Blocking, method
 from ._ops import Ops
-from ._tensor import Tensor
+from ._tensor import AnyTensor, Tensor
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,17 +25,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Athanor(Ops):
-    """A client of one service, made by `athanor.connect`. Threads may share it."""
+class Client(Ops[AnyTensor]):
+    """What both clients have in common."""
 
-    def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
-        self._core = Core(settings)
-        self._http = httpx.Client(**{"verify": settings.encrypted, "timeout": None, **options})
-        self._lock = threading.Lock()
-        self._tender: threading.Thread | None = None
+    _core: Core
+    _tensor_class: type[AnyTensor]
 
     # -- tensors
 
+    @method
     def upload(
         self,
         array: Array | Bytes,
@@ -45,7 +45,7 @@ class Athanor(Ops):
         device: str | None = None,
         ttl: int | None = None,
         timeout: float | None = None,
-    ) -> Tensor:
+    ) -> Flow[AnyTensor]:
         """Makes an array resident on the device.
 
         Args:
@@ -65,9 +65,10 @@ class Athanor(Ops):
         """
         lease = self._core.settings.lease if ttl is None else ttl
         options = {"name": name, "scope": scope, "device": device, "ttlSeconds": lease}
-        description = self._run(self._core.upload(array, dtype, shape, options, timeout))
-        return self._own(description) if ttl is None else Tensor(self, description)
+        description = yield from self._core.upload(array, dtype, shape, options, timeout)
+        return self._own(description) if ttl is None else self._tensor_class(self, description)
 
+    @method
     def store(
         self,
         name: str,
@@ -80,7 +81,7 @@ class Athanor(Ops):
         device: str | None = None,
         ttl: int | None = None,
         timeout: float | None = None,
-    ) -> Tensor:
+    ) -> Flow[AnyTensor]:
         """Stores an array under a name, in place of the tensor that has it; the client does not own it.
 
         Args:
@@ -100,73 +101,82 @@ class Athanor(Ops):
             ValueError: if it is no name.
         """
         options = {"replicas": replicas, "scope": scope, "device": device, "ttlSeconds": ttl}
-        return Tensor(self, self._run(self._core.store(name, array, dtype, shape, options, timeout)))
+        description = yield from self._core.store(name, array, dtype, shape, options, timeout)
+        return self._tensor_class(self, description)
 
-    def tensor(self, handle: str) -> Tensor:
+    @method
+    def tensor(self, handle: str) -> Flow[AnyTensor]:
         """Returns the tensor of a handle or a name, which the client does not own.
 
         Raises:
             AthanorError: with code `unknown-handle` or `expired-handle` if there is no such tensor.
         """
-        return Tensor(self, self._run(self._core.describe(handle)))
+        return self._tensor_class(self, (yield from self._core.describe(handle)))
 
-    def tensors(self, scope: str | None = None) -> list[Tensor]:
+    @method
+    def tensors(self, scope: str | None = None) -> Flow[list[AnyTensor]]:
         """Returns the caller's tensors, newest first, all or those of a scope; the client does not own them."""
-        return [Tensor(self, found) for found in self._run(self._core.list_tensors(scope))]
+        found = yield from self._core.list_tensors(scope)
+        return [self._tensor_class(self, one) for one in found]
 
-    def delete_scope(self, scope: str) -> None:
+    @method
+    def delete_scope(self, scope: str) -> Flow[None]:
         """Frees all tensors of a scope."""
-        self._run(self._core.delete_scope(scope))
+        return self._core.delete_scope(scope)
 
     # -- ops
 
     def _run_op(
         self,
         op: str,
-        inputs: Mapping[str, Tensor | Array | None],
+        inputs: Mapping[str, AnyTensor | Array | None],
         attributes: Mapping[str, Attribute],
         outputs: Sequence[str],
-        out: Tensor | Sequence[Tensor | None] | None,
+        out: AnyTensor | Sequence[AnyTensor | None] | None,
         timeout: float | None,
-    ) -> dict[str, Tensor]:
+    ) -> Flow[dict[str, AnyTensor]]:
         targets = self._core.targets(op, outputs, out)
-        return self._results(self._run(self._core.run_op(op, inputs, attributes, targets, timeout)), targets)
+        described = yield from self._core.run_op(op, inputs, attributes, targets, timeout)
+        return self._results(described, targets)
 
+    @method
     def run(
         self,
         op: str,
-        inputs: Mapping[str, Tensor | Array],
+        inputs: Mapping[str, AnyTensor | Array],
         attributes: Mapping[str, Attribute] | None = None,
         *,
         outputs: Sequence[str],
-        out: Tensor | Sequence[Tensor | None] | None = None,
+        out: AnyTensor | Sequence[AnyTensor | None] | None = None,
         timeout: float | None = None,
-    ) -> dict[str, Tensor]:
+    ) -> Flow[dict[str, AnyTensor]]:
         """Runs an op by its name, such as one of a plugin, and keeps the named outputs on the device.
 
         Inputs and attributes have the names that `ops` lists, such as `transposeB`.
         """
         return self._run_op(op, inputs, attributes or {}, outputs, out, timeout)
 
+    @method
     def compute(
         self,
         op: str,
-        inputs: Mapping[str, Tensor | Array],
+        inputs: Mapping[str, AnyTensor | Array],
         attributes: Mapping[str, Attribute] | None = None,
         *,
         timeout: float | None = None,
-    ) -> dict[str, NDArray]:
+    ) -> Flow[dict[str, NDArray]]:
         """Runs an op by its name and returns its outputs as arrays, in one request."""
-        return self._run(self._core.compute(op, inputs, attributes or {}, timeout))
+        return self._core.compute(op, inputs, attributes or {}, timeout)
 
+    @method
     def pipeline(
         self,
-        inputs: Mapping[str, Tensor | Array],
+        inputs: Mapping[str, AnyTensor | Array],
         steps: Sequence[Step],
-        outputs: Sequence[str] | Mapping[str, Tensor | None],
+        outputs: Sequence[str] | Mapping[str, AnyTensor | None],
         *,
         timeout: float | None = None,
-    ) -> dict[str, Tensor]:
+    ) -> Flow[dict[str, AnyTensor]]:
         """Runs several ops in one request; intermediate tensors are freed after their last reader.
 
         Args:
@@ -180,17 +190,53 @@ class Athanor(Ops):
             AthanorError: if the service refuses the call; `step` counts the failed step from 0.
         """
         targets = dict(outputs) if isinstance(outputs, Mapping) else dict.fromkeys(outputs)
-        return self._results(self._run(self._core.pipeline(inputs, steps, targets, timeout)), targets)
+        described = yield from self._core.pipeline(inputs, steps, targets, timeout)
+        return self._results(described, targets)
 
     # -- the service
 
-    def ops(self) -> list[dict[str, Any]]:
+    @method
+    def ops(self) -> Flow[list[dict[str, Any]]]:
         """Returns the description of every op of the service, those of plugins included."""
-        return self._run(self._core.ops())
+        return self._core.ops()
 
-    def ready(self) -> bool:
+    @method
+    def ready(self) -> Flow[bool]:
         """Returns whether the service can be reached and takes calls."""
-        return self._run(self._core.ready())
+        return self._core.ready()
+
+    # -- what the clients do in their own ways
+
+    @abstractmethod
+    def _run(self, flow: Flow[Any]) -> Any:
+        """Runs a call and returns its result, or a coroutine that does."""
+
+    @abstractmethod
+    def _own(self, description: Mapping[str, Any]) -> AnyTensor:
+        """Returns a tensor whose lease the client renews and which it frees at the end."""
+
+    def _results(
+        self, described: Mapping[str, Mapping[str, Any]], targets: Mapping[str, AnyTensor | None]
+    ) -> dict[str, AnyTensor]:
+        results = {}
+        for name, description in described.items():
+            target = targets.get(name)
+            if target is not None:
+                target._set(description)
+            results[name] = target or self._own(description)
+        return results
+
+
+class Athanor(Client[Tensor], Blocking):
+    """A client of one service, made by `athanor.connect`. Threads may share it."""
+
+    _tensor_class = Tensor
+
+    def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
+        self._core = Core(settings)
+        self._http = httpx.Client(**{"verify": settings.encrypted, "timeout": None, **options})
+        self._lock = threading.Lock()
+        self._tender: threading.Thread | None = None
 
     def close(self) -> None:
         """Frees the tensors that the client owns, as far as the service can be reached, and disconnects."""
@@ -243,17 +289,6 @@ class Athanor(Ops):
             response.close()
 
     # -- leases
-
-    def _results(
-        self, described: Mapping[str, Mapping[str, Any]], targets: Mapping[str, Tensor | None]
-    ) -> dict[str, Tensor]:
-        results = {}
-        for name, description in described.items():
-            target = targets.get(name)
-            if target is not None:
-                target._set(description)
-            results[name] = target or self._own(description)
-        return results
 
     def _own(self, description: Mapping[str, Any]) -> Tensor:
         tensor = Tensor(self, description)

@@ -7,16 +7,15 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote
 
 from ._arrays import Array, Bytes, HostTensor, NDArray, decode_safetensors, encode_safetensors, to_host
 from ._errors import AthanorError
 from ._http import CONNECT_TIMEOUT, LOG, Answer, Caller, Flow, Settings
 from ._leases import Leases
-from ._tensor import BaseTensor
+from ._tensor import AnyTensor, BaseTensor
 
-B = TypeVar("B", bound=BaseTensor)
 Attribute: TypeAlias = bool | int | float | str | None
 Description: TypeAlias = dict[str, Any]
 
@@ -168,9 +167,13 @@ class Core(Caller):
     # -- ops
 
     @staticmethod
-    def targets(op: str, outputs: Sequence[str], out: B | Sequence[B | None] | None) -> dict[str, B | None]:
+    def targets(
+        op: str, outputs: Sequence[str], out: AnyTensor | Sequence[AnyTensor | None] | None
+    ) -> dict[str, AnyTensor | None]:
         """Returns the tensors that an op shall write to, by its outputs."""
-        given: list[B | None] = [out] if isinstance(out, BaseTensor) else list(out or [None] * len(outputs))
+        given: list[AnyTensor | None] = (
+            [out] if isinstance(out, BaseTensor) else list(out or [None] * len(outputs))
+        )
         while len(given) > len(outputs) and given[-1] is None:
             given.pop()
         if len(given) != len(outputs):
