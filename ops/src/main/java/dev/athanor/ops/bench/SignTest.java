@@ -5,7 +5,10 @@ final class SignTest {
 
   private static final double LEVEL = 0.01;
 
-  /** The fewest pairs of which any number of wins is significant: all of 7, since 2⁻⁷ < 0.01. */
+  /**
+   * The fewest pairs of which any number of wins is significant: all of 7, by chance in 1 of 128
+   * cases.
+   */
   static final int FEWEST_PAIRS = 7;
 
   private SignTest() {}
