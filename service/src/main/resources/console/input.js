@@ -1,8 +1,8 @@
 /** The form fields of one input: its type and the source of its elements. */
 
-import {accept, h, newId, refuse} from './dom.js';
+import {h, newId, refuse} from './dom.js';
 import {extents, usualDtype, wrongRank} from './shapes.js';
-import {Mistake, elements, isBlock, isInteger, random, readShape, typed, zeros} from './values.js';
+import {Mistake, checkRange, elements, isBlock, isInteger, random, readShape, typed, zeros} from './values.js';
 
 const SOURCES = [
   ['random', 'random'],
@@ -34,8 +34,9 @@ export class InputFields {
   /**
    * @param input its description in GET /ops
    * @param seed the initial seed of its random numbers
+   * @param given whether it is included at first
    */
-  constructor(input, seed) {
+  constructor(input, seed, given) {
     this.#input = input;
     this.#seed = h('input', {type: 'number', value: seed, min: 0, step: 1});
     const low = h('input', {type: 'number', value: -1, step: 'any'});
@@ -43,15 +44,15 @@ export class InputFields {
     this.#fields = {low, high};
     this.#dtype.append(...input.dtypes.map((dtype) => h('option', {}, dtype)));
     this.#dtype.value = usualDtype(input);
-    this.#given.checked = !input.optional;
+    this.#given.checked = given;
     this.#shape.addEventListener('input', () => {
       this.#shapeWasTyped = true;
-      this.#check();
     });
-    this.#numbers.addEventListener('change', () => this.#check());
+    const range = h('span', {class: 'fields'}, labelled('from', low), labelled('to', high));
     this.#parts = {
+      range,
       type: h('span', {class: 'fields'}, labelled('dtype', this.#dtype), labelled('shape', this.#shape)),
-      random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), labelled('from', low), labelled('to', high)),
+      random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), range),
       typed: labelled('numbers in row-major order', this.#numbers, {class: 'field wide'}),
       resident: labelled('tensor', this.#tensor, {class: 'field wide'}),
     };
@@ -80,39 +81,35 @@ export class InputFields {
   }
 
   #show() {
-    if (isBlock(this.#dtype.value)) this.#source.value = 'resident'; // block formats cannot be typed
+    const blocks = isBlock(this.#dtype.value);
+    this.#source.querySelector('[value=typed]').disabled = blocks;
+    if (blocks && this.#source.value === 'typed') this.#source.value = 'random';
+    this.#parts.range.hidden = blocks;
     const source = this.#source.value;
     this.body.hidden = !this.isGiven;
     this.#parts.type.hidden = source === 'resident';
     for (const part of ['random', 'typed', 'resident']) this.#parts[part].hidden = source !== part;
-    this.#check();
   }
 
-  /** Shows or clears the error message of an invalid shape or invalid numbers. */
-  #check() {
-    for (const field of [this.#shape, this.#numbers]) accept(field);
-    if (!this.isGiven || this.#source.value === 'resident') return;
-    try {
-      const shape = this.#extents;
-      if (this.#source.value !== 'typed') elements(shape, this.#path);
-      else if (this.#numbers.value.trim()) typed(this.#numbers.value, shape, this.#path);
-    } catch (mistake) {
-      this.refuse(mistake);
-    }
+  /** Throws if the shape, the numbers or their range are invalid. Numbers not typed yet are valid. */
+  check() {
+    const source = this.#source.value;
+    if (!this.isGiven || source === 'resident') return;
+    const shape = this.#extents;
+    if (source === 'random') checkRange(this.#range, this.#path);
+    if (source !== 'typed') elements(this.#dtype.value, shape, this.#path);
+    else if (this.#numbers.value.trim()) typed(this.#numbers.value, shape, this.#path);
   }
 
   /** Shows an error message at its field. */
   refuse(mistake) {
-    const field = mistake.role === 'numbers' ? this.#numbers : this.#shape;
-    accept(field);
-    return refuse(field, mistake);
+    return refuse({numbers: this.#numbers, range: this.#fields.low}[mistake.role] ?? this.#shape, mistake);
   }
 
   /** Updates the shape from the sizes of the form, unless the user has edited it. */
   resize(sizes) {
     if (this.#shapeWasTyped) return;
     this.#shape.value = extents(this.#input.shape, sizes);
-    this.#check();
   }
 
   /** Offers the resident tensors of a matching dtype. */
@@ -156,7 +153,7 @@ export class InputFields {
     if (this.#source.value === 'resident') return JSON.stringify({handle: this.#resident().handle});
     const dtype = this.#dtype.value;
     const shape = this.#extents;
-    return `{"dtype":"${dtype}","shape":[${shape}],"data":${this.#data(dtype, shape)}}`;
+    return `{"dtype":"${dtype}","shape":[${shape}],${this.#data(dtype, shape)}}`;
   }
 
   #data(dtype, shape) {
@@ -165,10 +162,13 @@ export class InputFields {
         return zeros(dtype, shape, this.#path);
       case 'typed':
         return typed(this.#numbers.value, shape, this.#path);
-      default: {
-        const [seed, low, high] = [this.#seed, this.#fields.low, this.#fields.high].map((field) => field.valueAsNumber);
-        return random(dtype, shape, {seed, low, high}, this.#path);
-      }
+      default:
+        return random(dtype, shape, this.#range, this.#path);
     }
+  }
+
+  get #range() {
+    const [seed, low, high] = [this.#seed, this.#fields.low, this.#fields.high].map((field) => field.valueAsNumber);
+    return {seed, low, high};
   }
 }

@@ -4,19 +4,18 @@ import * as api from './api.js';
 import {accept, errorLine, h, newId, refuse} from './dom.js';
 import {InputFields, labelled} from './input.js';
 import {answer} from './result.js';
-import {letters} from './shapes.js';
-import {Mistake} from './values.js';
+import {isNeeded, letters, usualValue} from './shapes.js';
 
 /** Creates the field of an attribute. */
-function attributeField(attribute) {
+function attributeField(attribute, value) {
   const common = {'data-attribute': attribute.name};
   switch (attribute.type) {
     case 'boolean':
-      return h('input', {...common, type: 'checkbox', checked: attribute.default === true});
+      return h('input', {...common, type: 'checkbox', checked: value === true});
     case 'choice': {
-      const none = attribute.default === null ? [h('option', {value: ''}, '–')] : [];
+      const none = value === null ? [h('option', {value: ''}, '–')] : [];
       const field = h('select', common, ...none, ...attribute.choices.map((choice) => h('option', {}, choice)));
-      field.value = attribute.default ?? '';
+      field.value = value ?? '';
       return field;
     }
     default:
@@ -26,14 +25,20 @@ function attributeField(attribute) {
         step: attribute.type === 'integer' ? 1 : 'any',
         min: attribute.minimum,
         max: attribute.maximum,
-        value: attribute.default,
+        required: attribute.required,
+        value,
       });
   }
 }
 
+/** Names the values that an attribute may have: "an integer, at least 1". */
+function range({type, minimum, maximum}) {
+  const limits = [['at least', minimum], ['at most', maximum]].filter(([, limit]) => Number.isFinite(limit)).map((each) => each.join(' '));
+  return `${type === 'integer' ? 'an integer' : 'a number'}${limits.length ? `, ${limits.join(' and ')}` : ''}`;
+}
+
 /** Returns the value of a field; undefined if it is the default. */
 function attributeValue(attribute, field) {
-  if (field.validity.badInput) throw new Mistake(`attributes.${attribute.name}`, `${attribute.name} must be a number.`);
   const value = attribute.type === 'boolean' ? field.checked : attribute.type === 'choice' ? field.value : field.valueAsNumber;
   return value === attribute.default || value === '' || Number.isNaN(value) ? undefined : value;
 }
@@ -42,17 +47,20 @@ export class RunView {
   #showPtx;
   #catalogue = [];
   #op;
+  #sizes = [];
   #inputs = [];
   #attributes = [];
   #outputs = [];
+  #invalid = false;
+  #busy = false;
   #select = h('select', {id: 'op'});
   #about = h('div', {class: 'about'});
-  #fields = h('div');
+  #fields = h('div', {id: 'fields'});
   #submit = h('button', {class: 'primary'}, 'Run');
   #ptx = h('button', {type: 'button'}, 'Show PTX');
   #failure = h('div');
   #form;
-  #result = h('div', {id: 'result', 'aria-live': 'polite'}, h('p', {class: 'muted'}, 'No result yet. Press Run; the inputs are filled with random numbers.'));
+  #result = h('div', {id: 'result', 'aria-live': 'polite'});
 
   /** @param showPtx called with the name of an op and a problem */
   constructor(section, showPtx) {
@@ -67,6 +75,7 @@ export class RunView {
       h('div', {class: 'row buttons'}, this.#submit, this.#ptx),
     );
     this.#select.addEventListener('change', () => this.#build());
+    for (const change of ['input', 'change']) this.#fields.addEventListener(change, () => this.#check());
     this.#form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#run();
@@ -92,15 +101,16 @@ export class RunView {
     const op = this.#catalogue.find((each) => each.name === this.#select.value);
     if (!op) return;
     this.#op = op;
-    this.#inputs = op.inputs.map((input, i) => new InputFields(input, i + 1));
-    this.#attributes = op.attributes.map((attribute) => ({attribute, field: attributeField(attribute)}));
+    this.#inputs = op.inputs.map((input, i) => new InputFields(input, i + 1, isNeeded(op, input)));
+    this.#attributes = op.attributes.map((attribute) => ({attribute, field: attributeField(attribute, usualValue(op, attribute))}));
+    this.#sizes = [...letters(op)].map(([name, value]) => ({name, field: h('input', {type: 'number', min: 1, step: 1, required: true, value, 'data-size': name})}));
     this.#outputs = op.outputs.map((output) => ({
       output,
       field: h('select', {'data-output': output.name}, h('option', {value: 'inline'}, 'show inline'), h('option', {value: 'handle'}, 'keep on the device')),
     }));
     this.#about.replaceChildren(h('p', {}, op.summary), h('p', {}, h('code', {}, op.formula)));
     this.#fields.replaceChildren(
-      ...this.#sizes(op),
+      ...(this.#sizes.length ? [this.#sizeFields()] : []),
       ...this.#inputs.map((input) => input.element),
       ...(op.attributes.length ? [this.#attributeFields()] : []),
       h(
@@ -111,36 +121,13 @@ export class RunView {
       ),
     );
     this.#submit.textContent = `Run ${op.name}`;
-    this.#clear();
+    this.#noResult();
+    this.#check();
     this.#offer();
   }
 
-  #sizes(op) {
-    const sizes = letters(op);
-    const resize = () => {
-      const values = new Map(sizes);
-      for (const {attribute, field} of this.#attributes) {
-        if (attribute.type === 'integer') values.set(attribute.name, field.valueAsNumber);
-      }
-      this.#inputs.forEach((input) => input.resize(values));
-    };
-    for (const {field} of this.#attributes) field.addEventListener('input', resize);
-    resize();
-    if (!sizes.size) return [];
-    const fields = [...sizes].map(([name, value]) => {
-      const field = h('input', {type: 'number', min: 1, step: 1, value, 'data-size': name});
-      field.addEventListener('input', () => {
-        accept(field);
-        if (!field.value || !field.validity.valid) {
-          refuse(field, {message: `${name} must be a positive integer${field.value && `; got ${field.value}`}.`}, field.closest('.fields').lastElementChild);
-          return;
-        }
-        sizes.set(name, field.valueAsNumber);
-        resize();
-      });
-      return labelled(name, field);
-    });
-    return [h('fieldset', {class: 'sizes'}, h('legend', {}, 'Sizes'), h('span', {class: 'fields'}, ...fields))];
+  #sizeFields() {
+    return h('fieldset', {class: 'sizes'}, h('legend', {}, 'Sizes'), h('span', {class: 'fields'}, ...this.#sizes.map(({name, field}) => labelled(name, field))));
   }
 
   #attributeFields() {
@@ -193,9 +180,45 @@ export class RunView {
 
   // -- running the op
 
+  #noResult() {
+    this.#result.replaceChildren(h('p', {class: 'muted'}, 'No result yet. Press Run; the inputs are filled with random numbers.'));
+  }
+
   #clear() {
     this.#failure.replaceChildren();
     for (const field of this.#form.querySelectorAll('[aria-invalid]')) accept(field);
+  }
+
+  /** Computes the shapes, and shows an error message at each invalid field, which disables Run. */
+  #check() {
+    this.#clear();
+    const numbers = [
+      ...this.#sizes.map((size) => ({...size, kind: 'a positive integer'})),
+      ...this.#attributes.map(({attribute, field}) => ({name: attribute.name, field, kind: range(attribute)})),
+    ];
+    const wrong = numbers.filter(({field}) => !field.validity.valid);
+    for (const {name, field, kind} of wrong) {
+      const message = `${name} must be ${kind}${field.value && `; got ${field.value}`}.`;
+      refuse(field, {message}, field.closest('.attribute')?.lastElementChild);
+    }
+    if (!wrong.length) {
+      const values = new Map(numbers.map(({name, field}) => [name, field.valueAsNumber]));
+      this.#inputs.forEach((input) => input.resize(values));
+    }
+    const mistaken = this.#inputs.filter((input) => {
+      try {
+        input.check();
+        return false;
+      } catch (mistake) {
+        return input.refuse(mistake);
+      }
+    });
+    this.#invalid = wrong.length + mistaken.length > 0;
+    this.#enable();
+  }
+
+  #enable() {
+    this.#submit.disabled = this.#invalid || this.#busy;
   }
 
   /** Shows an error message at its field, or else at the buttons. */
@@ -227,19 +250,22 @@ export class RunView {
   }
 
   async #run() {
-    const op = this.#op.name;
+    const op = this.#op;
     const asked = this.#guard(() => ({body: this.#body(), problem: this.#problem()}));
+    this.#noResult();
     if (!asked) return;
-    this.#submit.disabled = true;
+    this.#busy = true;
+    this.#enable();
     this.#result.setAttribute('aria-busy', 'true');
     try {
-      const given = await api.run(op, asked.body);
-      this.#result.replaceChildren(answer(given, () => this.#showPtx(op, asked.problem)));
+      const given = await api.run(op.name, asked.body);
+      if (this.#op === op) this.#result.replaceChildren(answer(given, () => this.#showPtx(op.name, asked.problem)));
       await this.#offer();
     } catch (failure) {
-      this.#explain(failure);
+      if (this.#op === op) this.#explain(failure);
     } finally {
-      this.#submit.disabled = false;
+      this.#busy = false;
+      this.#enable();
       this.#result.removeAttribute('aria-busy');
     }
   }

@@ -7,8 +7,17 @@ const OTHERWISE = 8;
 /** In K/8 and [K/groupSize, N], the extent must be a multiple of the divisor. */
 const DIVIDED = 128;
 
-/** Attributes without a default that an op's example needs in addition to the required inputs. */
-const NEEDED = {cast: {to: 'f16'}, dequantize: {scale: 'f32[]'}, rope: {theta: 10000}, 'rms-norm-rope': {heads: 4, headDim: 64}};
+/** Optional attributes and inputs without which an op with its default dtypes rejects a call. */
+const NEEDED = {dequantize: {scale: true}, rope: {theta: 10000}, 'rms-norm-rope': {heads: 4, headDim: 64}};
+
+/** Returns whether an example of the op has this input. */
+export const isNeeded = (op, input) => !input.optional || Boolean(NEEDED[op.name]?.[input.name]);
+
+/** Returns the value of an attribute in an example of the op; null if it needs none. */
+export function usualValue(op, attribute) {
+  const first = attribute.required ? (attribute.choices?.[0] ?? attribute.minimum ?? 1) : null;
+  return NEEDED[op.name]?.[attribute.name] ?? attribute.default ?? first;
+}
 
 const NAME = /\p{L}[\p{L}\p{N}]*/gu;
 
@@ -68,17 +77,17 @@ export function wrongRank(described, shape) {
   return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${described} needs ${open ? `at least ${named}` : named}.`;
 }
 
-/** Returns an example problem of an op: the required inputs and attributes, with default extents. */
+/** Returns an example problem of an op: what a call needs, with default extents. */
 export function example(op) {
-  const needed = NEEDED[op.name] ?? {};
   const sizes = letters(op);
-  for (const attribute of op.attributes) {
-    if (attribute.type === 'integer') sizes.set(attribute.name, needed[attribute.name] ?? attribute.default);
+  const values = op.attributes.map((attribute) => [attribute, usualValue(op, attribute)]);
+  for (const [attribute, value] of values) {
+    if (attribute.type === 'integer') sizes.set(attribute.name, value);
   }
   return op.inputs
-    .filter((input) => !input.optional)
+    .filter((input) => isNeeded(op, input))
     .map((input) => `${input.name}=${usualDtype(input)}[${extents(input.shape, sizes).replaceAll(' ', '')}]`)
-    .concat(Object.entries(needed).map(([name, value]) => `${name}=${value}`))
+    .concat(values.filter(([attribute, value]) => value !== attribute.default).map(([attribute, value]) => `${attribute.name}=${value}`))
     .join(' ');
 }
 

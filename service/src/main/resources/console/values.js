@@ -1,7 +1,22 @@
-/** Generates and parses input elements, as JSON text, so that numbers are sent exactly as typed. */
+/** Generates and parses input elements, as a member of a JSON object, so that numbers are sent exactly as typed. */
+
+/** Block formats: the elements and bytes of a block, and the offsets of its floating-point scales. */
+const BLOCKS = {
+  q4_0: {elements: 32, bytes: 18, scales: [0]},
+  q4_1: {elements: 32, bytes: 20, scales: [0, 2]},
+  q5_0: {elements: 32, bytes: 22, scales: [0]},
+  q8_0: {elements: 32, bytes: 34, scales: [0]},
+  q4_k: {elements: 256, bytes: 144, scales: [0, 2]},
+  q5_k: {elements: 256, bytes: 176, scales: [0, 2]},
+  q6_k: {elements: 256, bytes: 210, scales: [208]},
+  nf4: {elements: 64, bytes: 36, scales: [0]},
+};
+
+/** The scale of all random blocks, 2⁻⁶. */
+const SCALE = {f16: [0x00, 0x24], f32: [0x00, 0x00, 0x80, 0x3c]};
 
 /** Returns whether a dtype is a block format, whose elements cannot be typed. */
-export const isBlock = (dtype) => /^(q\d|nf4)/.test(dtype);
+export const isBlock = (dtype) => dtype in BLOCKS;
 
 export const isInteger = (dtype) => /^[iu]\d/.test(dtype);
 
@@ -29,13 +44,29 @@ function generator(seed) {
   };
 }
 
-/** Returns the number of elements of a shape; throws if there are too many to generate. */
-export function elements(shape, field) {
+/** Returns the number of elements of a shape; throws if the page cannot generate them. */
+export function elements(dtype, shape, field) {
   const count = shape.reduce((product, extent) => product * extent, 1);
   if (count > MOST) {
     throw new Mistake(field, `[${shape.join(', ')}] has ${count} elements; this page generates at most ${MOST}. Upload the tensor to /tensors and choose it here.`, 'shape');
   }
+  const block = BLOCKS[dtype]?.elements;
+  if (block && !(shape.at(-1) % block === 0)) {
+    throw new Mistake(field, `The last extent of ${dtype} must be a multiple of ${block}; got [${shape.join(', ')}].`, 'shape');
+  }
   return count;
+}
+
+const base64 = (bytes) => `"base64":"${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))}"`;
+
+/** Generates the blocks of a tensor from bytes; their scales are finite. */
+function blocks(dtype, count, draw) {
+  const block = BLOCKS[dtype];
+  const bytes = Uint8Array.from({length: (count / block.elements) * block.bytes}, draw);
+  for (let start = 0; start < bytes.length; start += block.bytes) {
+    for (const scale of block.scales) bytes.set(dtype === 'nf4' ? SCALE.f32 : SCALE.f16, start + scale);
+  }
+  return base64(bytes);
 }
 
 /** Parses a shape, such as "8, 16"; an empty text is a scalar. */
@@ -51,22 +82,29 @@ export function readShape(text, field) {
 }
 
 export function zeros(dtype, shape, field) {
-  return `[${Array(elements(shape, field)).fill(dtype === 'bool' ? 'false' : '0').join(',')}]`;
+  const count = elements(dtype, shape, field);
+  return isBlock(dtype) ? blocks(dtype, count, () => 0) : `"data":[${Array(count).fill(dtype === 'bool' ? 'false' : '0').join(',')}]`;
+}
+
+/** Throws if random numbers cannot be generated from a seed within bounds. */
+export function checkRange({seed, low, high}, field) {
+  if (![seed, low, high].every(Number.isFinite) || low > high) {
+    throw new Mistake(field, 'Random numbers need a seed, and bounds with from ≤ to.', 'range');
+  }
 }
 
 /** Generates uniformly distributed numbers from `low` to `high`, inclusive for integers. */
 export function random(dtype, shape, {seed, low, high}, field) {
-  if (![seed, low, high].every(Number.isFinite) || low > high) {
-    throw new Mistake(field, `Random numbers need a seed, and bounds with from ≤ to; got seed ${seed}, from ${low} to ${high}.`);
-  }
+  const count = elements(dtype, shape, field);
   const next = generator(seed);
+  if (isBlock(dtype)) return blocks(dtype, count, () => Math.floor(next() * 256));
   const draw =
     dtype === 'bool'
       ? () => next() < 0.5
       : isInteger(dtype)
         ? () => Math.floor(low + next() * (high - low + 1))
         : () => Number((low + next() * (high - low)).toFixed(4));
-  return `[${Array.from({length: elements(shape, field)}, draw).join(',')}]`;
+  return `"data":[${Array.from({length: count}, draw).join(',')}]`;
 }
 
 /** Parses numbers separated by spaces, commas, semicolons or brackets; their count must match the shape. */
@@ -81,5 +119,5 @@ export function typed(text, shape, field) {
   if (numbers.length !== count) {
     throw new Mistake(field, `[${shape.join(', ')}] has ${count} ${count === 1 ? 'element' : 'elements'}; got ${numbers.length} ${numbers.length === 1 ? 'number' : 'numbers'}.`, 'numbers');
   }
-  return `[${numbers.join(',')}]`;
+  return `"data":[${numbers.join(',')}]`;
 }

@@ -170,18 +170,21 @@ class ConsoleStatesTest extends BrowserTest {
     assertThat(page.locator("#run [aria-invalid]")).hasCount(0);
 
     type("a", "2, 2", "1 2 3");
-    input("a").locator("[data-role=numbers]").blur();
     assertThat(input("a").locator(".error")).hasText("[2, 2] has 4 elements; got 3 numbers.");
-    button("Run matmul").click();
-    assertThat(input("a").locator(".error")).hasCount(1);
+    assertThat(button("Run matmul")).isDisabled();
     type("a", "2, 2", "1 2 3 4");
-    input("a").locator("[data-role=numbers]").blur();
     assertThat(input("a").locator(".error")).hasCount(0);
 
-    page.locator("[data-size=K]").fill("0");
-    assertThat(page.locator(".sizes .error")).hasText("K must be a positive integer; got 0.");
+    for (var size : List.of("0", "-1", "3.5", "")) {
+      page.locator("[data-size=K]").fill(size);
+      assertThat(page.locator(".sizes .field:has([data-size=K]) + .error"))
+          .hasText(
+              "K must be a positive integer%s.".formatted(size.isEmpty() ? "" : "; got " + size));
+      assertThat(button("Run matmul")).isDisabled();
+    }
     page.locator("[data-size=K]").fill("16");
     assertThat(page.locator(".sizes .error")).hasCount(0);
+    assertThat(button("Run matmul")).isEnabled();
     assertThat(sent).isEmpty();
   }
 
@@ -189,8 +192,19 @@ class ConsoleStatesTest extends BrowserTest {
     shape("a").fill(shape);
     assertThat(input("a").locator(".field + .error")).containsText(message);
     assertThat(shape("a")).hasAttribute("aria-invalid", "true");
+    assertThat(button("Run matmul")).isDisabled();
+  }
+
+  @Test
+  void anErrorClearsTheResult() {
+    choose("matmul");
     button("Run matmul").click();
-    assertThat(input("a").locator(".error")).hasCount(1);
+    assertThat(page.locator("#kernel")).isVisible();
+    shape("b").fill("4, 8");
+    button("Run matmul").click();
+    assertThat(page.locator("#run .error")).isVisible();
+    assertThat(page.locator("#result")).hasText(Pattern.compile("No result yet.*"));
+    faults.removeIf(fault -> fault.contains("the server responded with a status of 400"));
   }
 
   @Test

@@ -14,6 +14,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests the views of the console. */
 class ConsoleTest extends BrowserTest {
@@ -101,14 +103,18 @@ class ConsoleTest extends BrowserTest {
     assertThat(page.locator("#run [aria-invalid]")).hasCount(1);
 
     type("a", "8, 8", "1 2 three");
-    button("Run matmul").click();
     assertThat(input("a").locator(".error")).containsText("“three” is not a number");
     assertThat(input("b").locator(".error")).hasCount(0);
+    assertThat(button("Run matmul")).isDisabled();
 
     choose("softmax");
     page.locator("[data-attribute=scale]").fill("-1e39");
+    assertThat(page.locator("[data-field='attributes.scale'] .error"))
+        .hasText("scale must be a number, at least 1e-30 and at most 1e+30; got -1e39.");
+    assertThat(button("Run softmax")).isDisabled();
+    page.locator("[data-attribute=scale]").fill("2");
     button("Run softmax").click();
-    assertThat(page.locator("[data-field='attributes.scale'] .error")).containsText("scale");
+    assertThat(page.locator("#kernel")).isVisible();
     faults.removeIf(fault -> fault.contains("the server responded with a status of 400"));
   }
 
@@ -269,19 +275,35 @@ class ConsoleTest extends BrowserTest {
     assertThat(found).asString().isEqualTo("[o, 4, 500, 5500, null, null]");
   }
 
-  /** Checks that the form of every op has valid default shapes. */
   @Test
-  void everyOpHasAForm() {
+  void runsEveryOpWithItsDefaults() {
     view("Run");
     var ops = page.locator("#op option").allTextContents();
     assertThat(ops).hasSizeGreaterThan(30);
     for (var op : ops) {
       page.locator("#op").selectOption(op);
-      var shapes =
-          page.evaluate(
-              "() => [...document.querySelectorAll('#run [data-role=shape]')].map(e => e.value).join(' | ')");
-      assertThat(shapes).asString().as(op).doesNotContain("NaN", "null", "undefined");
+      assertThat(page.locator("#kernel")).hasCount(0);
+      assertThat(button("Run " + op)).isEnabled();
+      button("Run " + op).click();
+      assertThat(page.locator("#kernel, #run .error").first()).isVisible();
+      assertThat(page.locator("#run .error").allTextContents()).as(op).isEmpty();
     }
+  }
+
+  /** Block formats are sent as base64, with finite scales. */
+  @ParameterizedTest
+  @ValueSource(strings = {"q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "nf4"})
+  void dequantizesRandomBlocks(String dtype) {
+    choose("dequantize");
+    input("x").locator("[data-role=dtype]").selectOption(dtype);
+    input("x").locator("[data-role=shape]").fill("2, 100");
+    assertThat(input("x").locator(".error"))
+        .containsText("The last extent of " + dtype + " must be a multiple of ");
+    input("x").locator("[data-role=shape]").fill("2, 256");
+    page.getByLabel("Include this input").first().uncheck();
+    button("Run dequantize").click();
+    assertThat(page.locator("#result .legend")).containsText("max ");
+    assertThat(page.locator("#result .swatch.nan, #result .swatch.infinite")).hasCount(0);
   }
 
   @Test
