@@ -66,6 +66,13 @@ public final class ServeCommand implements Callable<Integer> {
   @Mixin private PluginsOption plugins;
 
   @Option(
+      names = "--weights",
+      description =
+          "a folder of .safetensors and .gguf files, whose tensors are loaded under their names",
+      paramLabel = "DIR")
+  private @Nullable Path weights;
+
+  @Option(
       names = "--check",
       description =
           "starts with these settings, runs the self-test and stops; exit status 0 if ready")
@@ -140,6 +147,9 @@ public final class ServeCommand implements Callable<Integer> {
       throw usageError("--config: cannot read file " + config);
     }
     plugins.folder();
+    if (weights != null && !Files.isDirectory(weights)) {
+      throw usageError("--weights: no such folder: " + weights);
+    }
     checkPort("--port", port);
     checkPort("--grpc-port", grpcPort);
     if (device != null && !device.matches(AthanorProperties.DEVICES)) {
@@ -162,6 +172,7 @@ public final class ServeCommand implements Callable<Integer> {
     add(settings, "server.address", address);
     add(settings, "athanor.device", device);
     add(settings, "athanor.plugins", plugins.folder());
+    add(settings, "athanor.weights", weights);
     add(
         settings,
         "spring.config.additional-location",

@@ -39,7 +39,8 @@ public final class Units {
     return power == 0
         ? bytes + " B"
         : "%s %siB"
-            .formatted(digits(rounded(Math.scalb(bytes, -10 * power))), "KMGT".charAt(power - 1));
+            .formatted(
+                digits(rounded(Math.scalb((double) bytes, -10 * power))), "KMGT".charAt(power - 1));
   }
 
   private static String rate(double perSecond, String unit) {

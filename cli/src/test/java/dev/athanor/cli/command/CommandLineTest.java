@@ -93,6 +93,7 @@ class CommandLineTest {
           api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: scopes must be a comma-separated list of ops:run,tensors:read,tensors:write,metrics,priority,admin
           api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: cannot append to this file
           serve --plugins /no/such | athanor serve: --plugins: no such folder: /no/such
+          serve --weights /no/such | athanor serve: --weights: no such folder: /no/such
           ops --plugins /no/such | athanor ops: --plugins: no such folder: /no/such
           bench --plugins /no/such | athanor bench: --plugins: no such folder: /no/such
           verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such

@@ -11,6 +11,8 @@ import dev.athanor.service.failure.Failure.Code;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -40,6 +42,7 @@ public final class Safetensors {
   /** Maximum size of a header in bytes. The format itself allows a hundred times that. */
   public static final int MAX_HEADER = 1 << 20;
 
+  private static final String AFTER_THE_LAST = "unexpected bytes after the data of the last tensor";
   private static final String METADATA = "__metadata__";
   private static final List<String> KEYS = List.of("dtype", "shape", "data_offsets");
   private static final int ALIGNMENT = 8;
@@ -69,7 +72,7 @@ public final class Safetensors {
   public static Safetensors open(ByteSource in, long limit, String field) throws IOException {
     var start = in.readNBytes(Long.BYTES);
     if (start.length < Long.BYTES) {
-      throw invalid(field, "the body is not a safetensors file: it has fewer than 8 bytes");
+      throw invalid(field, "not a safetensors file: it has fewer than 8 bytes");
     }
     long length = ByteBuffer.wrap(start).order(ByteOrder.LITTLE_ENDIAN).getLong();
     if (length < 2 || length > MAX_HEADER) {
@@ -111,7 +114,34 @@ public final class Safetensors {
     var tensors = new LinkedHashMap<String, HostTensor>();
     types.keySet().forEach(name -> tensors.put(name, data.next()));
     if (in.read() >= 0) {
-      throw invalid(field, "unexpected bytes after the data of the last tensor");
+      throw invalid(field, AFTER_THE_LAST);
+    }
+    return tensors;
+  }
+
+  /**
+   * Returns the tensors of a file in memory, without copying their data.
+   *
+   * @throws Failure as {@link #open}, or with {@code invalid-tensor} if the file does not end with
+   *     the data of the last tensor
+   */
+  public static Map<String, HostTensor> read(MemorySegment file) throws IOException {
+    long begin = Math.min(file.byteSize(), Long.BYTES + MAX_HEADER);
+    var header = new ByteArrayInputStream(file.asSlice(0, begin).toArray(ValueLayout.JAVA_BYTE));
+    var types = open(ByteSource.of(header), Long.MAX_VALUE, "header").types;
+    long at = begin - header.available();
+    var tensors = new LinkedHashMap<String, HostTensor>();
+    for (var each : types.entrySet()) {
+      var type = each.getValue();
+      long left = file.byteSize() - at;
+      if (left < type.bytes()) {
+        throw Tensors.truncated(each.getKey(), type, left);
+      }
+      tensors.put(each.getKey(), new HostTensor(type, file.asSlice(at, type.bytes())));
+      at += type.bytes();
+    }
+    if (at < file.byteSize()) {
+      throw invalid(null, AFTER_THE_LAST);
     }
     return tensors;
   }

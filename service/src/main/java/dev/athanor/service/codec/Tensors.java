@@ -209,6 +209,18 @@ public final class Tensors {
     return invalid(field, "%s needs %d bytes of data, got %d".formatted(type, type.bytes(), got));
   }
 
+  /**
+   * Returns the failure for a file that ends within the data of a tensor.
+   *
+   * @param got the number of bytes of the tensor that the file has
+   */
+  static Failure truncated(String name, TensorType type, long got) {
+    return invalid(
+        name,
+        "the file is truncated: %s is %s and needs %d bytes of data, got %d"
+            .formatted(excerpt(name), type, type.bytes(), got));
+  }
+
   static Failure tooMany(TensorType type, String field) {
     return invalid(field, "%s needs %d bytes of data, got more".formatted(type, type.bytes()));
   }

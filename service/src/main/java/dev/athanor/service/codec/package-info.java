@@ -1,4 +1,4 @@
-/** Formats of tensors: JSON, npy, safetensors and raw bytes. */
+/** Formats of tensors: JSON, npy, safetensors, GGUF and raw bytes. */
 @NullMarked
 package dev.athanor.service.codec;
 

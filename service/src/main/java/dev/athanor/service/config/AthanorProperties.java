@@ -29,6 +29,8 @@ import org.springframework.validation.annotation.Validated;
  *     after the last hyphen is part of its handles. If empty, that part is random and handles of
  *     other replicas are unknown.
  * @param plugins Folder with jars of additional ops. Empty for none.
+ * @param weights Folder with .safetensors and .gguf files. Their tensors are loaded before the
+ *     service is ready, as named tensors of the tenant local. Empty for none.
  */
 @Validated
 @ConfigurationProperties("athanor")
@@ -42,6 +44,7 @@ public record AthanorProperties(
         @DefaultValue("")
         String replica,
     @DefaultValue("") String plugins,
+    @DefaultValue("") String weights,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue ForwardSettings forward,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue RunSettings run,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue TuningSettings tuning,

@@ -22,6 +22,7 @@ import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicatedTensors;
+import dev.athanor.service.replica.WeightLoader;
 import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
@@ -298,10 +299,26 @@ class DeviceConfiguration {
   }
 
   @Bean
+  WeightLoader weightLoader(Peers peers, Handles handles, TensorStore store, Transfers transfers) {
+    return new WeightLoader(peers, handles, store, transfers);
+  }
+
+  /** Loads the weights, then runs the self-test, which makes the service ready. */
+  @Bean
   ApplicationRunner selfTest(
-      Catalogue catalogue, OpRunner runner, DeviceRuntimes runtimes, DeviceHealth health) {
+      Catalogue catalogue,
+      OpRunner runner,
+      DeviceRuntimes runtimes,
+      DeviceHealth health,
+      WeightLoader loader,
+      AthanorProperties properties) {
     var test = new SelfTest(catalogue, runner, runtimes, health);
-    return _ -> test.run();
+    return _ -> {
+      if (!properties.weights().isEmpty()) {
+        loader.load(Path.of(properties.weights()));
+      }
+      test.run();
+    };
   }
 
   /** Part of the readiness group in application.yaml. */

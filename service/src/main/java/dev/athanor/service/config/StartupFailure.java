@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Plugins;
+import dev.athanor.service.replica.WeightLoader;
 import dev.athanor.service.security.SecurityMisconfigured;
 import java.util.Optional;
 import org.springframework.boot.SpringBootExceptionReporter;
@@ -26,7 +27,8 @@ public record StartupFailure(String sentence, boolean misuse) {
         case DeviceException.Unavailable _,
             SecurityMisconfigured _,
             UnknownSettings.Found _,
-            Plugins.Unusable _ -> {
+            Plugins.Unusable _,
+            WeightLoader.Unusable _ -> {
           return Optional.of(new StartupFailure(sentence, true));
         }
         case YAMLException _ -> {

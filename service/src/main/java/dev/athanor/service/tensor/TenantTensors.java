@@ -60,6 +60,16 @@ public final class TenantTensors {
 
   // -- quota
 
+  /** Returns the quota in bytes. */
+  public long maxBytes() {
+    return maxBytes;
+  }
+
+  /** Returns the quota in tensors. */
+  public int maxCount() {
+    return maxCount;
+  }
+
   /**
    * A quota charge, held until it is closed or, once it has a tensor, until the tensor is freed.
    */

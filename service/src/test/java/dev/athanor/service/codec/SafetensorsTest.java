@@ -156,7 +156,7 @@ class SafetensorsTest {
   @Test
   void rejectsTruncatedFiles() {
     assertThatThrownBy(() -> open(new byte[7]))
-        .hasMessage("the body is not a safetensors file: it has fewer than 8 bytes");
+        .hasMessage("not a safetensors file: it has fewer than 8 bytes");
     var bytes = file("{}", 0);
     bytes[0] = 100;
     assertThatThrownBy(() -> open(bytes))

@@ -297,6 +297,6 @@ class SafetensorsBodyTest extends RestTest {
         400,
         "invalid-tensor",
         "body",
-        "the body is not a safetensors file: it has fewer than 8 bytes");
+        "not a safetensors file: it has fewer than 8 bytes");
   }
 }

@@ -39,7 +39,7 @@ import org.springframework.util.unit.DataSize;
 /** Devices and the components that run ops on them, assembled without Spring. */
 public final class Rig implements AutoCloseable {
 
-  final TestClock clock = new TestClock();
+  public final TestClock clock = new TestClock();
   final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private final int graphs;
   public final DeviceHealth health;
