@@ -7,6 +7,7 @@ import dev.athanor.ops.bench.Ceilings;
 import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.bench.OpBench;
 import dev.athanor.ops.bench.Samples;
+import dev.athanor.ops.bench.Units;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;

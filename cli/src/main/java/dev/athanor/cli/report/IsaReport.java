@@ -2,6 +2,7 @@ package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.engine.conformance.Finding;
+import dev.athanor.ops.bench.Units;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,6 +2,7 @@ package dev.athanor.cli.report;
 
 import dev.athanor.cli.load.Measurement;
 import dev.athanor.cli.load.Measurement.Micros;
+import dev.athanor.ops.bench.Units;
 import java.lang.management.ManagementFactory;
 import java.time.Instant;
 import java.util.ArrayList;

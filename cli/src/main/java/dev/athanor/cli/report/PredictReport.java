@@ -9,6 +9,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.bench.Units;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.ArrayList;

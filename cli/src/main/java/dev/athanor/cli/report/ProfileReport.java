@@ -6,6 +6,7 @@ import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profile.Row;
 import dev.athanor.engine.profile.Roofline;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.bench.Units;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;

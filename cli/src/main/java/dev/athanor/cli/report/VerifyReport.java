@@ -3,6 +3,7 @@ package dev.athanor.cli.report;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.bench.Units;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
 import java.time.Instant;

@@ -3,6 +3,7 @@ package dev.athanor.ops.tune;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.bench.Units;
 import dev.athanor.ops.run.ForwardingPlan;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,13 +42,14 @@ public final class Planner {
     return plans(problem).getFirst();
   }
 
-  /** The fastest plan found by tuning. */
+  /** The best plan found by tuning. */
   private record Tuned(Plan plan, TuningCache.Winner winner) implements ForwardingPlan {
 
     @Override
     public String explain() {
-      return "%s\ntuned %s: %.3g µs, the fastest for %s"
-          .formatted(plan.explain(), winner.date(), winner.micros(), winner.key().bucket());
+      return "%s\ntuned %s: %s, the best for %s"
+          .formatted(
+              plan.explain(), winner.date(), Units.time(winner.micros()), winner.key().bucket());
     }
   }
 }

@@ -1,4 +1,4 @@
-package dev.athanor.cli.report;
+package dev.athanor.ops.bench;
 
 import java.math.BigDecimal;
 import java.math.MathContext;

@@ -1,4 +1,4 @@
-package dev.athanor.cli.report;
+package dev.athanor.ops.bench;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
