@@ -47,7 +47,7 @@ done
 
 echo "The wheel:"
 python3 -m venv "$work/venv"
-"$work/venv/bin/python" -m pip install -q --disable-pip-version-check "$release"/athanor-*.whl
+"$work/venv/bin/python" -m pip install -q --disable-pip-version-check --retries 2 "$release"/athanor-*.whl
 "$work/venv/bin/python" - "$url" <<'PYTHON'
 import sys
 
