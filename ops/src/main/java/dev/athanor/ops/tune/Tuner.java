@@ -86,7 +86,7 @@ public final class Tuner {
     var first = timed.getFirst();
     var fastest = Collections.min(timed, Comparator.comparingDouble(Tuner::micros));
     boolean isFaster =
-        fastest != first
+        !fastest.equals(first)
             && bench.isFaster(
                 problem, plans.get(rows.indexOf(fastest)), plans.get(rows.indexOf(first)), seed);
     return Optional.of(isFaster ? fastest : first);
