@@ -61,7 +61,7 @@ class PlannerTest {
               """
                   .formatted(key.device(), key.driver(), key.bucket(), plan.kernel()));
       assertThat(chosen.kernel()).isEqualTo(plan.kernel());
-      assertThat(chosen.explain()).contains("tuned 2026-01-02T03:04:05Z: 12.5 µs");
+      assertThat(chosen.explain()).contains("tuned 2026-01-02T03:04:05Z: 12.50 µs");
       HostTensor c = Runner.run(chosen, inputs, "c");
       assertThat(Tolerance.maximum(1e-4).error(c.toDoubles(), Objects.requireNonNull(exact)))
           .as(plan.kernel())
