@@ -12,21 +12,16 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
-import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Tensor files: {@code .npy} or raw bytes. */
+/** Tensor files: npy, safetensors or raw bytes. */
 public final class TensorFile {
 
   private static final String NPY = ".npy";
   private static final long PIECE = 1 << 20;
-  private static final ValueLayout.OfLong LENGTH =
-      ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   private TensorFile() {}
 
@@ -59,27 +54,12 @@ public final class TensorFile {
   /**
    * Maps the tensors of a safetensors file, by name.
    *
-   * @throws dev.athanor.service.failure.Failure if its header is invalid
-   * @throws IllegalArgumentException if the file's size does not match the header
+   * @throws dev.athanor.service.failure.Failure if it is not a safetensors file
    */
   public static Map<String, HostTensor> readSafetensors(Path file) throws IOException {
-    try (var channel = FileChannel.open(file);
-        var in = new BufferedInputStream(Channels.newInputStream(channel))) {
-      var types = Safetensors.open(ByteSource.of(in), Long.MAX_VALUE, file.toString()).types();
-      var bytes = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), Arena.ofAuto());
-      long at = Long.BYTES + bytes.get(LENGTH, 0);
-      long end = at + types.values().stream().mapToLong(TensorType::bytes).sum();
-      if (end != bytes.byteSize()) {
-        throw new IllegalArgumentException(
-            "the header requires %d bytes, the file has %d".formatted(end, bytes.byteSize()));
-      }
-      var tensors = new LinkedHashMap<String, HostTensor>();
-      for (var type : types.entrySet()) {
-        long size = type.getValue().bytes();
-        tensors.put(type.getKey(), new HostTensor(type.getValue(), bytes.asSlice(at, size)));
-        at += size;
-      }
-      return tensors;
+    try (var channel = FileChannel.open(file)) {
+      return Safetensors.read(
+          channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), Arena.ofAuto()));
     }
   }
 

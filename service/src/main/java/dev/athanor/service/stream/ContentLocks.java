@@ -59,6 +59,7 @@ public final class ContentLocks {
               .formatted(waiting.used(), waiting.total(), waiting.held(context.account())),
           RETRY_AFTER);
     }
+    ProcessorShares.release(); // the holder of the lock may be waiting for it
     try {
       long wait;
       do {

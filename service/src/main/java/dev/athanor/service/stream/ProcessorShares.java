@@ -48,7 +48,7 @@ public final class ProcessorShares {
    * @param processors the number of large bodies to decode or encode at the same time
    * @param clock in nanoseconds
    */
-  ProcessorShares(int processors, TenantShares shares, LongSupplier clock) {
+  public ProcessorShares(int processors, TenantShares shares, LongSupplier clock) {
     this.processors = processors;
     free = processors;
     this.shares = shares;

@@ -19,7 +19,9 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Occupant;
 import dev.athanor.service.run.Rig;
+import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.stream.ProcessorShares;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.Tenant;
@@ -475,6 +477,31 @@ class TensorUploadTest {
       assertThat(code(atTheEnd)).isEqualTo(Code.DRAINING);
     }
     assertThat(state()).isEqualTo(before);
+  }
+
+  /** Otherwise the holder of the lock could wait for that processor. */
+  @Test
+  void lockWaitsReleaseTheProcessor() throws Exception {
+    var handle = create(new Client(bytes(1)), CONTEXT).handle();
+    var processors = new ProcessorShares(1, TenantShares.UNLIMITED, System::nanoTime);
+    var tensors = rig.store.of(Tenant.LOCAL);
+    CompletableFuture<Void> writer;
+    try (var pin = tensors.pin(handle, "handle")) {
+      assertThat(pin.tryLock(Access.READ, 0)).isTrue();
+      writer =
+          CompletableFuture.runAsync(() -> {
+            try (var _ = processors.open("writer");
+                var own = tensors.pin(handle, "handle")) {
+              ProcessorShares.acquire(1 << 20);
+              rig.pool.locks().lock(own, Access.WRITE, CONTEXT);
+            }
+          });
+      await().until(() -> rig.pool.locks().waiting() == 1);
+      try (var _ = processors.open("reader")) {
+        ProcessorShares.acquire(1 << 20);
+      }
+    }
+    writer.join();
   }
 
   @Test
