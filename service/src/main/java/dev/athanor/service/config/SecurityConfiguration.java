@@ -1,17 +1,17 @@
 package dev.athanor.service.config;
 
-import dev.athanor.service.http.ConnectionLimit;
 import dev.athanor.service.security.ApiKeys;
 import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.CertificateCallers;
+import dev.athanor.service.security.ConnectionLimit;
 import dev.athanor.service.security.JwtCallers;
 import dev.athanor.service.security.Listeners;
 import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.SecurityMisconfigured;
 import dev.athanor.service.security.SecuritySettings;
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import org.springframework.beans.factory.ObjectProvider;
@@ -50,6 +50,12 @@ class SecurityConfiguration {
       case JWT -> new JwtCallers(decoder(environment, decoder), security.jwt());
       case MTLS -> mtls(security, environment);
     };
+  }
+
+  @Bean
+  ConnectionLimit connectionLimit(Environment environment) {
+    return ConnectionLimit.rest(
+        environment.getProperty("server.tomcat.max-connections", Integer.class));
   }
 
   @Bean

@@ -43,6 +43,7 @@ final class PlatformThreads implements AutoCloseable {
       return work.get();
     }
     var done = CompletableFuture.supplyAsync(Context.current().wrapSupplier(work), threads);
+    ProcessorShares.release(); // the device may hang
     try {
       return done.join();
     } catch (CompletionException e) {

@@ -9,7 +9,7 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;

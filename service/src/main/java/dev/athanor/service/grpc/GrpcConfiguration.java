@@ -5,6 +5,7 @@ import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.ConnectionLimit;
 import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import io.grpc.ServerInterceptors;
@@ -58,7 +59,17 @@ class GrpcConfiguration {
   }
 
   @Bean
-  ServerBuilderCustomizer<NettyServerBuilder> connectionLimits(GrpcSettings settings) {
+  NettyTransport nettyTransport(GrpcSettings settings) {
+    return new NettyTransport(ConnectionLimit.grpc(settings.maxConnections()).connections());
+  }
+
+  @Bean
+  ServerBuilderCustomizer<NettyServerBuilder> transport(NettyTransport transport) {
+    return transport::configure;
+  }
+
+  @Bean
+  ServerBuilderCustomizer<NettyServerBuilder> callLimits(GrpcSettings settings) {
     return builder ->
         builder
             .maxConcurrentCallsPerConnection(settings.maxConcurrentCalls())

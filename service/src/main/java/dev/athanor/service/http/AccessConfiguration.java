@@ -11,7 +11,7 @@ import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Rules.Match;
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;

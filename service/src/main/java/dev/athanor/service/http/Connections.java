@@ -1,5 +1,6 @@
 package dev.athanor.service.http;
 
+import dev.athanor.service.security.ConnectionLimit;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;

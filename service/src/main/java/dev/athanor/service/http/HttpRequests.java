@@ -13,7 +13,7 @@ import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.ServletInputStream;

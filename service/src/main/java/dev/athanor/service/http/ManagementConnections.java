@@ -1,5 +1,6 @@
 package dev.athanor.service.http;
 
+import dev.athanor.service.security.ConnectionLimit;
 import org.springframework.boot.actuate.autoconfigure.web.ManagementContextConfiguration;
 import org.springframework.boot.actuate.autoconfigure.web.ManagementContextType;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;

@@ -1,6 +1,6 @@
 package dev.athanor.service.http;
 
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;

@@ -1,6 +1,7 @@
 package dev.athanor.service.stream;
 
 import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.schedule.SharedLimit;

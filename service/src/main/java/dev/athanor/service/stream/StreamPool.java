@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.service.device.Activity;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;

@@ -2,7 +2,6 @@ package dev.athanor.service.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.service.http.ConnectionLimit;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
@@ -21,8 +20,7 @@ class SecurityConfigurationTest {
 
   private static final ApplicationContextRunner RUNNER =
       new ApplicationContextRunner()
-          .withUserConfiguration(
-              SecurityConfiguration.class, ConnectionLimit.class, Properties.class)
+          .withUserConfiguration(SecurityConfiguration.class, Properties.class)
           .withPropertyValues("server.address=127.0.0.1", "spring.grpc.server.address=127.0.0.1");
 
   @Configuration(proxyBeanMethods = false)

@@ -10,7 +10,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import io.restassured.response.Response;
 import java.io.IOException;
 import java.net.InetAddress;

@@ -17,9 +17,11 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.run.ForwardingPlan;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Input;
+import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
@@ -172,6 +174,31 @@ class BlockingCallsTest {
     assertThat(deletion.isDone()).isFalse();
     end.countDown();
     await().until(deletion::isDone);
+  }
+
+  @Test
+  void requestsReleaseTheProcessorWhileTheDeviceHangs() throws Exception {
+    var handle = tensor();
+    var shares = new ProcessorShares(1, TenantShares.UNLIMITED, System::nanoTime);
+    var end = new CountDownLatch(1);
+    device.hangUntil(end);
+    var deletion =
+        clients.submit(() -> {
+          try (var _ = shares.open("first")) {
+            ProcessorShares.acquire(1 << 20);
+            rig.store.of(Tenant.LOCAL).delete(handle);
+          }
+        });
+    await().until(() -> rig.health.isBusy(0));
+    clients.submit(() -> {
+          try (var _ = shares.open("second")) {
+            ProcessorShares.acquire(1 << 20);
+          }
+        })
+        .get();
+    assertThat(deletion.isDone()).isFalse();
+    end.countDown();
+    deletion.get();
   }
 
   @Test

@@ -21,7 +21,7 @@ import dev.athanor.service.run.Occupant;
 import dev.athanor.service.run.Rig;
 import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.schedule.Ticket;
-import dev.athanor.service.stream.ProcessorShares;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.Tenant;

@@ -1,25 +1,19 @@
-package dev.athanor.service.http;
+package dev.athanor.service.security;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.beans.factory.annotation.Autowired;
-import org.springframework.core.env.Environment;
-import org.springframework.stereotype.Component;
 
 /**
- * The maximum number of REST connections: as configured or, by default, one per MiB of heap, and at
- * most half of the files that the process may open. The other half remains for gRPC, other
- * replicas, devices and files.
+ * The maximum number of connections of a protocol: as configured or, by default, one per MiB of
+ * heap. REST may use at most half of the files that the process may open, and gRPC a quarter. The
+ * rest remains for other replicas, devices and files.
  */
-@Component
 public final class ConnectionLimit {
 
   private static final Logger LOG = LoggerFactory.getLogger(ConnectionLimit.class);
-
-  private static final String SETTING = "server.tomcat.max-connections";
 
   /**
    * Heap reserved per connection; a busy connection uses about a quarter of it, on and off heap.
@@ -31,32 +25,54 @@ public final class ConnectionLimit {
 
   private final int connections;
 
-  @Autowired
-  ConnectionLimit(Environment environment) {
-    this(
-        environment.getProperty(SETTING, Integer.class),
-        Runtime.getRuntime().maxMemory(),
-        openFiles());
-  }
-
   /**
    * @param configured the configured number; negative for unlimited, and null for the default
    * @param openFiles the number of files that the process may open
+   * @param share the part of these files, as a divisor, that connections may use
    */
-  ConnectionLimit(@Nullable Integer configured, long heapBytes, long openFiles) {
+  ConnectionLimit(
+      String protocol,
+      String setting,
+      @Nullable Integer configured,
+      long heapBytes,
+      long openFiles,
+      int share) {
     int wanted =
         configured == null
             ? Math.clamp(heapBytes / HEAP_PER_CONNECTION, MIN_DEFAULT, MAX_DEFAULT)
             : configured < 0 ? Integer.MAX_VALUE : configured;
-    connections = (int) Math.min(wanted, openFiles / 2);
+    connections = (int) Math.min(wanted, openFiles / share);
     if (connections < wanted) {
       LOG.warn(
-          "REST accepts at most {} connections instead of {} ({}), since the process may open only {} files (ulimit -n)",
+          "{} accepts at most {} connections instead of {} ({}), since the process may open only {} files (ulimit -n)",
+          protocol,
           connections,
           wanted == Integer.MAX_VALUE ? "any number" : wanted,
-          SETTING,
+          setting,
           openFiles);
     }
+  }
+
+  /** Returns the limit of REST, with the value of {@code server.tomcat.max-connections}, if set. */
+  public static ConnectionLimit rest(@Nullable Integer configured) {
+    return new ConnectionLimit(
+        "REST",
+        "server.tomcat.max-connections",
+        configured,
+        Runtime.getRuntime().maxMemory(),
+        openFiles(),
+        2);
+  }
+
+  /** Returns the limit of gRPC, with the value of {@code athanor.grpc.max-connections}, if set. */
+  public static ConnectionLimit grpc(@Nullable Integer configured) {
+    return new ConnectionLimit(
+        "gRPC",
+        "athanor.grpc.max-connections",
+        configured,
+        Runtime.getRuntime().maxMemory(),
+        openFiles(),
+        4);
   }
 
   private static long openFiles() {

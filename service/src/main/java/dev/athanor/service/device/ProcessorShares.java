@@ -1,4 +1,4 @@
-package dev.athanor.service.stream;
+package dev.athanor.service.device;
 
 import dev.athanor.service.schedule.TenantShares;
 import java.util.ArrayDeque;

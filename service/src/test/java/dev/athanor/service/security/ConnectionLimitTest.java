@@ -1,4 +1,4 @@
-package dev.athanor.service.http;
+package dev.athanor.service.security;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -14,7 +14,9 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 class ConnectionLimitTest {
 
   private static int limit(@Nullable Integer configured, long heapMib, long openFiles) {
-    return new ConnectionLimit(configured, heapMib << 20, openFiles).connections();
+    return new ConnectionLimit(
+            "REST", "server.tomcat.max-connections", configured, heapMib << 20, openFiles, 2)
+        .connections();
   }
 
   @ParameterizedTest
@@ -40,5 +42,12 @@ class ConnectionLimitTest {
             "REST accepts at most 512 connections instead of 4096 (server.tomcat.max-connections), since the process may open only 1024 files (ulimit -n)",
             "REST accepts at most 1024 connections instead of 10000 (server.tomcat.max-connections), since the process may open only 2048 files (ulimit -n)",
             "REST accepts at most 2048 connections instead of any number (server.tomcat.max-connections), since the process may open only 4096 files (ulimit -n)");
+  }
+
+  @Test
+  void protocolsShareTheOpenFiles() {
+    int rest = ConnectionLimit.rest(-1).connections();
+    assertThat(ConnectionLimit.grpc(-1).connections()).isEqualTo(rest / 2);
+    assertThat(ConnectionLimit.grpc(7).connections()).isEqualTo(7);
   }
 }

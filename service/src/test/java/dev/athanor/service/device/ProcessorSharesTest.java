@@ -1,4 +1,4 @@
-package dev.athanor.service.stream;
+package dev.athanor.service.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
