@@ -16,21 +16,32 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 
 /** Tensor files: npy, safetensors or raw bytes. */
 public final class TensorFile {
 
   private static final String NPY = ".npy";
+  private static final String SAFETENSORS = ".safetensors";
   private static final long PIECE = 1 << 20;
 
   private TensorFile() {}
 
   /**
-   * Reads an npy file.
+   * Reads an npy file or the only tensor of a safetensors file.
    *
-   * @throws dev.athanor.service.failure.Failure if it is not an npy file
+   * @throws dev.athanor.service.failure.Failure if it is not such a file
+   * @throws IllegalArgumentException if it is a safetensors file of several tensors
    */
   public static HostTensor read(Path file) throws IOException {
+    if (isSafetensors(file)) {
+      var tensors = readSafetensors(file).values();
+      if (tensors.size() != 1) {
+        throw new IllegalArgumentException(
+            "%s has %d tensors, expected one".formatted(file, tensors.size()));
+      }
+      return tensors.iterator().next();
+    }
     try (var in = new BufferedInputStream(Files.newInputStream(file))) {
       return Npy.open(ByteSource.of(in), DecodeBudget.onHeap(Integer.MAX_VALUE), file.toString())
           .toTensor();
@@ -63,12 +74,13 @@ public final class TensorFile {
     }
   }
 
-  /** Writes an npy file if the name ends in {@code .npy}, else raw bytes. */
+  /**
+   * Writes an npy or a safetensors file if the name ends in {@code .npy} or {@code .safetensors},
+   * else raw bytes. A safetensors file and its tensor have the same name.
+   */
   public static void write(Path file, HostTensor tensor) throws IOException {
     try (var out = new BufferedOutputStream(Files.newOutputStream(file))) {
-      if (isNpy(file)) {
-        out.write(Npy.header(tensor.type()).orElseThrow());
-      }
+      out.write(header(file, tensor.type()).orElseThrow());
       long size = tensor.data().byteSize();
       for (long at = 0; at < size; at += PIECE) {
         var piece = tensor.data().asSlice(at, Math.min(PIECE, size - at));
@@ -80,14 +92,28 @@ public final class TensorFile {
   /**
    * Checks that a file can hold a tensor of the given type.
    *
-   * @throws IllegalArgumentException if the file is npy, which does not support the dtype
+   * @throws IllegalArgumentException if the format of the file does not support the dtype
    */
   public static void check(Path file, TensorType type) {
-    if (isNpy(file) && Npy.header(type).isEmpty()) {
+    if (header(file, type).isEmpty()) {
+      var format = isNpy(file) ? "npy" : "safetensors";
       throw new IllegalArgumentException(
-          "npy files do not support %s; without the extension .npy, %s is written as raw bytes"
-              .formatted(type.dtype().text(), file));
+          "%s files do not support %s; without the extension .%1$s, %s is written as raw bytes"
+              .formatted(format, type.dtype().text(), file));
     }
+  }
+
+  /** Returns the bytes before the elements; empty if the format does not support the dtype. */
+  private static Optional<byte[]> header(Path file, TensorType type) {
+    if (isNpy(file)) {
+      return Npy.header(type);
+    }
+    if (isSafetensors(file)) {
+      var name = String.valueOf(file.getFileName());
+      var tensor = name.substring(0, name.length() - SAFETENSORS.length());
+      return Safetensors.header(Map.of(tensor, type), Map.of());
+    }
+    return Optional.of(new byte[0]);
   }
 
   /**
@@ -105,7 +131,7 @@ public final class TensorFile {
 
   /** Returns whether the name of a file ends in {@code .safetensors}. */
   public static boolean isSafetensors(Path file) {
-    return file.toString().endsWith(".safetensors");
+    return file.toString().endsWith(SAFETENSORS);
   }
 
   private static boolean isNpy(Path file) {

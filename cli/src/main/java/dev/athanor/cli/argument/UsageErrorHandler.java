@@ -2,9 +2,8 @@ package dev.athanor.cli.argument;
 
 import static java.util.stream.Collectors.joining;
 
+import dev.athanor.service.config.Spelling;
 import java.util.Collection;
-import java.util.Comparator;
-import java.util.Optional;
 import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.IParameterExceptionHandler;
@@ -105,35 +104,6 @@ public final class UsageErrorHandler implements IParameterExceptionHandler {
 
   /** Returns {@code did you mean X?} if a name resembles the given one, else the other hint. */
   public static String hint(String given, Collection<String> names, String otherwise) {
-    return closest(given, names).map("did you mean %s?"::formatted).orElse(otherwise);
-  }
-
-  /** Returns the name with the smallest edit distance, if that is at most a third of its length. */
-  private static Optional<String> closest(String given, Collection<String> names) {
-    return names.stream()
-        .filter(name -> edits(given, name) <= Math.max(1, name.length() / 3))
-        .min(Comparator.comparingInt(name -> edits(given, name)));
-  }
-
-  /** Returns the Damerau–Levenshtein distance (optimal string alignment) of two words. */
-  private static int edits(String a, String b) {
-    var rows = new int[a.length() + 1][b.length() + 1];
-    for (int i = 0; i <= a.length(); i++) {
-      for (int j = 0; j <= b.length(); j++) {
-        if (i == 0 || j == 0) {
-          rows[i][j] = i + j;
-          continue;
-        }
-        int replaced = rows[i - 1][j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-        rows[i][j] = Math.min(replaced, Math.min(rows[i - 1][j], rows[i][j - 1]) + 1);
-        if (i > 1
-            && j > 1
-            && a.charAt(i - 1) == b.charAt(j - 2)
-            && a.charAt(i - 2) == b.charAt(j - 1)) {
-          rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
-        }
-      }
-    }
-    return rows[a.length()][b.length()];
+    return Spelling.closest(given, names).map("did you mean %s?"::formatted).orElse(otherwise);
   }
 }

@@ -39,7 +39,8 @@ public final class GetCommand implements Callable<Integer> {
       index = "1",
       arity = "0..1",
       paramLabel = "FILE",
-      description = "the file: npy if its name ends in .npy, else raw bytes")
+      description =
+          "the file: npy or safetensors if its name ends in .npy or .safetensors, else raw bytes")
   private @Nullable Path file;
 
   @Mixin private ServiceOption service;

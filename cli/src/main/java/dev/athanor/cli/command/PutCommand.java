@@ -15,7 +15,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -96,31 +98,30 @@ public final class PutCommand implements Callable<Integer> {
     return CommandLine.ExitCode.OK;
   }
 
-  /** Returns the tensors of the file by name; a tensor to be stored without one has none. */
-  private Map<String, HostTensor> read() throws IOException {
+  /** Returns the tensors of the file and the names under which they are stored, if any. */
+  private Map<Optional<String>, HostTensor> read() throws IOException {
     if (!Files.isReadable(file)) {
       throw usageError("cannot read file " + file);
     }
     try {
       if (!TensorFile.isSafetensors(file)) {
-        return Map.of(name == null ? "" : name, TensorFile.read(file));
+        return Map.of(Optional.ofNullable(name), TensorFile.read(file));
       }
       var tensors = TensorFile.readSafetensors(file);
-      if (name == null) {
-        return tensors;
+      if (name != null && tensors.size() != 1) {
+        throw usageError(
+            "--name %s: %s has %d tensors, which have their own names"
+                .formatted(name, file, tensors.size()));
       }
-      if (tensors.size() == 1) {
-        return Map.of(name, tensors.values().iterator().next());
-      }
-      throw usageError(
-          "--name %s: %s has %d tensors, which have their own names"
-              .formatted(name, file, tensors.size()));
+      var named = new LinkedHashMap<Optional<String>, HostTensor>();
+      tensors.forEach((own, tensor) -> named.put(Optional.of(name == null ? own : name), tensor));
+      return named;
     } catch (Failure | IllegalArgumentException e) {
       throw usageError("%s: %s".formatted(file, e.getMessage()));
     }
   }
 
-  private Tensor put(Athanor athanor, String stored, HostTensor tensor) {
+  private Tensor put(Athanor athanor, Optional<String> stored, HostTensor tensor) {
     try {
       var values = ClientTensors.of(tensor);
       if (stored.isEmpty()) {
@@ -128,7 +129,7 @@ public final class PutCommand implements Callable<Integer> {
         return athanor.upload(values, options -> options.lease(seconds));
       }
       return athanor.store(
-          stored,
+          stored.get(),
           values,
           options -> {
             if (lease != null && lease > 0) {

@@ -74,15 +74,16 @@ public final class RunCommand implements Callable<Integer> {
       names = "--in",
       paramLabel = "INPUT=FILE",
       description =
-          "an input: an npy file, or a file of raw bytes with its type, such as w=w.bin:q4_k[64,256]")
+          "an input: an npy file, a safetensors file of one tensor, or a file of raw bytes with its"
+              + " type, such as w=w.bin:q4_k[64,256]")
   private Map<String, String> inputs = new LinkedHashMap<>();
 
   @Option(
       names = "--out",
       paramLabel = "OUTPUT=FILE",
       description =
-          "the file of an output: npy if its name ends in .npy, else raw bytes; outputs without a file"
-              + " are printed")
+          "the file of an output: npy or safetensors if its name ends in .npy or .safetensors, else raw"
+              + " bytes; outputs without a file are printed")
   private Map<String, Path> outputs = new LinkedHashMap<>();
 
   @Option(

@@ -144,6 +144,10 @@ class ServiceCommandsTest {
         .isEqualTo("%s f32[2,2], written to %s%n".formatted(handle, file));
     assertThat(TensorFile.read(file).toDoubles()).isEqualTo(MATRIX.toDoubles());
 
+    var permanent = succeed("put", matrix().toString(), "--lease", "0").strip();
+    assertThat(succeed("tensors")).containsPattern("(?m)^%s .* never$".formatted(permanent));
+    succeed("rm", permanent);
+
     var removed = athanor("rm", "nothing", handle, "w");
     assertThat(removed.err()).startsWith("athanor rm: ").contains("nothing").hasLineCount(1);
     assertThat(removed.status()).isOne();
@@ -184,6 +188,29 @@ class ServiceCommandsTest {
   }
 
   @Test
+  void readsAndWritesSafetensorsFilesOfOneTensor() throws IOException {
+    succeed("put", matrix().toString(), "--name", "w");
+    var file = folder.resolve("weights.safetensors");
+    succeed("get", "w", file.toString());
+    assertThat(TensorFile.readSafetensors(file)).containsOnlyKeys("weights");
+    var result = folder.resolve("y.safetensors");
+    succeed("run", "relu", "--in", "x=" + file, "--out", "y=" + result);
+    assertThat(TensorFile.read(result).toDoubles()).containsExactly(1, 0, 3, 0);
+    var two = safetensors("a", "b");
+    assertThat(athanor("run", "relu", "--in", "x=" + two).err())
+        .isEqualTo("athanor run: --in x=%s: %1$s has 2 tensors, expected one%n".formatted(two));
+    succeed("rm", "w");
+  }
+
+  @Test
+  void rejectsEmptyNames() throws IOException {
+    assertThat(athanor("put", matrix().toString(), "--name", "").err())
+        .startsWith("athanor put: Invalid name \"\": a name has 1 to 128 letters");
+    assertThat(athanor("put", safetensors("").toString()).err())
+        .startsWith("athanor put: Invalid name \"\": a name has 1 to 128 letters");
+  }
+
+  @Test
   void runPrintsWhatALocalRunPrints() throws IOException {
     var x = "x=" + matrix();
     var remote = succeed("run", "relu", "--in", x).lines().toList();
@@ -211,6 +238,7 @@ class ServiceCommandsTest {
           """
           run matmull | run: unknown op "matmull"; did you mean matmul?
           run relu --out z=z.npy | run: --out z: relu has no output "z"
+          run relu --plugins . | run: --plugins cannot be combined with --url; the service has its own devices and ops
           run relu --device emulator | run: --device cannot be combined with --url; the service has its own devices and ops
           put /no/such.npy | put: cannot read file /no/such.npy
           put x.npy --lease -1 | put: --lease -1: expected at least 0 seconds

@@ -5,13 +5,13 @@ import static java.util.Comparator.comparingInt;
 import java.util.Collection;
 import java.util.Optional;
 
-/** Suggests the known name closest to a misspelled one. */
-final class Spelling {
+/** Suggests the known name that is closest to a misspelled one. */
+public final class Spelling {
 
   private Spelling() {}
 
   /** Returns the name that is the fewest edits away, if that is at most a third of its letters. */
-  static Optional<String> closest(String given, Collection<String> names) {
+  public static Optional<String> closest(String given, Collection<String> names) {
     return names.stream()
         .filter(name -> edits(given, name) <= Math.max(1, name.length() / 3))
         .min(comparingInt(name -> edits(given, name)));

@@ -2,6 +2,7 @@ package dev.athanor.service.device;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.LruCache;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
@@ -10,8 +11,6 @@ import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.service.metrics.Metrics;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -35,7 +34,7 @@ public final class DeviceRuntime implements AutoCloseable {
   private final KernelCache kernels;
   private final Metrics metrics;
   private final List<DeviceCache> caches = new CopyOnWriteArrayList<>();
-  private final Map<PlanKey, Plan> plans;
+  private final LruCache<PlanKey, Plan> plans;
 
   /**
    * Creates the runtime of a device.
@@ -54,14 +53,7 @@ public final class DeviceRuntime implements AutoCloseable {
     this.planner = planner;
     this.kernels = kernels;
     this.metrics = metrics;
-    plans =
-        Collections.synchronizedMap(
-            new LinkedHashMap<>(16, 0.75f, true) {
-              @Override
-              protected boolean removeEldestEntry(Map.Entry<PlanKey, Plan> eldest) {
-                return size() > settings.planCacheSize();
-              }
-            });
+    plans = new LruCache<>(settings.planCacheSize());
   }
 
   public Device device() {
@@ -104,13 +96,14 @@ public final class DeviceRuntime implements AutoCloseable {
   public Plan plan(
       Op op, Map<String, TensorType> inputs, Attributes attributes, Consumer<Problem> onPlan) {
     var key = new PlanKey(op.description().name(), Map.copyOf(inputs), attributes);
-    var known = plans.get(key);
+    var known = plans.find(key);
     try {
       return known != null && known.isLoaded(kernels)
           ? load(known)
           : memory
               .threads()
-              .call(() -> load(known != null ? known : plan(key, op, inputs, attributes, onPlan)));
+              .call(() ->
+                  load(plans.get(key, _ -> plan(new Problem(op, inputs, attributes), onPlan))));
     } catch (DeviceException e) {
       throw memory.explain(e);
     }
@@ -121,19 +114,8 @@ public final class DeviceRuntime implements AutoCloseable {
     return plan;
   }
 
-  /** Plans a problem without holding a lock, so that lookups of other plans do not wait. */
-  private Plan plan(
-      PlanKey key,
-      Op op,
-      Map<String, TensorType> inputs,
-      Attributes attributes,
-      Consumer<Problem> onPlan) {
-    var problem = new Problem(op, inputs, attributes);
+  private Plan plan(Problem problem, Consumer<Problem> onPlan) {
     var chosen = planner.plan(problem);
-    var earlier = plans.putIfAbsent(key, chosen);
-    if (earlier != null) {
-      return earlier;
-    }
     onPlan.accept(problem);
     return chosen;
   }

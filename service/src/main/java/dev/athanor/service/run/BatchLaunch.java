@@ -10,8 +10,6 @@ import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.run.StepsJob.RunTiming;
-import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.stream.StreamTimer;
 import java.util.ArrayList;
@@ -84,7 +82,7 @@ final class BatchLaunch {
       Op op,
       Attributes attributes,
       @Nullable String kernel,
-      StepsJob.Step step,
+      RunStep step,
       Map<String, String> handles,
       DeviceRuntime runtime) {
     var types = new HashMap<String, TensorType>();
@@ -199,11 +197,11 @@ final class BatchLaunch {
     return inputs;
   }
 
-  private static Value input(StepsJob job, String name) {
+  private static RunValue input(StepsJob job, String name) {
     return Objects.requireNonNull(job.onlyStep().inputs().get(name), name);
   }
 
-  private static long rows(Value value) {
+  private static long rows(RunValue value) {
     return value.type().shape().extent(0);
   }
 }

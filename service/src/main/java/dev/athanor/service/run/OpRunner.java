@@ -20,7 +20,6 @@ import dev.athanor.service.metrics.Metrics.Phase;
 import dev.athanor.service.metrics.Timeline;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
-import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.tensor.TensorStore;
@@ -221,9 +220,9 @@ public final class OpRunner {
     var job = job(runtime, call.context());
     try {
       var op = call.op().description();
-      var inputs = new HashMap<String, Value>();
+      var inputs = new HashMap<String, RunValue>();
       op.byName(call.inputs())
-          .forEach((name, input) -> inputs.put(name, job.input(input, "inputs." + name)));
+          .forEach((name, input) -> inputs.put(name, job.inputs().add(input, "inputs." + name)));
       call.outputs().keySet().forEach(name -> requireOutput(op, name));
       var attributes = attributes(call);
       var given = step(job, call.op(), inputs, attributes);
@@ -290,7 +289,7 @@ public final class OpRunner {
     var op = step.op().description();
     var at = "steps[" + index + "].";
     try {
-      var inputs = new HashMap<String, Value>();
+      var inputs = new HashMap<String, RunValue>();
       op.byName(step.inputs())
           .forEach((name, source) -> inputs.put(name, values.read(source, at + "inputs." + name)));
       step.outputs().keySet().forEach(name -> requireOutput(op, name));
@@ -317,8 +316,8 @@ public final class OpRunner {
         runtime, pipelines.get(runtime.number()), store.of(context.tenant()), context);
   }
 
-  private Map<String, Value> step(
-      StepsJob job, Op op, Map<String, Value> inputs, Attributes attributes) {
+  private Map<String, RunValue> step(
+      StepsJob job, Op op, Map<String, RunValue> inputs, Attributes attributes) {
     var description = op.description();
     var types = new HashMap<String, TensorType>();
     inputs.forEach((name, value) -> types.put(name, value.type()));
@@ -332,7 +331,7 @@ public final class OpRunner {
     return job.step(op, plan, dtype, inputs);
   }
 
-  private static void output(StepsJob job, String name, Value value, Target target) {
+  private static void output(StepsJob job, String name, RunValue value, Target target) {
     var dtype = value.type().dtype();
     if (target.dtype() != null && target.dtype() != dtype) {
       throw new Failure.Refused(
@@ -384,7 +383,7 @@ public final class OpRunner {
    * several.
    */
   private static void record(
-      Metrics metrics, List<StepsJob.Step> jobs, List<Result.Step> ran, Result.Timing timing) {
+      Metrics metrics, List<RunStep> jobs, List<Result.Step> ran, Result.Timing timing) {
     boolean one = jobs.size() == 1;
     var name = one ? jobs.getFirst().op() : PIPELINE;
     var dtype = one ? jobs.getFirst().dtype() : "none";

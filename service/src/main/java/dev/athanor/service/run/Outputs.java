@@ -10,7 +10,6 @@ import dev.athanor.service.device.Scratch;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
-import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.DeviceStorage;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.TenantTensors;
@@ -37,7 +36,7 @@ final class Outputs {
    */
   private record Out(
       String name,
-      Value value,
+      RunValue value,
       @Nullable Pin into,
       @Nullable Charge charge,
       @Nullable HostTensor host) {}
@@ -67,7 +66,7 @@ final class Outputs {
   }
 
   /** Adds an output. */
-  void add(String name, Value value, Destination destination) {
+  void add(String name, RunValue value, Destination destination) {
     var type = value.type();
     outs.add(
         switch (destination) {
@@ -108,7 +107,7 @@ final class Outputs {
   }
 
   /** Returns the existing tensor that a value overwrites, if any. */
-  Optional<DeviceTensor> target(Value value) {
+  Optional<DeviceTensor> target(RunValue value) {
     return outs.stream()
         .filter(out -> out.value == value)
         .flatMap(out -> Optional.ofNullable(out.into).stream())
@@ -126,7 +125,7 @@ final class Outputs {
   }
 
   /** Copies a value out of memory that will be reused, to the host or to memory of the run. */
-  void take(Value value, Stream stream, Buffer source, long offset) {
+  void take(RunValue value, Stream stream, Buffer source, long offset) {
     for (var out : outs) {
       if (out.value == value) {
         if (out.host != null) {
@@ -143,7 +142,7 @@ final class Outputs {
   /**
    * Copies all outputs out of a graph's memory, which stays intact only until the end of the run.
    */
-  void takeAll(Stream stream, Function<Value, DeviceTensor> tensors) {
+  void takeAll(Stream stream, Function<RunValue, DeviceTensor> tensors) {
     for (var out : outs) {
       var tensor = tensors.apply(out.value);
       if (out.into == null) {

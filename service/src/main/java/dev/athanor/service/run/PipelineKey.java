@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
-import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.Tenant;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -59,8 +58,8 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
   record Node(TensorType type, @Nullable Buffer resident, int lastUse, boolean isOutput) {}
 
   /** Numbers values in an order that depends only on the plans and their connections. */
-  static Map<Value, Integer> numbers(List<StepsJob.Step> steps) {
-    var numbers = new LinkedHashMap<Value, Integer>();
+  static Map<RunValue, Integer> numbers(List<RunStep> steps) {
+    var numbers = new LinkedHashMap<RunValue, Integer>();
     for (var step : steps) {
       for (var values : List.of(step.inputs(), step.outputs())) {
         new TreeMap<>(values).values().forEach(value -> numbers.putIfAbsent(value, numbers.size()));
@@ -74,7 +73,7 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
    *
    * @param numbers the indices of its values
    */
-  static PipelineKey of(Tenant tenant, List<StepsJob.Step> steps, Map<Value, Integer> numbers) {
+  static PipelineKey of(Tenant tenant, List<RunStep> steps, Map<RunValue, Integer> numbers) {
     var stages = new ArrayList<Stage>();
     for (var step : steps) {
       stages.add(
@@ -90,7 +89,7 @@ record PipelineKey(Tenant tenant, List<Stage> stages, List<Node> values) {
   }
 
   private static Map<String, Integer> numbers(
-      Map<String, Value> values, Map<Value, Integer> numbers) {
+      Map<String, RunValue> values, Map<RunValue, Integer> numbers) {
     var found = new TreeMap<String, Integer>();
     values.forEach((name, value) -> found.put(name, numbers.get(value)));
     return found;

@@ -4,7 +4,6 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Target;
-import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.Names;
 import java.util.HashMap;
@@ -18,8 +17,8 @@ import java.util.Set;
 final class PipelineValues {
 
   private final StepsJob job;
-  private final Map<String, Value> inputs = new HashMap<>();
-  private final Map<String, Value> produced = new LinkedHashMap<>();
+  private final Map<String, RunValue> inputs = new HashMap<>();
+  private final Map<String, RunValue> produced = new LinkedHashMap<>();
 
   /** Names that no step has read yet. */
   private final Set<String> unread = new LinkedHashSet<>();
@@ -28,7 +27,7 @@ final class PipelineValues {
     this.job = job;
     given.forEach((name, input) -> {
       requireName(name, "inputs");
-      inputs.put(name, job.input(input, "inputs." + name));
+      inputs.put(name, job.inputs().add(input, "inputs." + name));
     });
     unread.addAll(given.keySet());
   }
@@ -44,7 +43,7 @@ final class PipelineValues {
   }
 
   /** Resolves a name or a handle that a step reads. */
-  Value read(String source, String field) {
+  RunValue read(String source, String field) {
     unread.remove(source);
     if (produced.containsKey(source)) {
       return produced(source);
@@ -54,11 +53,11 @@ final class PipelineValues {
       return input;
     }
     if (Handles.isHandle(source)) {
-      return job.resident(source, field);
+      return job.inputs().resident(source, field);
     }
     if (Names.isName(source)) {
       try {
-        return job.resident(source, field);
+        return job.inputs().resident(source, field);
       } catch (Failure.UnknownName _) {
         throw Failure.UnknownName.ofStep(field, source);
       }
@@ -71,7 +70,7 @@ final class PipelineValues {
   }
 
   /** Defines a name for an output of a step. */
-  void define(String name, Value value, String field) {
+  void define(String name, RunValue value, String field) {
     requireName(name, field);
     if (inputs.containsKey(name) || produced.containsKey(name)) {
       throw new Failure.Refused(
@@ -84,7 +83,7 @@ final class PipelineValues {
     unread.add(name);
   }
 
-  Value produced(String name) {
+  RunValue produced(String name) {
     return Objects.requireNonNull(produced.get(name));
   }
 

@@ -5,33 +5,25 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
-import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.TensorType;
-import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceMemory;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.device.Scratch;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.stream.ContentLocks;
 import dev.athanor.service.stream.Job;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.stream.StreamTimer;
-import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.transfer.Transfers;
-import java.lang.foreign.Arena;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -46,90 +38,6 @@ import org.slf4j.LoggerFactory;
  * run of one step.
  */
 final class StepsJob implements Job {
-
-  /**
-   * The timing of a run.
-   *
-   * @param started when the run started, as {@link System#nanoTime()}
-   * @param stepMicros the device time of each step
-   * @param batchSize batch size if this run led the batch, else 0
-   */
-  record RunTiming(
-      long started,
-      double uploadMicros,
-      List<Double> stepMicros,
-      double downloadMicros,
-      int batchSize) {
-    double kernelMicros() {
-      return stepMicros.stream().mapToDouble(Double::doubleValue).sum();
-    }
-  }
-
-  /** A tensor that the run reads or produces. */
-  static final class Value {
-    private final TensorType type;
-    private @Nullable DeviceTensor tensor;
-
-    /** The handle of a resident tensor, else null. */
-    private @Nullable String handle;
-
-    /** The last step that produces or reads it; -1 for none. */
-    private int lastUse = -1;
-
-    private boolean isOutput;
-
-    private Value(TensorType type) {
-      this.type = type;
-    }
-
-    TensorType type() {
-      return type;
-    }
-
-    /**
-     * Returns the handle of a resident tensor, also if the request has its name; null for others.
-     */
-    @Nullable String handle() {
-      return handle;
-    }
-
-    /** Returns the device tensor if memory has been assigned to this value. */
-    Optional<DeviceTensor> present() {
-      return Optional.ofNullable(tensor);
-    }
-
-    DeviceTensor tensor() {
-      return Objects.requireNonNull(tensor);
-    }
-
-    /** Assigns device memory to this value. */
-    void setTensor(DeviceTensor assigned) {
-      tensor = assigned;
-    }
-
-    int lastUse() {
-      return lastUse;
-    }
-
-    boolean isOutput() {
-      return isOutput;
-    }
-  }
-
-  /**
-   * One op of the run.
-   *
-   * @param op the name of the op
-   * @param inPlace whether an output may share memory with an input
-   * @param dtype the dtype of its first input
-   */
-  record Step(
-      String op,
-      boolean inPlace,
-      Plan plan,
-      String dtype,
-      Map<String, Value> inputs,
-      Map<String, Value> outputs) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(StepsJob.class);
 
@@ -151,13 +59,9 @@ final class StepsJob implements Job {
   /** Host memory of inline inputs and outputs. */
   private final RequestMemory inline;
 
-  private final Map<Value, HostTensor> uploads = new LinkedHashMap<>();
-
-  /** Inputs that reside on other devices. */
-  private final Map<Value, Pin> foreign = new LinkedHashMap<>();
-
-  private final List<Step> steps = new ArrayList<>();
+  private final List<RunStep> steps = new ArrayList<>();
   private final Scratch scratch;
+  private final RunInputs inputs;
   private final Outputs outputs;
   private Map<String, Result.Output> results = Map.of();
 
@@ -189,70 +93,25 @@ final class StepsJob implements Job {
     deadline = context.deadline();
     pins = new Pins(tensors);
     scratch = new Scratch(memory);
+    inputs = new RunInputs(memory, pins, scratch);
     inline = context.memory().hold();
     outputs = new Outputs(tensors, pins, scratch, inline);
   }
 
   // -- preparation, before the job is queued
 
-  /**
-   * Returns the value of an input of the request.
-   *
-   * @param field the path of the input in the request
-   */
-  Value input(Call.Input input, String field) {
-    return switch (input) {
-      case Call.Input.Inline(var tensor) -> {
-        var value = new Value(tensor.type());
-        uploads.put(value, tensor);
-        yield value;
-      }
-      case Call.Input.Resident(var handle, var shape) ->
-          resident(handle, shape, field + ".handle", field + ".shape");
-    };
-  }
-
-  /**
-   * Returns the value of a resident tensor; {@code field} is the path of its handle in the request.
-   */
-  Value resident(String handle, String field) {
-    return resident(handle, null, field, field);
-  }
-
-  private Value resident(
-      String handle, @Nullable List<Long> shape, String field, String shapeField) {
-    var pin = pins.read(handle, field);
-    var value = new Value(shape == null ? pin.type() : reshaped(pin.type(), shape, shapeField));
-    value.handle = pin.handle(); // which names this tensor alone: another may get its name
-    if (pin.storage() == memory) {
-      var there = pin.tensor();
-      value.tensor = new DeviceTensor(value.type, there.buffer(), there.offset());
-    } else {
-      foreign.put(value, pin);
-    }
-    return value;
-  }
-
-  /** Returns a type with the same dtype and number of elements in another shape. */
-  private static TensorType reshaped(TensorType type, List<Long> shape, String field) {
-    var other = Tensors.type(type.dtype(), shape, field);
-    if (other.shape().elements() != type.shape().elements()) {
-      throw new Failure.Refused(
-          Code.SHAPE_MISMATCH,
-          field,
-          "%s is %s, but the tensor has shape %s; both must have the same number of elements"
-              .formatted(field, other.shape(), type.shape()));
-    }
-    return other;
+  /** Returns the inputs, to which the inputs of the request are added. */
+  RunInputs inputs() {
+    return inputs;
   }
 
   /** Adds a step and returns its outputs by name. */
-  Map<String, Value> step(Op op, Plan plan, String dtype, Map<String, Value> inputs) {
-    var given = new HashMap<String, Value>();
-    plan.outputs().forEach((name, type) -> given.put(name, new Value(type)));
-    inputs.values().forEach(value -> value.lastUse = steps.size());
-    given.values().forEach(value -> value.lastUse = steps.size());
-    steps.add(new Step(op.description().name(), op.worksInPlace(), plan, dtype, inputs, given));
+  Map<String, RunValue> step(Op op, Plan plan, String dtype, Map<String, RunValue> inputs) {
+    var given = new HashMap<String, RunValue>();
+    plan.outputs().forEach((name, type) -> given.put(name, new RunValue(type)));
+    inputs.values().forEach(value -> value.useIn(steps.size()));
+    given.values().forEach(value -> value.useIn(steps.size()));
+    steps.add(new RunStep(op.description().name(), op.worksInPlace(), plan, dtype, inputs, given));
     return given;
   }
 
@@ -266,44 +125,17 @@ final class StepsJob implements Job {
     return prepareNanos;
   }
 
-  /** Sets the destination of an output. */
-  void output(String name, Value value, Destination destination) {
-    if (destination instanceof Destination.Into(var handle)) {
-      requireInPlace(handle, value, "outputs." + name + ".into");
-    }
-    value.isOutput = true;
-    outputs.add(name, value, destination);
-  }
-
   /**
-   * Checks that a tensor which the run reads may also be written. A run of several steps writes its
-   * targets after the last step, so any target is allowed; a single step writes directly, which its
-   * op must support in place.
+   * Sets the destination of an output. A run of several steps writes its targets after the last
+   * step, so that it may also read them; a single step writes directly, which its op must support
+   * in place.
    */
-  private void requireInPlace(String handle, Value output, String field) {
-    if (steps.size() > 1) {
-      return;
+  void output(String name, RunValue value, Destination destination) {
+    if (destination instanceof Destination.Into(var handle) && steps.size() == 1) {
+      onlyStep().requireInPlace(handle, value.type(), "outputs." + name + ".into");
     }
-    var step = onlyStep();
-    step.inputs.forEach((name, input) -> {
-      if (!handle.equals(input.handle)) {
-        return;
-      }
-      if (!step.inPlace) {
-        throw new Failure.Refused(
-            Code.HANDLE_IN_USE,
-            field,
-            "%s is %s, which is also the input \"%s\"; %s cannot run in place, so name another tensor"
-                .formatted(field, handle, name, step.op));
-      }
-      if (!input.type.equals(output.type)) {
-        throw new Failure.Refused(
-            Code.HANDLE_IN_USE,
-            field,
-            "%s is %s, which is also the input \"%s\" of type %s; to run in place it must be %s like the output"
-                .formatted(field, handle, name, input.type, output.type));
-      }
-    });
+    value.setOutput();
+    outputs.add(name, value, destination);
   }
 
   /** Locks the contents of all resident tensors that the run uses. */
@@ -321,14 +153,14 @@ final class StepsJob implements Job {
   /** Returns the kernels of the run: the error of an estimate depends on the kernel. */
   @Override
   public Object kind() {
-    return steps.stream().map(step -> step.plan.kernel()).toList();
+    return steps.stream().map(step -> step.plan().kernel()).toList();
   }
 
   @Override
   public long cost() {
     double micros = 0;
     for (var step : steps) {
-      var cost = step.plan.cost();
+      var cost = step.plan().cost();
       micros += Math.max(cost.bytes() / BYTES_PER_MICRO, cost.flops() / FLOPS_PER_MICRO);
     }
     return (long) ((LAUNCH_MICROS * steps.size() + micros) * 1e3) + Transfers.cost(hostBytes());
@@ -336,11 +168,7 @@ final class StepsJob implements Job {
 
   @Override
   public long hostBytes() {
-    return outputs.inlineBytes() + bytes(uploads.keySet()) + bytes(foreign.keySet());
-  }
-
-  private static long bytes(Collection<Value> values) {
-    return values.stream().mapToLong(value -> value.type.bytes()).sum();
+    return outputs.inlineBytes() + inputs.hostBytes();
   }
 
   @Override
@@ -365,16 +193,12 @@ final class StepsJob implements Job {
    * single step gains nothing from a graph.
    */
   private boolean isRepeatable() {
-    return steps.size() > 1 && !deadline.isSet() && foreign.isEmpty();
+    return steps.size() > 1 && !deadline.isSet() && !inputs.areForeign();
   }
 
   private RunTiming stepByStep(Stream stream, long started) {
     try (var timer = new StreamTimer(stream)) {
-      uploads.forEach((value, tensor) -> {
-        value.tensor = scratch.tensor(value.type);
-        stream.upload(tensor.data(), value.tensor().buffer(), 0);
-      });
-      foreign.forEach((value, pin) -> fetch(value, pin, stream));
+      inputs.upload(stream);
       timer.mark();
       for (int i = 0; i < steps.size(); i++) {
         if (i > 0 && deadline.isSet()) {
@@ -408,12 +232,11 @@ final class StepsJob implements Job {
    *     memory is then released
    */
   private boolean runCaptured(
-      CapturedPipeline graph, Map<Value, Integer> numbers, Stream stream, long started) {
-    Function<Value, DeviceTensor> tensors =
+      CapturedPipeline graph, Map<RunValue, Integer> numbers, Stream stream, long started) {
+    Function<RunValue, DeviceTensor> tensors =
         value -> graph.tensor(Objects.requireNonNull(numbers.get(value)));
     try (var timer = new StreamTimer(stream)) {
-      uploads.forEach(
-          (value, tensor) -> stream.upload(tensor.data(), tensors.apply(value).buffer(), 0));
+      inputs.uploadInline(stream, tensors);
       timer.mark();
       graph.launch(stream);
       timer.mark();
@@ -436,40 +259,31 @@ final class StepsJob implements Job {
     }
   }
 
-  /** Copies a tensor from another device through host memory. */
-  private void fetch(Value value, Pin pin, Stream stream) {
-    try (var arena = Arena.ofConfined()) {
-      var host = arena.allocate(value.type.bytes(), Long.BYTES);
-      pin.storage().read(pin.tensor().buffer(), host);
-      value.tensor = scratch.tensor(value.type);
-      stream.upload(host, value.tensor().buffer(), 0);
-      stream.synchronize(); // the copy reads host memory that is freed here
-    }
-  }
-
   RunTiming ran() {
     return Objects.requireNonNull(ran, "the job has run");
   }
 
-  private void run(Step step, int index, Stream stream) {
+  private void run(RunStep step, int index, Stream stream) {
     var results = new HashMap<String, DeviceTensor>();
-    step.outputs.forEach((name, value) -> {
-      value.tensor = target(value);
-      results.put(name, value.tensor());
-    });
+    step.outputs()
+        .forEach((name, value) -> {
+          value.setTensor(target(value));
+          results.put(name, value.tensor());
+        });
     var inputs = new HashMap<String, DeviceTensor>();
-    step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
-    var workspace = scratch.workspace(step.plan);
+    step.inputs().forEach((name, value) -> inputs.put(name, value.tensor()));
+    var workspace = scratch.workspace(step.plan());
     if (writesDirectly()) {
       outputs.preserve(memory, stream);
       touched = true;
     }
-    step.plan.enqueue(
-        runtime.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
+    step.plan()
+        .enqueue(
+            runtime.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace()));
     workspace.ifPresent(buffer -> scratch.release(buffer, stream));
-    for (var values : List.of(step.inputs.values(), step.outputs.values())) {
+    for (var values : List.of(step.inputs().values(), step.outputs().values())) {
       for (var value : values) {
-        if (value.lastUse == index && !value.isOutput) {
+        if (value.lastUse() == index && !value.isOutput()) {
           scratch.release(value.tensor().buffer(), stream);
         }
       }
@@ -485,18 +299,18 @@ final class StepsJob implements Job {
     return steps.size() == 1 && !deadline.isSet() && !batched;
   }
 
-  private DeviceTensor target(Value value) {
+  private DeviceTensor target(RunValue value) {
     return Optional.of(value)
         .filter(_ -> writesDirectly())
         .flatMap(outputs::target)
-        .orElseGet(() -> scratch.tensor(value.type));
+        .orElseGet(() -> scratch.tensor(value.type()));
   }
 
   // -- shared launches; see BatchLaunch
 
   /** Lets this run of one step share a launch, unless it reads tensors of other devices. */
   void joinBatch(BatchLaunch launch) {
-    if (foreign.isEmpty()) {
+    if (!inputs.areForeign()) {
       batchLaunch = launch;
     }
   }
@@ -521,25 +335,19 @@ final class StepsJob implements Job {
         .run(stream, jobs.stream().map(StepsJob.class::cast).toList());
   }
 
-  Step onlyStep() {
+  RunStep onlyStep() {
     return steps.getFirst();
   }
 
   /** Copies an input's elements to an offset in device memory. */
   void copyInput(String name, Stream stream, Buffer target, long offset) {
-    var value = Objects.requireNonNull(onlyStep().inputs.get(name));
-    var upload = uploads.get(value);
-    if (upload != null) {
-      stream.upload(upload.data(), target, offset);
-    } else {
-      stream.copy(value.tensor().buffer(), 0, target, offset, value.type.bytes());
-    }
+    inputs.copy(Objects.requireNonNull(onlyStep().inputs().get(name)), stream, target, offset);
   }
 
   /** Copies an output's elements from an offset in device memory to their destination. */
   void takeOutput(String name, Stream stream, Buffer source, long offset) {
     batched = true;
-    var value = Objects.requireNonNull(onlyStep().outputs.get(name));
+    var value = Objects.requireNonNull(onlyStep().outputs().get(name));
     outputs.take(value, stream, source, offset);
   }
 
@@ -595,14 +403,14 @@ final class StepsJob implements Job {
     return steps.size();
   }
 
-  List<Step> steps() {
+  List<RunStep> steps() {
     return steps;
   }
 
   /** Returns the step that a failure of the run is attributed to, if known. */
   Optional<Failure.Step> current() {
     int at = current;
-    return at < 0 ? Optional.empty() : Optional.of(new Failure.Step(at, steps.get(at).op));
+    return at < 0 ? Optional.empty() : Optional.of(new Failure.Step(at, steps.get(at).op()));
   }
 
   Map<String, Result.Output> outputs() {

@@ -3,12 +3,10 @@ package dev.athanor.service.stream;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
-import dev.athanor.service.device.Activity;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.device.RunSettings;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.schedule.Decision;
@@ -18,26 +16,19 @@ import dev.athanor.service.schedule.Scheduler;
 import dev.athanor.service.schedule.SharedLimit;
 import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.schedule.Ticket;
-import io.opentelemetry.context.Context;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Executes the decisions of the {@link Scheduler} on the streams of all devices. Each stream has a
@@ -46,52 +37,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class StreamPool implements AutoCloseable {
 
-  private static final Logger LOG = LoggerFactory.getLogger(StreamPool.class);
-
   /** Interval between checks of a waiting client for cancellation and its deadline. */
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private static final Duration HANG_CHECK_INTERVAL = Duration.ofSeconds(5);
-
-  /** A submitted job and the future that its client waits for. */
-  private static final class PendingJob {
-    final long id;
-    final Job job;
-    final Deadline deadline;
-    final CompletableFuture<Boolean> answer = new CompletableFuture<>();
-    final Context trace = Context.current();
-
-    // guarded by the pool's lock
-    boolean started;
-    boolean inTime;
-    @Nullable RuntimeException fault;
-
-    PendingJob(long id, Job job, Deadline deadline) {
-      this.id = id;
-      this.job = job;
-      this.deadline = deadline;
-    }
-  }
-
-  /** A stream and its current work. */
-  private static final class StreamWorker {
-    final int device;
-    final int number;
-
-    /** Receives work only while the stream is idle. */
-    final BlockingQueue<List<PendingJob>> started = new ArrayBlockingQueue<>(1);
-
-    final Activity activity;
-
-    /** The jobs of the current launch. */
-    volatile List<PendingJob> launch = List.of();
-
-    StreamWorker(int device, int number, Activity activity) {
-      this.device = device;
-      this.number = number;
-      this.activity = activity;
-    }
-  }
 
   private final DeviceHealth health;
   private final Scheduler scheduler;
@@ -161,16 +110,16 @@ public final class StreamPool implements AutoCloseable {
     PendingJob pending;
     lock.lock();
     try {
-      pending = new PendingJob(++lastId, job, context.deadline());
+      pending = new PendingJob(++lastId, job, context.deadline(), health);
       pendingJobs.put(pending.id, pending);
     } finally {
       lock.unlock();
     }
     try {
-      dispatch(new Event.Submit(ticket(pending.id, job, context)));
+      dispatch(new Event.Submit(pending.ticket(context, epoch)));
     } catch (RuntimeException | Error e) {
       forget(pending);
-      close(pending);
+      pending.close();
       throw e;
     }
     return new Submitted(pending, context);
@@ -199,7 +148,7 @@ public final class StreamPool implements AutoCloseable {
           pending.answer.get(wait, TimeUnit.NANOSECONDS);
           return;
         } catch (ExecutionException e) {
-          throw answered(e);
+          throw PendingJob.failure(e);
         } catch (TimeoutException e) {
           boolean gone =
               context.deadline().remainingNanos() >= 0 && context.clientHasGone().getAsBoolean();
@@ -207,7 +156,7 @@ public final class StreamPool implements AutoCloseable {
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
           dispatch(new Event.Cancel(pending.id));
-          join(pending);
+          pending.join();
           return;
         }
       }
@@ -233,48 +182,6 @@ public final class StreamPool implements AutoCloseable {
   /** Returns the locks that a job acquires before it is submitted. */
   public ContentLocks locks() {
     return locks;
-  }
-
-  private static void join(PendingJob pending) {
-    try {
-      pending.answer.join();
-    } catch (CompletionException e) {
-      throw answered(e);
-    }
-  }
-
-  private static RuntimeException answered(Exception e) {
-    return e.getCause() instanceof RuntimeException failure
-        ? failure
-        : new IllegalStateException(e);
-  }
-
-  private Ticket ticket(long id, Job job, RequestContext context) {
-    var deadline = context.deadline();
-    return new Ticket(
-        id,
-        context.account(),
-        context.priority(),
-        deadline.isSet() ? Math.max(deadline.at() - epoch, 0) : Ticket.NEVER,
-        job.kind(),
-        Math.max(job.cost(), 1),
-        job.hostBytes(),
-        job.device(),
-        job.isContinuation(),
-        job.batch().orElse(null));
-  }
-
-  /**
-   * Translates a fault into a failure, marks a lost device, and logs within the trace of the call.
-   */
-  private RuntimeException failure(PendingJob pending, Throwable fault) {
-    try (var _ = pending.trace.makeCurrent()) {
-      return switch (fault) {
-        case DeviceException e -> health.explain(pending.job.device(), e);
-        case RuntimeException e -> e;
-        default -> new IllegalStateException(fault);
-      };
-    }
   }
 
   // -- scheduling
@@ -338,7 +245,7 @@ public final class StreamPool implements AutoCloseable {
           case DRAINING -> Failure.Busy.draining();
           case DEADLINE_EXCEEDED -> new Failure.DeadlineExceeded(pending.deadline);
           case DEVICE_LOST -> Failure.Busy.deviceLost();
-          case FAULT -> Objects.requireNonNull(pending.fault, "the stream recorded the fault");
+          case FAULT -> pending.fault();
         },
         after);
   }
@@ -347,7 +254,7 @@ public final class StreamPool implements AutoCloseable {
   private void answer(PendingJob pending, RuntimeException failure, List<Runnable> after) {
     pendingJobs.remove(pending.id);
     if (!pending.started) {
-      after.add(() -> close(pending));
+      after.add(pending::close);
     }
     after.add(() -> pending.answer.completeExceptionally(failure));
   }
@@ -397,92 +304,22 @@ public final class StreamPool implements AutoCloseable {
   private void run(Stream stream, StreamWorker worker, List<PendingJob> launch) {
     int device = worker.device;
     long began = System.nanoTime();
-    if (launch.size() == 1 || !runBatch(stream, launch)) {
-      launch.forEach(pending -> runAlone(stream, pending));
+    if (launch.size() == 1 || !PendingJob.runBatch(stream, launch)) {
+      launch.forEach(pending -> pending.run(stream));
     }
     long took = System.nanoTime() - began;
-    var failed = launch.stream().filter(pending -> pending.fault != null).toList();
     if (health.isLost(device)) {
-      launch.forEach(this::close);
+      launch.forEach(PendingJob::close);
       dispatch(new Event.DeviceLost(device));
       return;
     }
-    if (failed.size() == launch.size()) {
-      launch.forEach(this::close);
+    if (launch.stream().allMatch(PendingJob::hasFailed)) {
+      launch.forEach(PendingJob::close);
       dispatch(new Event.Faulted(device, worker.number));
       return;
     }
     dispatch(new Event.Finished(device, worker.number, took));
-    launch.forEach(pending -> end(stream, pending));
-  }
-
-  /** Closes a job. A fault while closing is logged but not reported to any client. */
-  private void close(PendingJob pending) {
-    try {
-      pending.job.close();
-    } catch (RuntimeException | Error e) {
-      failure(pending, e instanceof RuntimeException ? e : new IllegalStateException(e));
-    }
-  }
-
-  /** Runs jobs as a batch. If the batch fails, returns false so that the jobs run one by one. */
-  private boolean runBatch(Stream stream, List<PendingJob> launch) {
-    try {
-      return launch
-          .getFirst()
-          .job
-          .runBatch(stream, launch.stream().map(pending -> pending.job).toList());
-    } catch (RuntimeException | Error e) {
-      LOG.debug("A batch of {} jobs failed", launch.size(), e);
-      drainQuietly(stream);
-      launch.forEach(pending -> pending.job.leaveBatch());
-      return false;
-    }
-  }
-
-  private void runAlone(Stream stream, PendingJob pending) {
-    try {
-      pending.job.run(stream);
-    } catch (RuntimeException | Error e) {
-      drainQuietly(stream);
-      fail(pending, failure(pending, e));
-    }
-  }
-
-  private void fail(PendingJob pending, RuntimeException fault) {
-    lock.lock();
-    try {
-      pending.fault = fault;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private void end(Stream stream, PendingJob pending) {
-    var fault = pending.fault;
-    try {
-      if (pending.inTime && fault == null) {
-        pending.job.commit(stream);
-      }
-    } catch (RuntimeException | Error e) {
-      drainQuietly(stream);
-      fault = failure(pending, e);
-    }
-    close(pending);
-    if (fault != null) {
-      pending.answer.completeExceptionally(fault);
-    } else if (pending.inTime) {
-      pending.answer.complete(true);
-    }
-  }
-
-  /** Waits for enqueued work after a fault, so that no kernel uses memory that is freed next. */
-  private static void drainQuietly(Stream stream) {
-    try {
-      stream.synchronize();
-    } catch (RuntimeException e) {
-      LOG.debug("The stream reported another fault", e);
-    }
+    launch.forEach(pending -> pending.end(stream));
   }
 
   private void watchUntilClosed(Duration limit) {

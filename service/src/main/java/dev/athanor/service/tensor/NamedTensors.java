@@ -2,7 +2,6 @@ package dev.athanor.service.tensor;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.tensor.TensorStore.Entry;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -40,7 +39,8 @@ public final class NamedTensors {
 
   private final TensorStore store;
   private final TenantTensors tensors;
-  private final Map<String, Entry> entries = new HashMap<>(); // guarded by the store's monitor
+  private final Map<String, TensorEntry> entries =
+      new HashMap<>(); // guarded by the store's monitor
 
   NamedTensors(TensorStore store, TenantTensors tensors) {
     this.store = store;
@@ -129,7 +129,7 @@ public final class NamedTensors {
         store.guarded(() -> {
           var entry = get(name);
           return entry == null || entry.version >= before
-              ? Optional.<List<Entry>>empty()
+              ? Optional.<List<TensorEntry>>empty()
               : Optional.of(store.remove(List.of(entry)));
         });
     removed.ifPresent(store::release);
@@ -139,12 +139,12 @@ public final class NamedTensors {
   // -- guarded by the store's monitor
 
   /** Where a lease has ended, another replica may still have a copy. */
-  @Nullable Entry get(String name) {
+  @Nullable TensorEntry get(String name) {
     var entry = entries.get(name);
     return entry == null || entry.hasExpired(store.clock.instant()) ? null : entry;
   }
 
-  void forget(Entry entry) {
+  void forget(TensorEntry entry) {
     if (entry.name != null) {
       entries.remove(entry.name, entry);
     }

@@ -20,11 +20,11 @@ public final class Pin implements AutoCloseable {
   }
 
   private final TensorStore store;
-  private final TensorStore.Entry entry;
+  private final TensorEntry entry;
   private long stamp;
   private boolean closed;
 
-  Pin(TensorStore store, TensorStore.Entry entry) {
+  Pin(TensorStore store, TensorEntry entry) {
     this.store = store;
     this.entry = entry;
   }

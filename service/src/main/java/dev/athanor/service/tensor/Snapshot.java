@@ -11,14 +11,14 @@ public final class Snapshot implements AutoCloseable {
 
   /** State shared by the readers of a version; guarded by the store's monitor. */
   static final class Shared {
-    final TensorStore.Entry entry;
+    final TensorEntry entry;
     final TensorInfo info;
     int readers;
 
     /** The copy made before the tensor was overwritten. */
     @Nullable Buffer copy;
 
-    Shared(TensorStore.Entry entry) {
+    Shared(TensorEntry entry) {
       this.entry = entry;
       info = entry.info();
     }

@@ -5,7 +5,6 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.TensorStore.End;
-import dev.athanor.service.tensor.TensorStore.Entry;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -25,22 +24,16 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TenantTensors {
 
-  private static final Duration RETRY_QUOTA = Duration.ofSeconds(10);
-
   private final TensorStore store;
-  private final long maxBytes;
-  private final int maxCount;
   private final NamedTensors named;
 
   // guarded by the store's monitor
-  private final TreeMap<Long, Entry> byAge = new TreeMap<>();
+  private final TreeMap<Long, TensorEntry> byAge = new TreeMap<>();
   private final Map<DeviceStorage, Long> bytesAt = new HashMap<>();
-  private long chargedBytes;
+  private final TenantQuota quota;
 
   /** A lower bound for the end of all leases. */
   private Instant firstEnd = Instant.MAX;
-
-  private int charged;
 
   /**
    * @param maxBytes the quota in bytes
@@ -48,8 +41,7 @@ public final class TenantTensors {
    */
   TenantTensors(TensorStore store, long maxBytes, int maxCount) {
     this.store = store;
-    this.maxBytes = maxBytes;
-    this.maxCount = maxCount;
+    quota = new TenantQuota(maxBytes, maxCount);
     named = new NamedTensors(store, this);
   }
 
@@ -62,12 +54,12 @@ public final class TenantTensors {
 
   /** Returns the quota in bytes. */
   public long maxBytes() {
-    return maxBytes;
+    return quota.maxBytes();
   }
 
   /** Returns the quota in tensors. */
   public int maxCount() {
-    return maxCount;
+    return quota.maxCount();
   }
 
   /**
@@ -85,15 +77,8 @@ public final class TenantTensors {
     public void resize(long now) {
       sweepIfExceeded(now - bytes, 0);
       store.guarded(() -> {
-        refund(bytes); // so that the error message does not count this charge
-        try {
-          take(now, 1);
-          bytes = now;
-        } catch (Failure e) {
-          chargedBytes += bytes;
-          charged++;
-          throw e;
-        }
+        quota.resize(bytes, now);
+        bytes = now;
         return now;
       });
     }
@@ -110,7 +95,7 @@ public final class TenantTensors {
         open = false; // refunded when the buffer is freed
         var lease = options.lease() == null ? store.settings.lease() : options.lease();
         var entry =
-            new Entry(
+            new TensorEntry(
                 TenantTensors.this,
                 store.handles.next(),
                 options,
@@ -133,7 +118,7 @@ public final class TenantTensors {
       store.guarded(() -> {
         if (open) {
           open = false;
-          refund(bytes);
+          quota.refund(bytes);
         }
         return open;
       });
@@ -148,13 +133,13 @@ public final class TenantTensors {
   public Charge charge(long bytes) {
     sweepIfExceeded(bytes, 1);
     return store.guarded(() -> {
-      take(bytes, 1);
+      quota.take(bytes);
       return new Charge(bytes);
     });
   }
 
   private void sweepIfExceeded(long bytes, int count) {
-    if (store.guarded(() -> exceeds(bytes, count))) {
+    if (store.guarded(() -> quota.exceeds(bytes, count))) {
       sweep();
     }
   }
@@ -176,35 +161,11 @@ public final class TenantTensors {
   }
 
   /** Lowers the bound for a new lease. Uses only extend leases, so they need no update. */
-  private void noteEnd(Entry entry) {
+  private void noteEnd(TensorEntry entry) {
     if (!entry.lease.isZero()) {
       var end = entry.lastUse.plus(entry.lease);
       firstEnd = end.isBefore(firstEnd) ? end : firstEnd;
     }
-  }
-
-  private boolean exceeds(long bytes, int count) {
-    return bytes > maxBytes - chargedBytes || count > maxCount - charged;
-  }
-
-  private void take(long bytes, int count) {
-    if (exceeds(bytes, count)) {
-      throw new Failure.Busy(
-          Code.QUOTA_EXCEEDED,
-          ("Quota exceeded by %s: %d of %d bytes and %d of %d tensors"
-                  + " are in use. Delete tensors or let their leases end.")
-              .formatted(
-                  count > maxCount - charged
-                      ? "another tensor"
-                      : "a tensor of %d bytes".formatted(bytes),
-                  chargedBytes,
-                  maxBytes,
-                  charged,
-                  maxCount),
-          RETRY_QUOTA);
-    }
-    chargedBytes += bytes;
-    charged += count;
   }
 
   // -- placement
@@ -346,7 +307,7 @@ public final class TenantTensors {
               throw unknown(handle, "handle");
             }
             precondition.accept(OptionalLong.empty());
-            return List.<Entry>of();
+            return List.<TensorEntry>of();
           }
           precondition.accept(
               entry.hasExpired(store.clock.instant())
@@ -379,7 +340,7 @@ public final class TenantTensors {
   public Page list(int limit, @Nullable String after, @Nullable String scope) {
     return store.guarded(() -> {
       var now = store.clock.instant();
-      Predicate<Entry> wanted =
+      Predicate<TensorEntry> wanted =
           entry ->
               !entry.hasExpired(now)
                   && !entry.storage.isLost()
@@ -400,41 +361,23 @@ public final class TenantTensors {
 
   // -- guarded by the store's monitor
 
-  int charged() {
-    return charged;
+  TenantQuota quota() {
+    return quota;
   }
 
-  long chargedBytes() {
-    return chargedBytes;
-  }
-
-  /** Charges the quota for a copy if it suffices. */
-  boolean tryTake(long bytes) {
-    if (exceeds(bytes, 1)) {
-      return false;
-    }
-    take(bytes, 1);
-    return true;
-  }
-
-  void refund(long bytes) {
-    chargedBytes -= bytes;
-    charged--;
-  }
-
-  void lease(Entry entry, Duration lease) {
+  void lease(TensorEntry entry, Duration lease) {
     entry.lease = lease;
     entry.lastUse = store.clock.instant();
     noteEnd(entry);
   }
 
-  void forget(Entry entry) {
+  void forget(TensorEntry entry) {
     named.forget(entry);
     byAge.remove(entry.sequence);
     bytesAt.merge(entry.storage, -entry.type.bytes(), Long::sum);
   }
 
-  private @Nullable Entry own(String handle) {
+  private @Nullable TensorEntry own(String handle) {
     if (Names.isName(handle)) {
       return named.get(handle);
     }
@@ -459,7 +402,7 @@ public final class TenantTensors {
     return tombstone.sequence();
   }
 
-  Entry find(String handle, String field) {
+  TensorEntry find(String handle, String field) {
     var now = store.clock.instant();
     var tombstoneTtl = store.settings.tombstoneTtl();
     var entry = own(handle);

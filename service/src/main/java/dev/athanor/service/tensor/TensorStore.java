@@ -2,22 +2,16 @@ package dev.athanor.service.tensor;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.HostMemory;
-import dev.athanor.ops.TensorType;
-import dev.athanor.service.failure.Failure;
 import java.time.Clock;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Comparator;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.concurrent.locks.StampedLock;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +29,7 @@ public final class TensorStore {
   private static final int MAX_TOMBSTONES = 100_000;
 
   /** The usage of a device; guarded by the store's monitor. */
-  private static final class Usage {
+  static final class Usage {
     int tensors;
     long bytes;
     long spilled;
@@ -49,96 +43,15 @@ public final class TensorStore {
 
   record Tombstone(TenantTensors owner, End end, Instant at, long sequence) {}
 
-  /** The state of a tensor; guarded by the store's monitor except {@link #contents}. */
-  static final class Entry {
-    final TenantTensors owner;
-    final String handle;
-    final TensorOptions options;
-    final TensorType type;
-    final DeviceStorage storage;
-    final long sequence;
-    final Instant createdAt;
-
-    /** Held while the contents move between device and host. */
-    final ReentrantLock moving = new ReentrantLock();
-
-    /** The contents: exactly one of these is not null. */
-    @Nullable Buffer buffer;
-
-    @Nullable HostMemory saved;
-
-    /** Held while the contents are read or written on the device. */
-    final StampedLock contents = new StampedLock();
-
-    Duration lease;
-    Instant lastUse;
-    long version = 1;
-
-    /** Under which it is stored, or a label. */
-    @Nullable String name;
-
-    /** What its copies have in common if it is stored under its name. */
-    NamedTensors.@Nullable Copy copy;
-
-    int pins;
-    boolean gone;
-
-    /** The snapshot of the current version, if it has readers. */
-    Snapshot.@Nullable Shared snapshot;
-
-    Entry(
-        TenantTensors owner,
-        String handle,
-        TensorOptions options,
-        TensorType type,
-        DeviceStorage storage,
-        Buffer buffer,
-        long sequence,
-        Instant now,
-        Duration lease) {
-      this.owner = owner;
-      this.handle = handle;
-      this.options = options;
-      this.name = options.name();
-      this.type = type;
-      this.storage = storage;
-      this.buffer = buffer;
-      this.sequence = sequence;
-      this.createdAt = now;
-      this.lastUse = now;
-      this.lease = lease;
-    }
-
-    Buffer resident() {
-      return Objects.requireNonNull(buffer, "a pinned tensor is on the device");
-    }
-
-    boolean hasExpired(Instant now) {
-      return pins == 0 && !lease.isZero() && !lastUse.plus(lease).isAfter(now);
-    }
-
-    TensorInfo info() {
-      return new TensorInfo(
-          handle,
-          name,
-          copy == null ? null : copy.replicas(),
-          options.scope(),
-          type,
-          storage.id(),
-          version,
-          createdAt,
-          lease.isZero() ? null : lastUse.plus(lease));
-    }
-  }
-
   final Handles handles;
   final TensorSettings settings;
   final Clock clock;
   private final QuotaSettings quotas;
 
+  private final Spilling spilling = new Spilling(this);
   private final ReentrantLock monitor = new ReentrantLock();
   private final Map<Tenant, TenantTensors> tenants = new HashMap<>();
-  private final Map<String, Entry> entries = new HashMap<>();
+  private final Map<String, TensorEntry> entries = new HashMap<>();
   private final LinkedHashMap<String, Tombstone> tombstones = new LinkedHashMap<>();
   private final Map<DeviceStorage, Usage> usage = new HashMap<>();
   private long sequence;
@@ -177,19 +90,20 @@ public final class TensorStore {
 
   // -- pins
 
-  Pin pinAgain(Entry entry) {
+  Pin pinAgain(TensorEntry entry) {
     return guarded(() -> {
       entry.pins++;
       return new Pin(this, entry);
     });
   }
 
-  void unpin(Entry entry) {
+  void unpin(TensorEntry entry) {
     guarded(() -> entry.lastUse = clock.instant());
     releasePin(entry);
   }
 
-  private void releasePin(Entry entry) {
+  /** Ends a pin that does not count as a use, which would renew the lease. */
+  void releasePin(TensorEntry entry) {
     boolean last =
         guarded(() -> {
           entry.pins--;
@@ -200,11 +114,11 @@ public final class TensorStore {
     }
   }
 
-  TensorInfo info(Entry entry) {
+  TensorInfo info(TensorEntry entry) {
     return guarded(entry::info);
   }
 
-  TensorInfo bump(Entry entry) {
+  TensorInfo bump(TensorEntry entry) {
     return guarded(() -> {
       entry.version++;
       return entry.info();
@@ -214,7 +128,7 @@ public final class TensorStore {
   // -- snapshots
 
   /** Takes a snapshot of a pinned tensor that is not being written. */
-  Snapshot hold(Entry entry) {
+  Snapshot hold(TensorEntry entry) {
     return guarded(() -> {
       if (entry.snapshot == null) {
         entry.snapshot = new Snapshot.Shared(entry);
@@ -240,12 +154,12 @@ public final class TensorStore {
    *
    * @param copy enqueues the copy
    */
-  void preserve(Entry entry, UnaryOperator<Buffer> copy) {
+  void preserve(TensorEntry entry, UnaryOperator<Buffer> copy) {
     var shared =
         guarded(() -> {
           var current = Optional.ofNullable(entry.snapshot);
           entry.snapshot = null;
-          return current.filter(_ -> entry.owner.tryTake(entry.type.bytes()));
+          return current.filter(_ -> entry.owner.quota().tryTake(entry.type.bytes()));
         });
     if (shared.isEmpty()) {
       return;
@@ -284,109 +198,14 @@ public final class TensorStore {
     copied.ifPresent(buffer -> discard(shared.entry, buffer));
   }
 
-  private void discard(Entry entry, @Nullable Buffer copied) {
+  private void discard(TensorEntry entry, @Nullable Buffer copied) {
     if (copied != null) {
       entry.storage.free(copied);
     }
     guarded(() -> {
-      entry.owner.refund(entry.type.bytes());
+      entry.owner.quota().refund(entry.type.bytes());
       return true;
     });
-  }
-
-  // -- spilling
-
-  /**
-   * Frees memory of a device: first expired tensors, then by spilling unused tensors to the host,
-   * least recently used first.
-   *
-   * @param bytes the number of bytes needed
-   */
-  public void spillIdle(DeviceStorage storage, long bytes) {
-    sweep();
-    long needed = bytes - storage.free();
-    boolean canSpill = true;
-    for (var entry : idle(storage, needed)) {
-      try {
-        if (canSpill) {
-          spill(entry);
-        }
-      } catch (Failure e) {
-        LOG.warn("Spilling tensors to the host failed: {}", e.getMessage());
-        canSpill = false;
-      } finally {
-        releasePin(entry); // does not count as a use that renews the lease
-      }
-    }
-  }
-
-  /** Selects and pins tensors to spill. */
-  private List<Entry> idle(DeviceStorage storage, long needed) {
-    return guarded(() -> {
-      long available =
-          settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
-      var idle =
-          entries.values().stream()
-              .filter(
-                  entry -> entry.storage.equals(storage) && entry.pins == 0 && entry.buffer != null)
-              .sorted(Comparator.comparing(entry -> entry.lastUse))
-              .toList();
-      var chosen = new ArrayList<Entry>();
-      long bytes = 0;
-      for (var entry : idle) {
-        long more = entry.type.bytes();
-        if (bytes < needed && bytes + more <= available) {
-          bytes += more;
-          entry.pins++;
-          chosen.add(entry);
-        }
-      }
-      return chosen;
-    });
-  }
-
-  private void spill(Entry entry) {
-    entry.moving.lock();
-    try {
-      // another pin may have used or released the tensor meanwhile
-      if (entry.buffer == null || !guarded(() -> entry.pins == 1)) {
-        return;
-      }
-      var buffer = entry.buffer;
-      var saved = entry.storage.save(buffer);
-      guarded(() -> move(entry, null, saved));
-      entry.storage.free(buffer);
-    } finally {
-      entry.moving.unlock();
-    }
-  }
-
-  /** Restores a pinned tensor to its device if it was spilled. */
-  void restore(Entry entry) {
-    if (settings.spillBytes() == 0) {
-      return;
-    }
-    entry.moving.lock();
-    try {
-      var saved = entry.saved;
-      if (saved != null) {
-        var buffer = entry.storage.restore(saved);
-        guarded(() -> move(entry, buffer, null));
-        saved.close();
-      }
-    } finally {
-      entry.moving.unlock();
-    }
-  }
-
-  private Entry move(Entry entry, @Nullable Buffer buffer, @Nullable HostMemory saved) {
-    long toHost = saved == null ? -entry.type.bytes() : entry.type.bytes();
-    entry.buffer = buffer;
-    entry.saved = saved;
-    var there = usage(entry.storage);
-    there.bytes -= toHost;
-    there.spilled += toHost;
-    return entry;
   }
 
   // -- all tenants
@@ -427,17 +246,45 @@ public final class TensorStore {
 
   /** Returns the number of tensors that count against quotas, including uploads in progress. */
   public int count() {
-    return guarded(() -> tenants.values().stream().mapToInt(TenantTensors::charged).sum());
+    return guarded(
+        () -> tenants.values().stream().mapToInt(tenant -> tenant.quota().count()).sum());
   }
 
   /** Returns the bytes of tensors that count against quotas. */
   public long bytes() {
-    return guarded(() -> tenants.values().stream().mapToLong(TenantTensors::chargedBytes).sum());
+    return guarded(
+        () -> tenants.values().stream().mapToLong(tenant -> tenant.quota().bytes()).sum());
+  }
+
+  /**
+   * Frees memory of a device: first expired tensors, then by spilling unused tensors to the host,
+   * least recently used first.
+   *
+   * @param bytes the number of bytes needed
+   */
+  public void spillIdle(DeviceStorage storage, long bytes) {
+    sweep();
+    spilling.spillIdle(storage, bytes - storage.free());
+  }
+
+  /** Restores a pinned tensor to its device if it was spilled. */
+  void restore(TensorEntry entry) {
+    spilling.restore(entry);
   }
 
   // -- guarded by the monitor
 
-  @Nullable Entry entry(String handle) {
+  /** Returns all tensors. */
+  Collection<TensorEntry> entries() {
+    return entries.values();
+  }
+
+  /** Returns the bytes of all tensors that are spilled to the host. */
+  long spilled() {
+    return usage.values().stream().mapToLong(device -> device.spilled).sum();
+  }
+
+  @Nullable TensorEntry entry(String handle) {
     return entries.get(handle);
   }
 
@@ -454,11 +301,11 @@ public final class TensorStore {
     return ++sequence;
   }
 
-  private Usage usage(DeviceStorage storage) {
+  Usage usage(DeviceStorage storage) {
     return usage.computeIfAbsent(storage, _ -> new Usage());
   }
 
-  void put(Entry entry) {
+  void put(TensorEntry entry) {
     entries.put(entry.handle, entry);
     var there = usage(entry.storage);
     there.tensors++;
@@ -466,9 +313,9 @@ public final class TensorStore {
   }
 
   /** Removes tensors and returns those without pins. Tombstones record whether they had expired. */
-  List<Entry> remove(List<Entry> removed) {
+  List<TensorEntry> remove(List<TensorEntry> removed) {
     var now = clock.instant();
-    var idle = new ArrayList<Entry>();
+    var idle = new ArrayList<TensorEntry>();
     for (var entry : removed) {
       entries.remove(entry.handle);
       entry.owner.forget(entry);
@@ -492,7 +339,7 @@ public final class TensorStore {
   }
 
   /** Frees tensors. Must be called outside the monitor, since freeing waits for the device. */
-  void release(List<Entry> idle) {
+  void release(List<TensorEntry> idle) {
     for (var entry : idle) {
       if (entry.buffer != null) {
         entry.storage.free(entry.buffer);
@@ -507,7 +354,7 @@ public final class TensorStore {
         } else {
           there.spilled -= entry.type.bytes();
         }
-        entry.owner.refund(entry.type.bytes());
+        entry.owner.quota().refund(entry.type.bytes());
         return true;
       });
     }

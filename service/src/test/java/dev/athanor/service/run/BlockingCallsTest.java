@@ -190,7 +190,8 @@ class BlockingCallsTest {
           }
         });
     await().until(() -> rig.health.isBusy(0));
-    clients.submit(() -> {
+    clients
+        .submit(() -> {
           try (var _ = shares.open("second")) {
             ProcessorShares.acquire(1 << 20);
           }
