@@ -111,7 +111,7 @@ public final class AthanorBuilder {
    * @param url the URL of the replica
    */
   public AthanorBuilder replica(String name, String url) {
-    replicas.put(mark(name), parse(url));
+    replicas.put(id(name), parse(url));
     return this;
   }
 
@@ -127,10 +127,10 @@ public final class AthanorBuilder {
   }
 
   @Nullable URI replica(String name) {
-    return replicas.get(mark(name));
+    return replicas.get(id(name));
   }
 
-  private static String mark(String name) {
+  private static String id(String name) {
     return name.substring(name.lastIndexOf('-') + 1);
   }
 

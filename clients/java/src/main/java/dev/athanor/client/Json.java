@@ -163,7 +163,7 @@ final class Json {
 
   private static List<String> replicas(JsonNode tensor) {
     var replicas = new ArrayList<String>();
-    tensor.path("replicas").forEach(mark -> replicas.add(mark.asString()));
+    tensor.path("replicas").forEach(id -> replicas.add(id.asString()));
     return replicas;
   }
 

@@ -64,12 +64,12 @@ public record AthanorProperties(
   /** Replicas copy tensors to each other, and this one must know which of them it is. */
   @AssertTrue(
       message =
-          "athanor.forward.replicas needs athanor.forward.url, and must name each replica once and the mark of athanor.replica among them")
+          "athanor.forward.replicas needs athanor.forward.url, and must list the id of each replica once, that of athanor.replica among them")
   public boolean isReplicaAmongReplicas() {
-    var replicas = forward.marks();
+    var replicas = forward.ids();
     return replicas.isEmpty()
         || (!forward.url().isEmpty()
-            && replicas.contains(mark())
+            && replicas.contains(id())
             && Set.copyOf(replicas).size() == replicas.size());
   }
 
@@ -80,8 +80,8 @@ public record AthanorProperties(
   public boolean isReplicaDiscoverable() {
     return forward.discovery().isEmpty()
         || (!forward.url().isEmpty()
-            && mark().matches("0|[1-9]\\d{0,2}")
-            && Integer.parseInt(mark()) < DiscoveredReplicas.ORDINALS);
+            && id().matches("0|[1-9]\\d{0,2}")
+            && Integer.parseInt(id()) < DiscoveredReplicas.ORDINALS);
   }
 
   /** Replicas are either found or listed. */
@@ -92,7 +92,7 @@ public record AthanorProperties(
     return forward.discovery().isEmpty() || forward.replicas().isEmpty();
   }
 
-  private String mark() {
+  private String id() {
     return replica.substring(replica.lastIndexOf('-') + 1);
   }
 

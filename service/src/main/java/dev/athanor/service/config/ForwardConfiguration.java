@@ -57,7 +57,7 @@ class ForwardConfiguration {
       return new ListedReplicas(List.of(), hosts);
     }
     return forward.discovery().isEmpty()
-        ? new ListedReplicas(forward.marks(), hosts)
+        ? new ListedReplicas(forward.ids(), hosts)
         : new DiscoveredReplicas(forward.discovery(), hosts);
   }
 

@@ -29,7 +29,7 @@ final class Forwarder {
   /**
    * Forwards a request.
    *
-   * @param replica the mark of the replica
+   * @param replica the id of the replica
    * @param url the URL of that replica
    * @param body null for none
    * @param length of the body in bytes; -1 if unknown

@@ -158,10 +158,10 @@ public final class Forwarding extends OncePerRequestFilter {
     if (holder.isEmpty()) {
       throw failure;
     }
-    var mark = holder.get().mark();
+    var id = holder.get().id();
     answer(
         Failure.WrongReplica.of(
-            String.valueOf(failure.field()), failure.name(), mark, handles.url(mark)),
+            String.valueOf(failure.field()), failure.name(), id, handles.url(id)),
         request,
         response);
   }
@@ -186,7 +186,7 @@ public final class Forwarding extends OncePerRequestFilter {
   }
 
   /**
-   * The mark of the other replica whose handle is in the path or the query; null where none is.
+   * The id of the other replica whose handle is in the path or the query; null where none is.
    *
    * @throws Failure.WrongReplica when there are handles of several replicas
    */

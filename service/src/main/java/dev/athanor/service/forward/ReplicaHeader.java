@@ -16,7 +16,7 @@ public final class ReplicaHeader extends OncePerRequestFilter {
   private final String replica;
 
   /**
-   * @param replica its mark
+   * @param replica its id
    */
   public ReplicaHeader(String replica) {
     this.replica = replica;

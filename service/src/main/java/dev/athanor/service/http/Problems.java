@@ -108,8 +108,8 @@ public final class Problems {
           }
         }
         case Failure.Incomplete e -> {
-          marks(out, "done", e.done());
-          marks(out, "failed", e.failed());
+          ids(out, "done", e.done());
+          ids(out, "failed", e.failed());
         }
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.DeadlineExceeded _ -> {}
@@ -128,7 +128,7 @@ public final class Problems {
         response.getOutputStream()); // not closed, since that would also close the request body
   }
 
-  private static void marks(JsonGenerator out, String name, List<String> replicas) {
+  private static void ids(JsonGenerator out, String name, List<String> replicas) {
     out.writeName(name);
     out.writeStartArray();
     replicas.forEach(out::writeString);

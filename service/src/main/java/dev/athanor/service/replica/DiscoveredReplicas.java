@@ -6,7 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 
 /**
- * Replicas found by DNS. Their marks are ordinals, such as those of the pods of a StatefulSet.
+ * Replicas found by DNS. Their ids are ordinals, such as those of the pods of a StatefulSet.
  * Looks up ordinals from 0 until each address of {@code host} belongs to a replica, so ordinals may
  * have gaps.
  *
@@ -25,21 +25,21 @@ public record DiscoveredReplicas(String host, ReplicaHosts hosts) implements Mem
           List.of(),
           unknown("the host %s (athanor.forward.discovery) has no address".formatted(host)));
     }
-    var marks = new ArrayList<String>();
+    var ids = new ArrayList<String>();
     for (int ordinal = 0; ordinal < ORDINALS && !addresses.isEmpty(); ordinal++) {
-      var mark = Integer.toString(ordinal);
-      var found = hosts.of(mark);
+      var id = Integer.toString(ordinal);
+      var found = hosts.of(id);
       if (!found.isEmpty()) {
-        marks.add(mark);
+        ids.add(id);
         found.forEach(addresses::remove);
       }
     }
     if (addresses.isEmpty()) {
-      return new Members(marks, null);
+      return new Members(ids, null);
     }
     var address = addresses.getFirst().getHostAddress();
     return new Members(
-        marks,
+        ids,
         unknown(
             "%s is an address of %s (athanor.forward.discovery), but of no replica from 0 to %d of athanor.forward.url"
                 .formatted(address, host, ORDINALS - 1)));
@@ -50,8 +50,8 @@ public record DiscoveredReplicas(String host, ReplicaHosts hosts) implements Mem
   }
 
   @Override
-  public int place(String mark) {
-    return Integer.parseInt(mark);
+  public int place(String id) {
+    return Integer.parseInt(id);
   }
 
   @Override

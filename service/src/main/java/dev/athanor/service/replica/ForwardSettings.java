@@ -13,14 +13,14 @@ import org.springframework.util.unit.DataSize;
  * Settings of forwarding: REST requests go to the replica that owns their tensors, with the
  * credentials of the caller, to the addresses of {@code url} and to no others.
  *
- * @param url URL of the REST interface of a replica, where {replica} stands for the mark in its
+ * @param url URL of the REST interface of a replica, where {replica} stands for the id in its
  *     handles, such as http://athanor-{replica}.athanor-headless:8080. Part of the host must be
  *     fixed text. Empty disables forwarding.
- * @param replicas Marks of all replicas, this one included, such as 0,1,2: those that may hold
+ * @param replicas The ids of all replicas, this one included, such as 0,1,2: those that may hold
  *     copies of named tensors. If neither this nor discovery is set, the replicas do not know each
  *     other, and names belong to each replica alone.
  * @param discovery Host whose addresses are those of all replicas, such as a headless Service. Set
- *     it instead of replicas if their number changes; marks must then be ordinals from 0 to 255.
+ *     it instead of replicas if their number changes; ids must then be ordinals from 0 to 255.
  * @param sslBundle Name of the Spring SSL bundle (spring.ssl.bundle) whose trust store verifies the
  *     other replicas' certificates. Empty uses the JVM's trust store.
  * @param connectTimeout How long connecting to the owner may take.
@@ -46,7 +46,7 @@ public record ForwardSettings(
     @NotNull
         @Pattern(
             regexp = "([a-z0-9]{1,16}(,[a-z0-9]{1,16}){0,255})?",
-            message = "must be up to 256 marks of lower-case letters and digits: 0,1,2")
+            message = "must be up to 256 ids of lower-case letters and digits: 0,1,2")
         @DefaultValue("")
         String replicas,
     @NotNull
@@ -61,8 +61,8 @@ public record ForwardSettings(
     @NotNull @DefaultValue("1m") Duration idleTimeout,
     @NotNull @DefaultValue("1MB") DataSize replayBytes,
     @Min(1) @Max(65_536) @DefaultValue("256") int maxRequests) {
-  /** The marks in {@code replicas}. */
-  public List<String> marks() {
+  /** The ids in {@code replicas}. */
+  public List<String> ids() {
     return replicas.isEmpty() ? List.of() : List.of(replicas.split(",", -1));
   }
 }

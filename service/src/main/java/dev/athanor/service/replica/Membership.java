@@ -10,13 +10,13 @@ public interface Membership {
   /**
    * The replicas that exist.
    *
-   * @param marks the marks of the known ones, this replica included if it has an address
+   * @param ids the ids of the known ones, this replica included if it has an address
    * @param unknown why requests that need all replicas fail; null if all are known
    */
-  record Members(List<String> marks, @Nullable Failure unknown) {
+  record Members(List<String> ids, @Nullable Failure unknown) {
 
     public Members {
-      marks = List.copyOf(marks);
+      ids = List.copyOf(ids);
     }
   }
 
@@ -24,7 +24,7 @@ public interface Membership {
   Members members();
 
   /** Returns the place of a replica among all, from 0 to 255. All replicas agree on it. */
-  int place(String mark);
+  int place(String id);
 
   /** Returns the maximum number of replicas; 1 if this one knows no others. */
   int maxReplicas();

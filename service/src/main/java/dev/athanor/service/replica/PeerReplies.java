@@ -32,16 +32,16 @@ final class PeerReplies {
   }
 
   /** The problem that a replica answers with. */
-  static Failure refusal(String mark, Reply reply) throws IOException {
+  static Failure refusal(String id, Reply reply) throws IOException {
     var problem = members(reply);
     var type = problem.getOrDefault("type", "");
     for (var code : Code.values()) {
       if (type.equals("urn:athanor:problem:" + code.text())) {
         return new Failure.Refused(
-            code, "the replica %s: %s".formatted(mark, problem.getOrDefault("detail", "")));
+            code, "the replica %s: %s".formatted(id, problem.getOrDefault("detail", "")));
       }
     }
-    return Failure.Busy.replicaUnavailable(mark, "answered with status " + reply.status());
+    return Failure.Busy.replicaUnavailable(id, "answered with status " + reply.status());
   }
 
   /** The members of an answer that are text. */

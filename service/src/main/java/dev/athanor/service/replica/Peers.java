@@ -46,7 +46,7 @@ public final class Peers {
   }
 
   /**
-   * Returns the marks of all other replicas that exist, in the order in which they are asked; empty
+   * Returns the ids of all other replicas that exist, in the order in which they are asked; empty
    * if another replica forwarded the request.
    *
    * @throws Failure.Busy with {@code replica-unavailable} if not all are known
@@ -56,7 +56,7 @@ public final class Peers {
     if (members.unknown() != null) {
       throw members.unknown();
     }
-    return members.marks();
+    return members.ids();
   }
 
   /** Returns the other replicas, beginning with the next one, so that each begins with another. */
@@ -65,13 +65,13 @@ public final class Peers {
       return new Members(List.of(), null);
     }
     var members = membership.members();
-    var marks = new ArrayList<>(members.marks());
-    int here = marks.indexOf(handles.replica());
+    var ids = new ArrayList<>(members.ids());
+    int here = ids.indexOf(handles.replica());
     if (here >= 0) {
-      Collections.rotate(marks, -here);
-      marks.removeFirst();
+      Collections.rotate(ids, -here);
+      ids.removeFirst();
     }
-    return new Members(marks, members.unknown());
+    return new Members(ids, members.unknown());
   }
 
   /** Returns the place of this replica among all, from 0 to 255. */
@@ -84,8 +84,8 @@ public final class Peers {
     return membership.maxReplicas();
   }
 
-  private String url(String mark) {
-    return Objects.requireNonNull(handles.url(mark), "athanor.forward.url is set");
+  private String url(String id) {
+    return Objects.requireNonNull(handles.url(id), "athanor.forward.url is set");
   }
 
   /**
@@ -118,7 +118,7 @@ public final class Peers {
    *
    * @throws Failure.Busy with {@code replica-unavailable} or {@code queue-full} if there is none
    */
-  Reply ask(String mark, PeerRequest request) throws IOException {
+  Reply ask(String id, PeerRequest request) throws IOException {
     var context = request.entry().context();
     return Objects.requireNonNull(client, "only configured replicas are asked")
         .ask(
@@ -127,8 +127,8 @@ public final class Peers {
                 request.method(),
                 request.target(),
                 builder -> headers(request, builder),
-                mark,
-                url(mark),
+                id,
+                url(id),
                 request.body(),
                 request.length(),
                 request.isCancellable() ? context.deadline() : Deadline.none(),
@@ -147,7 +147,7 @@ public final class Peers {
    *
    * @param version of the copy
    */
-  public record Holder(String mark, OptionalLong version) {}
+  public record Holder(String id, OptionalLong version) {}
 
   /**
    * Finds a replica that has a tensor of a name.
@@ -159,11 +159,11 @@ public final class Peers {
   public Optional<Holder> find(EntryRequest request, String name) throws IOException {
     var members = members(request);
     var unavailable = members.unknown();
-    for (var mark : members.marks()) {
+    for (var id : members.ids()) {
       try {
-        var reply = ask(mark, new PeerRequest(request, "HEAD", "/tensors/" + name, true));
+        var reply = ask(id, new PeerRequest(request, "HEAD", "/tensors/" + name, true));
         if (reply.status() == 200) {
-          return Optional.of(new Holder(mark, version(reply.etag())));
+          return Optional.of(new Holder(id, version(reply.etag())));
         }
       } catch (Failure.Busy e) {
         if (e.code() != Code.REPLICA_UNAVAILABLE) {

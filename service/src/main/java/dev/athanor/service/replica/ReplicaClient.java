@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ReplicaClient implements AutoCloseable {
 
-  /** The header of a forwarded request: the mark of the replica that forwarded it. */
+  /** The header of a forwarded request: the id of the replica that forwarded it. */
   public static final String FORWARDED = "Athanor-Forwarded";
 
   static {
@@ -74,7 +74,7 @@ public final class ReplicaClient implements AutoCloseable {
 
   /**
    * @param tls verifies the certificates of the other replicas
-   * @param self the mark of this replica
+   * @param self the id of this replica
    */
   public ReplicaClient(
       ForwardSettings settings, TenantShares shares, SSLContext tls, String self, Metrics metrics) {
@@ -99,7 +99,7 @@ public final class ReplicaClient implements AutoCloseable {
    * @param method such as {@code GET}
    * @param target path and query
    * @param headers sets the headers that this client does not set
-   * @param replica the mark of the replica
+   * @param replica the id of the replica
    * @param url the URL of that replica
    * @param body null for none
    * @param length of the body in bytes; -1 if unknown

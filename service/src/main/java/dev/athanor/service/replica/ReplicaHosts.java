@@ -21,8 +21,8 @@ public record ReplicaHosts(Handles handles, Resolver resolver) {
   }
 
   /** Returns the addresses of a replica; empty if it does not exist. */
-  List<InetAddress> of(String mark) {
-    var url = Objects.requireNonNull(handles.url(mark), "athanor.forward.url is set");
+  List<InetAddress> of(String id) {
+    var url = Objects.requireNonNull(handles.url(id), "athanor.forward.url is set");
     return at(URI.create(url).getHost());
   }
 

@@ -88,7 +88,7 @@ public final class ReplicatedTensors {
    * The result of storing a tensor.
    *
    * @param isNew whether this replica had no tensor of the name
-   * @param unreachable the marks of replicas that could not be asked to take or to delete a copy
+   * @param unreachable the ids of replicas that could not be asked to take or to delete a copy
    */
   public record Stored(TensorInfo info, boolean isNew, List<String> unreachable) {}
 
@@ -172,10 +172,10 @@ public final class ReplicatedTensors {
       if (holder.isEmpty()) {
         return failure;
       }
-      var mark = holder.get().mark();
+      var id = holder.get().id();
       var located =
           Failure.WrongReplica.of(
-              String.valueOf(failure.field()), failure.name(), mark, handles.url(mark));
+              String.valueOf(failure.field()), failure.name(), id, handles.url(id));
       return failure.step() == null ? located : located.in(failure.step());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -212,16 +212,16 @@ public final class ReplicatedTensors {
     var done = new ArrayList<String>();
     done.add(handles.replica());
     var failed = new LinkedHashMap<String, Failure>();
-    for (var mark : others) {
+    for (var id : others) {
       try {
-        var reply = peers.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
+        var reply = peers.ask(id, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
         if (reply.status() == 204) {
-          done.add(mark);
+          done.add(id);
         } else {
-          failed.put(mark, PeerReplies.refusal(mark, reply));
+          failed.put(id, PeerReplies.refusal(id, reply));
         }
       } catch (Failure e) {
-        failed.put(mark, e);
+        failed.put(id, e);
       }
     }
     if (!failed.isEmpty()) {

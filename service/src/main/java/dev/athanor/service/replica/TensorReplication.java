@@ -76,16 +76,16 @@ final class TensorReplication {
 
   /** Uploads the tensor to as many replicas as needed; the next one replaces one that fails. */
   void upload() throws IOException {
-    for (var mark : others) {
+    for (var id : others) {
       if (!order.isForAll() && uploads.size() == order.copies() - 1) {
         break;
       }
       try {
-        uploads.put(mark, upload(mark));
+        uploads.put(id, upload(id));
       } catch (Failure.DeadlineExceeded e) {
         throw e;
       } catch (Failure e) {
-        failed.put(mark, e);
+        failed.put(id, e);
         if (order.isForAll()) {
           break;
         }
@@ -97,15 +97,15 @@ final class TensorReplication {
               .formatted(order.name()),
           List.of());
     }
-    failed.forEach((mark, failure) -> {
+    failed.forEach((id, failure) -> {
       if (failure.code() == Code.REPLICA_UNAVAILABLE) {
-        unreachable.add(mark);
+        unreachable.add(id);
       }
     });
     failed.clear();
   }
 
-  private String upload(String mark) throws IOException {
+  private String upload(String id) throws IOException {
     var type = tensor.type();
     var shape =
         type.shape().extents().stream().map(String::valueOf).collect(Collectors.joining(","));
@@ -123,7 +123,7 @@ final class TensorReplication {
         var pieces = reader.pieces(0, type.bytes())) {
       var reply =
           peers.ask(
-              mark,
+              id,
               new PeerRequest(
                   request,
                   "POST",
@@ -133,11 +133,11 @@ final class TensorReplication {
                   type.bytes(),
                   true));
       if (reply.status() != 201) {
-        throw PeerReplies.refusal(mark, reply);
+        throw PeerReplies.refusal(id, reply);
       }
       var handle = PeerReplies.members(reply).getOrDefault("handle", "");
       if (!Handles.isHandle(handle)) {
-        throw Failure.Busy.replicaUnavailable(mark, "took the tensor but answered no handle");
+        throw Failure.Busy.replicaUnavailable(id, "took the tensor but answered no handle");
       }
       return handle;
     }
@@ -181,12 +181,12 @@ final class TensorReplication {
   TensorInfo finish() throws IOException {
     var done = new ArrayList<String>();
     done.add(handles.replica());
-    for (var mark : others) {
-      if (uploads.containsKey(mark)) {
-        tell(mark, uploads.get(mark))
-            .ifPresentOrElse(e -> failed.put(mark, e), () -> done.add(mark));
-      } else if (!unreachable.contains(mark) && tell(mark, "").isPresent()) {
-        unreachable.add(mark);
+    for (var id : others) {
+      if (uploads.containsKey(id)) {
+        tell(id, uploads.get(id))
+            .ifPresentOrElse(e -> failed.put(id, e), () -> done.add(id));
+      } else if (!unreachable.contains(id) && tell(id, "").isPresent()) {
+        unreachable.add(id);
       }
     }
     if (!failed.isEmpty()) {
@@ -204,7 +204,7 @@ final class TensorReplication {
    * @param handle empty if it has no copy, so that it drops an older one
    * @return why it did not do so
    */
-  private Optional<Failure> tell(String mark, String handle) throws IOException {
+  private Optional<Failure> tell(String id, String handle) throws IOException {
     var body = new ByteArrayOutputStream();
     try (var out = Json.write(body)) {
       out.writeStartObject();
@@ -222,7 +222,7 @@ final class TensorReplication {
     try {
       var reply =
           peers.ask(
-              mark,
+              id,
               new PeerRequest(
                   request,
                   "PUT",
@@ -233,7 +233,7 @@ final class TensorReplication {
                   false));
       return reply.status() == 204
           ? Optional.empty()
-          : Optional.of(PeerReplies.refusal(mark, reply));
+          : Optional.of(PeerReplies.refusal(id, reply));
     } catch (Failure e) {
       return Optional.of(e);
     }
@@ -241,9 +241,9 @@ final class TensorReplication {
 
   /** Deletes what was uploaded; what stays is freed when its lease ends. */
   void abandon() {
-    uploads.forEach((mark, handle) -> {
+    uploads.forEach((id, handle) -> {
       try {
-        var _ = peers.ask(mark, new PeerRequest(request, "DELETE", "/tensors/" + handle, false));
+        var _ = peers.ask(id, new PeerRequest(request, "DELETE", "/tensors/" + handle, false));
       } catch (IOException | Failure _) {
         // as the request itself has failed, which is what the client is told
       }

@@ -61,8 +61,8 @@ public final class Handles {
   }
 
   /** Returns the REST URL of a replica by its id; null if not configured. */
-  public @Nullable String url(String mark) {
-    return url.isEmpty() ? null : url.replace("{replica}", mark);
+  public @Nullable String url(String id) {
+    return url.isEmpty() ? null : url.replace("{replica}", id);
   }
 
   private String hex(int bytes) {

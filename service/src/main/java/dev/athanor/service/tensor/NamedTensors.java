@@ -28,7 +28,7 @@ public final class NamedTensors {
    * What all copies of a stored tensor have in common.
    *
    * @param version orders the tensors that are stored under one name: the greatest wins
-   * @param replicas the marks of the replicas with a copy
+   * @param replicas the ids of the replicas with a copy
    * @param lease zero to keep the tensor until it is deleted
    */
   public record Copy(long version, List<String> replicas, Duration lease) {

@@ -62,7 +62,7 @@ class AthanorPropertiesTest {
             "athanor.forward.url=http://athanor-{replica}.lab",
             "athanor.forward.replicas=0,1,2")
         .run(context ->
-            assertThat(context.getBean(AthanorProperties.class).forward().marks())
+            assertThat(context.getBean(AthanorProperties.class).forward().ids())
                 .containsExactly("0", "1", "2"));
   }
 
@@ -77,7 +77,7 @@ class AthanorPropertiesTest {
         .run(context ->
             assertThat(context.getStartupFailure())
                 .hasStackTraceContaining(
-                    "athanor.forward.replicas needs athanor.forward.url, and must name each replica once and the mark of athanor.replica among them"));
+                    "athanor.forward.replicas needs athanor.forward.url, and must list the id of each replica once, that of athanor.replica among them"));
     RUNNER
         .withPropertyValues("athanor.replica=athanor-1", "athanor.forward.replicas=0,1")
         .run(context ->
@@ -88,7 +88,7 @@ class AthanorPropertiesTest {
         .run(context ->
             assertThat(context.getStartupFailure())
                 .hasStackTraceContaining(
-                    "must be up to 256 marks of lower-case letters and digits"));
+                    "must be up to 256 ids of lower-case letters and digits"));
   }
 
   @Test

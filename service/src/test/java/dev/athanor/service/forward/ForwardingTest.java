@@ -106,8 +106,8 @@ class ForwardingTest extends RestTest {
     answer = exchange -> send(exchange, 200, "{}");
   }
 
-  private static String handle(String mark) {
-    return "t_0123456789abcdef0123456789abcdef_" + mark;
+  private static String handle(String id) {
+    return "t_0123456789abcdef0123456789abcdef_" + id;
   }
 
   private static void send(HttpExchange exchange, int status, String body) throws IOException {
@@ -232,8 +232,8 @@ class ForwardingTest extends RestTest {
     assertThat(REQUESTS).hasValue(0);
   }
 
-  private static String identity(String mark, String... headers) {
-    return head("POST /ops/identity?x=" + handle(mark), headers)
+  private static String identity(String id, String... headers) {
+    return head("POST /ops/identity?x=" + handle(id), headers)
         + "Content-Type: application/x-safetensors\r\n";
   }
 
@@ -489,9 +489,9 @@ class ForwardingTest extends RestTest {
     assertThat(REQUESTS).hasValue(0);
   }
 
-  private static String inputs(String mark, int padding) {
+  private static String inputs(String id, int padding) {
     return "{\"inputs\": {\"x\": {\"handle\": \"%s\"}}%s}"
-        .formatted(handle(mark), " ".repeat(padding));
+        .formatted(handle(id), " ".repeat(padding));
   }
 
   @Test
@@ -524,8 +524,8 @@ class ForwardingTest extends RestTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"2.example", "ABC", "abcdefghijklmnopq", "2%2F", "2@x", "-2", "2:80"})
-  void invalidHandlesDetermineNoHost(String mark) throws Exception {
-    assertThat(exchange(head("GET /tensors/" + handle(mark)), ""))
+  void invalidHandlesDetermineNoHost(String id) throws Exception {
+    assertThat(exchange(head("GET /tensors/" + handle(id)), ""))
         .matches("(?s)HTTP/1.1 40[04] .*");
     assertThat(REQUESTS).hasValue(0);
   }

@@ -83,23 +83,23 @@ class GrpcReplicasTest {
   static void start() throws Exception {
     addresses = new LoopbackBlock();
     Files.write(folder.resolve("keys"), List.of(LAB.line(), OTHER.line()));
-    for (var mark : List.of("2", "3")) {
+    for (var id : List.of("2", "3")) {
       REPLICAS.put(
-          mark,
+          id,
           new ServiceProcess(
               folder,
               List.of("-Xmx256m"),
               List.of(
-                  "server.address=" + addresses.host(mark),
+                  "server.address=" + addresses.host(id),
                   "server.port=" + addresses.port(),
-                  "athanor.replica=test-" + mark,
+                  "athanor.replica=test-" + id,
                   "athanor.forward.url=http://" + addresses.address("{replica}"),
                   "athanor.forward.replicas=2,3",
                   "athanor.forward.connect-timeout=1h",
                   "athanor.forward.idle-timeout=1h",
                   "athanor.security.mode=api-key",
                   "athanor.security.api-keys.file=" + folder.resolve("keys"),
-                  "athanor.tuning.cache=" + folder.resolve(mark + ".json"))));
+                  "athanor.tuning.cache=" + folder.resolve(id + ".json"))));
     }
     for (var each : REPLICAS.entrySet()) {
       var replica = each.getValue();
@@ -126,8 +126,8 @@ class GrpcReplicasTest {
     }
   }
 
-  private static ManagedChannel channel(String mark) {
-    return Objects.requireNonNull(CHANNELS.get(mark));
+  private static ManagedChannel channel(String id) {
+    return Objects.requireNonNull(CHANNELS.get(id));
   }
 
   private static <S extends AbstractStub<S>> S as(ApiKey.NewKey key, S stub) {
@@ -136,19 +136,19 @@ class GrpcReplicasTest {
     return stub.withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
   }
 
-  private static TensorsGrpc.TensorsBlockingStub tensors(ApiKey.NewKey key, String mark) {
-    return as(key, TensorsGrpc.newBlockingStub(channel(mark)));
+  private static TensorsGrpc.TensorsBlockingStub tensors(ApiKey.NewKey key, String id) {
+    return as(key, TensorsGrpc.newBlockingStub(channel(id)));
   }
 
-  private static OpsGrpc.OpsBlockingStub ops(String mark) {
-    return as(LAB, OpsGrpc.newBlockingStub(channel(mark)));
+  private static OpsGrpc.OpsBlockingStub ops(String id) {
+    return as(LAB, OpsGrpc.newBlockingStub(channel(id)));
   }
 
   private static PutResponse store(
-      ApiKey.NewKey key, String mark, NamedTensor.Builder named, String elements) {
+      ApiKey.NewKey key, String id, NamedTensor.Builder named, String elements) {
     var answer = new CompletableFuture<PutResponse>();
     var requests =
-        as(key, TensorsGrpc.newStub(channel(mark)))
+        as(key, TensorsGrpc.newStub(channel(id)))
             .put(
                 new StreamObserver<>() {
                   @Override
@@ -182,21 +182,21 @@ class GrpcReplicasTest {
     return NamedTensor.newBuilder().setName("w");
   }
 
-  private static Tensor describe(ApiKey.NewKey key, String mark, String handle) {
-    return tensors(key, mark)
+  private static Tensor describe(ApiKey.NewKey key, String id, String handle) {
+    return tensors(key, id)
         .describe(DescribeRequest.newBuilder().setHandle(handle).build())
         .getTensor();
   }
 
-  private static boolean delete(ApiKey.NewKey key, String mark, String handle) {
-    return tensors(key, mark)
+  private static boolean delete(ApiKey.NewKey key, String id, String handle) {
+    return tensors(key, id)
         .delete(DeleteRequest.newBuilder().setHandle(handle).build())
         .isInitialized();
   }
 
-  private static String read(String mark) {
+  private static String read(String id) {
     var text = new StringBuilder();
-    tensors(LAB, mark)
+    tensors(LAB, id)
         .get(GetRequest.newBuilder().setHandle("w").build())
         .forEachRemaining(answer -> text.append(answer.getChunk().toStringUtf8()));
     return text.toString();
@@ -230,13 +230,13 @@ class GrpcReplicasTest {
 
     assertThat(stored.getUnreachableList()).isEmpty();
     assertThat(stored.getTensor().getReplicasList()).containsExactly("3", "2");
-    for (var mark : REPLICAS.keySet()) {
-      var copy = describe(LAB, mark, "w");
+    for (var id : REPLICAS.keySet()) {
+      var copy = describe(LAB, id, "w");
       assertThat(copy.getReplicasList()).containsExactly("3", "2");
       assertThat(copy.getScope()).isEqualTo("a b");
-      assertThat(copy.getHandle()).endsWith("_" + mark);
+      assertThat(copy.getHandle()).endsWith("_" + id);
       assertThat(copy.getVersion()).isEqualTo(stored.getTensor().getVersion());
-      assertThat(read(mark)).isEqualTo("xy");
+      assertThat(read(id)).isEqualTo("xy");
     }
     var request =
         HttpRequest.newBuilder(URI.create("http://" + addresses.address("2") + "/tensors/w"))
@@ -307,9 +307,9 @@ class GrpcReplicasTest {
 
     delete(LAB, "3", "w");
 
-    for (var mark : REPLICAS.keySet()) {
+    for (var id : REPLICAS.keySet()) {
       var thrown =
-          catchThrowableOfType(StatusRuntimeException.class, () -> describe(LAB, mark, "w"));
+          catchThrowableOfType(StatusRuntimeException.class, () -> describe(LAB, id, "w"));
       assertThat(Status.fromThrowable(thrown).getCode()).isEqualTo(Status.Code.NOT_FOUND);
       assertThat(info(thrown).getReason()).isEqualTo("unknown-handle");
     }

@@ -73,11 +73,11 @@ class NamedReplicasTest {
     killed.awaitReady();
   }
 
-  private static List<String> settings(String mark) {
+  private static List<String> settings(String id) {
     return List.of(
-        "server.address=" + addresses.host(mark),
+        "server.address=" + addresses.host(id),
         "server.port=" + addresses.port(),
-        "athanor.replica=test-" + mark,
+        "athanor.replica=test-" + id,
         "athanor.forward.url=http://" + addresses.address("{replica}"),
         "athanor.forward.replicas=2,3,4,5",
         "athanor.forward.connect-timeout=1h",
@@ -85,15 +85,15 @@ class NamedReplicasTest {
         "athanor.tensors.max-bytes=" + (1 << 20),
         "athanor.security.mode=api-key",
         "athanor.security.api-keys.file=" + folder.resolve("keys"),
-        "athanor.tuning.cache=" + folder.resolve(mark + ".json"));
+        "athanor.tuning.cache=" + folder.resolve(id + ".json"));
   }
 
   /** Starts a replica in this JVM, which is much faster than a process. */
-  private static ConfigurableApplicationContext startHere(String mark) {
+  private static ConfigurableApplicationContext startHere(String id) {
     var options =
         Stream.concat(
             Stream.of("athanor.device=emulator", "spring.grpc.server.port=0"),
-            settings(mark).stream());
+            settings(id).stream());
     return SpringApplication.run(
         AthanorApplication.class, options.map(option -> "--" + option).toArray(String[]::new));
   }
@@ -130,14 +130,14 @@ class NamedReplicasTest {
 
   private static Answer send(
       ApiKey.NewKey key,
-      String mark,
+      String id,
       String method,
       String path,
       byte @Nullable [] body,
       String... headers)
       throws Exception {
     var request =
-        HttpRequest.newBuilder(URI.create("http://" + addresses.address(mark) + path))
+        HttpRequest.newBuilder(URI.create("http://" + addresses.address(id) + path))
             .header("X-API-Key", key.key())
             .method(
                 method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
@@ -163,15 +163,15 @@ class NamedReplicasTest {
         .getBytes(UTF_8);
   }
 
-  private static Answer put(String mark, String query, float... values) throws Exception {
-    return send(LAB, mark, "PUT", "/tensors/w" + query, tensor(values));
+  private static Answer put(String id, String query, float... values) throws Exception {
+    return send(LAB, id, "PUT", "/tensors/w" + query, tensor(values));
   }
 
   /** Runs relu on the named tensor. */
-  private static Answer relu(String mark, String... headers) throws Exception {
+  private static Answer relu(String id, String... headers) throws Exception {
     return send(
         LAB,
-        mark,
+        id,
         "POST",
         "/ops/relu",
         "{\"inputs\": {\"x\": {\"handle\": \"w\"}}}".getBytes(UTF_8),
@@ -183,8 +183,8 @@ class NamedReplicasTest {
     return answer.body().path("outputs").path("y").path("data").path(0).floatValue();
   }
 
-  private static Answer describe(String mark) throws Exception {
-    return send(LAB, mark, "GET", "/tensors/w", null, "Athanor-Forwarded", "x");
+  private static Answer describe(String id) throws Exception {
+    return send(LAB, id, "GET", "/tensors/w", null, "Athanor-Forwarded", "x");
   }
 
   @Test
@@ -194,16 +194,16 @@ class NamedReplicasTest {
     assertThat(stored.status()).as(stored.body().toString()).isEqualTo(201);
     assertThat(stored.list("replicas")).containsExactly("3", "4", "2");
     assertThat(stored.list("unreachable")).containsExactly("5");
-    for (var mark : RUNNING) {
-      var copy = describe(mark);
+    for (var id : RUNNING) {
+      var copy = describe(id);
       assertThat(copy.list("replicas")).containsExactly("3", "4", "2");
       assertThat(copy.body().path("scope").asString()).isEqualTo("a b");
       assertThat(copy.body().path("expiresAt").isNull()).isFalse();
-      assertThat(copy.body().path("handle").asString()).endsWith("_" + mark);
+      assertThat(copy.body().path("handle").asString()).endsWith("_" + id);
       assertThat(copy.body().path("version")).isEqualTo(stored.body().path("version"));
-      var answer = relu(mark);
+      var answer = relu(id);
       assertThat(first(answer)).isEqualTo(1);
-      assertThat(answer.replica()).isEqualTo(mark);
+      assertThat(answer.replica()).isEqualTo(id);
     }
   }
 
@@ -211,12 +211,12 @@ class NamedReplicasTest {
   void replicaWithoutACopyForwardsTheRequest() throws Exception {
     assertThat(put("2", "", 1).list("replicas")).containsExactly("2");
 
-    for (var mark : RUNNING) {
-      var answer = relu(mark);
+    for (var id : RUNNING) {
+      var answer = relu(id);
       assertThat(first(answer)).isEqualTo(1);
       assertThat(answer.replica()).isEqualTo("2");
-      assertThat(send(LAB, mark, "GET", "/tensors/w", null).replica()).isEqualTo("2");
-      assertThat(send(LAB, mark, "GET", "/tensors/w/data", null).status()).isEqualTo(200);
+      assertThat(send(LAB, id, "GET", "/tensors/w", null).replica()).isEqualTo("2");
+      assertThat(send(LAB, id, "GET", "/tensors/w/data", null).status()).isEqualTo(200);
     }
     var forwarded = relu("3", "Athanor-Forwarded", "x");
     assertThat(forwarded.status()).isEqualTo(404);
@@ -242,8 +242,8 @@ class NamedReplicasTest {
     assertThat(again.list("replicas")).containsExactly("4");
     assertThat(describe("2").status()).isEqualTo(404);
     assertThat(describe("3").status()).isEqualTo(404);
-    for (var mark : RUNNING) {
-      assertThat(first(relu(mark))).isEqualTo(2);
+    for (var id : RUNNING) {
+      assertThat(first(relu(id))).isEqualTo(2);
     }
   }
 
@@ -277,10 +277,10 @@ class NamedReplicasTest {
       assertThat(answer.list("done")).isEmpty();
       assertThat(answer.list("failed")).containsExactly("5");
     }
-    for (var mark : RUNNING) {
-      assertThat(first(relu(mark))).isEqualTo(1);
-      assertThat(send(LAB, mark, "GET", "/tensors", null).body().path("tensors").size())
-          .as("tensors of %s", mark)
+    for (var id : RUNNING) {
+      assertThat(first(relu(id))).isEqualTo(1);
+      assertThat(send(LAB, id, "GET", "/tensors", null).body().path("tensors").size())
+          .as("tensors of %s", id)
           .isEqualTo(1);
     }
     assertThat(put("2", "?replicas=5", 2).detail())
@@ -320,8 +320,8 @@ class NamedReplicasTest {
             "the tensor of the name w is deleted on 4, 2, 3, but others may still have it; send the request again: the replica 5 cannot be reached");
     assertThat(answer.list("done")).containsExactly("4", "2", "3");
     assertThat(answer.list("failed")).containsExactly("5");
-    for (var mark : RUNNING) {
-      assertThat(describe(mark).status()).isEqualTo(404);
+    for (var id : RUNNING) {
+      assertThat(describe(id).status()).isEqualTo(404);
     }
   }
 
@@ -369,8 +369,8 @@ class NamedReplicasTest {
     var process = Objects.requireNonNull(killed);
     process.kill();
     try {
-      for (var mark : List.of("2", "3")) {
-        assertThat(first(relu(mark))).isEqualTo(1);
+      for (var id : List.of("2", "3")) {
+        assertThat(first(relu(id))).isEqualTo(1);
       }
     } finally {
       process = startProcess();
@@ -379,8 +379,8 @@ class NamedReplicasTest {
     }
     assertThat(first(relu("4"))).as("forwarded by the new replica").isEqualTo(1);
     put("4", "?replicas=3", 2);
-    for (var mark : RUNNING) {
-      assertThat(first(relu(mark))).isEqualTo(2);
+    for (var id : RUNNING) {
+      assertThat(first(relu(id))).isEqualTo(2);
     }
   }
 }

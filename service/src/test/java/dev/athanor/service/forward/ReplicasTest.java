@@ -163,20 +163,20 @@ class ReplicasTest {
     }
   }
 
-  /** Starts a replica at the loopback address that ends with its mark. */
-  private ServiceProcess replica(String mark, LoopbackBlock addresses) throws IOException {
+  /** Starts a replica at the loopback address that ends with its id. */
+  private ServiceProcess replica(String id, LoopbackBlock addresses) throws IOException {
     return new ServiceProcess(
         folder,
         List.of("-Xmx256m"),
         List.of(
-            "server.address=" + addresses.host(mark),
+            "server.address=" + addresses.host(id),
             "server.port=" + addresses.port(),
-            "athanor.replica=athanor-" + mark,
+            "athanor.replica=athanor-" + id,
             "athanor.forward.url=http://" + addresses.address("{replica}"),
             "athanor.forward.replicas=2,3,4,5",
             "athanor.forward.connect-timeout=1h",
             "athanor.forward.idle-timeout=1h",
-            "athanor.tuning.cache=" + folder.resolve("tuning-" + mark + ".json")));
+            "athanor.tuning.cache=" + folder.resolve("tuning-" + id + ".json")));
   }
 
   private void storeWeights() throws Exception {
@@ -223,8 +223,8 @@ class ReplicasTest {
     await().ignoreExceptions().until(() -> get("/readyz").isOk());
   }
 
-  private void awaitAnswerOf(String mark) {
-    await().until(() -> get("/ops").isOk() && answered.contains(mark));
+  private void awaitAnswerOf(String id) {
+    await().until(() -> get("/ops").isOk() && answered.contains(id));
   }
 
   private void awaitSent(int count, List<Future<List<ExpectedTensor>>> work) throws Exception {

@@ -75,7 +75,7 @@ class MembershipTest {
     replica(1, "10.0.0.2");
     records.remove("lab-0.headless");
 
-    assertThat(discovered.members().marks()).containsExactly("1");
+    assertThat(discovered.members().ids()).containsExactly("1");
     assertThat(unknown(discovered))
         .hasMessage(
             "10.0.0.1 is an address of headless (athanor.forward.discovery), but of no replica from 0 to 255 of athanor.forward.url; retry after 5 s");

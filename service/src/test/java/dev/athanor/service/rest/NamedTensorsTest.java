@@ -349,7 +349,7 @@ class NamedTensorsTest extends RestTest {
           """
           {} | version is missing; it orders the tensors stored under a name
           {"version": 0} | version is 0; it must be an integer 1 to 4503599627370496
-          {"version": 1, "replicas": 2} | replicas must be a list of marks, got a number
+          {"version": 1, "replicas": 2} | replicas must be a list of ids, got a number
           """)
   void rejectsInvalidCopyNotices(String notice, String message) {
     copy(notice).then().statusCode(400).body("detail", equalTo(message));

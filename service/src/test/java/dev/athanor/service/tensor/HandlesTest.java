@@ -15,12 +15,12 @@ class HandlesTest {
     "kiln-athanor-0, 0",
     "lab.kiln-athanor-12, 12",
   })
-  void markIsTheEndOfTheReplicaName(String replica, String mark) {
+  void idIsTheEndOfTheReplicaName(String replica, String id) {
     var handles = new Handles(replica);
 
     var handle = handles.next();
 
-    assertThat(handle).endsWith("_" + mark);
+    assertThat(handle).endsWith("_" + id);
     assertThat(Handles.isHandle(handle)).isTrue();
     assertThat(handles.otherReplica(handle)).isEmpty();
   }

@@ -193,7 +193,7 @@ class NamedTensorController {
         case "handle" -> handle = Json.string(parser, "handle", Code.INVALID_ATTRIBUTE);
         case "version" -> version = integer(parser, key, 1, NamedTensors.GREATEST_VERSION);
         case "ttlSeconds" -> seconds = integer(parser, key, 0, Tensors.LONGEST_LEASE_SECONDS);
-        case "replicas" -> marks(parser, replicas);
+        case "replicas" -> ids(parser, replicas);
         default ->
             throw Json.unknown("", key, List.of("handle", "version", "ttlSeconds", "replicas"));
       }
@@ -221,12 +221,12 @@ class NamedTensorController {
             .formatted(key, Json.excerpt(parser), least, most));
   }
 
-  private static void marks(JsonParser parser, List<String> replicas) {
+  private static void ids(JsonParser parser, List<String> replicas) {
     if (parser.currentToken() != JsonToken.START_ARRAY) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "replicas",
-          "replicas must be a list of marks, got " + Json.name(parser.currentToken()));
+          "replicas must be a list of ids, got " + Json.name(parser.currentToken()));
     }
     while (parser.nextToken() != JsonToken.END_ARRAY) {
       replicas.add(Json.string(parser, "replicas", Code.INVALID_ATTRIBUTE));

@@ -28,7 +28,7 @@ final class TensorAnswers {
     if (info.replicas() == null) {
       out.writeNullProperty("replicas");
     } else {
-      marks(out, "replicas", info.replicas());
+      ids(out, "replicas", info.replicas());
     }
     text(out, "scope", info.scope());
     TensorWriter.writeType(out, info.type());
@@ -39,7 +39,7 @@ final class TensorAnswers {
     text(out, "expiresAt", info.expiresAt());
   }
 
-  private static void marks(JsonGenerator out, String name, List<String> replicas) {
+  private static void ids(JsonGenerator out, String name, List<String> replicas) {
     out.writeName(name);
     out.writeStartArray();
     replicas.forEach(out::writeString);
@@ -80,7 +80,7 @@ final class TensorAnswers {
     try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();
       members(out, info);
-      marks(out, "unreachable", unreachable);
+      ids(out, "unreachable", unreachable);
       out.writeEndObject();
     }
   }
