@@ -25,8 +25,9 @@ url=$(sed -n 's/^ *REST *//p' "$log")
 grpc=grpc://$(sed -n 's/^ *gRPC *//p' "$log")
 
 # Artifacts of this build come from the release only, and stay apart from the user's.
+mvnw=$root/mvnw
 maven() {
-  "$root/mvnw" -B -ntp -q "$@" -Dmaven.repo.local="$work/repository" \
+  "$mvnw" -B -ntp -q "$@" -Dmaven.repo.local="$work/repository" \
     -Dmaven.repo.local.tail="${MAVEN_USER_HOME:-$HOME/.m2}/repository"
 }
 
@@ -37,6 +38,7 @@ maven -f "$work/projects/pom.xml" verify -Dathanor.version="$version" -Dathanor.
 
 echo "A plugin:"
 (cd "$work" && "$athanor" new doubled --package org.example)
+mvnw=$work/doubled/mvnw
 maven -f "$work/doubled/pom.xml" verify
 for jdk in /usr/lib/jvm/*17*; do
   [ -x "$jdk/bin/javac" ] || continue

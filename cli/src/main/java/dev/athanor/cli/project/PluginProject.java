@@ -28,6 +28,11 @@ public record PluginProject(
     String opName, String packageName, String version, Optional<Path> repository) {
 
   private static final String JUNIT = "6.0.3";
+
+  /** The script that runs the Maven of Athanor's own build. */
+  private static final String WRAPPER = "mvnw";
+
+  private static final String FIND_JDK = ".mvn/find-jdk.sh";
   private static final String SERVICE =
       "src/main/resources/META-INF/services/dev.athanor.ops.OpProvider";
 
@@ -56,6 +61,9 @@ public record PluginProject(
       var target = folder.resolve(file.getKey());
       Files.createDirectories(Objects.requireNonNull(target.getParent()));
       Files.writeString(target, file.getValue());
+      if (file.getKey().equals(WRAPPER) && !target.toFile().setExecutable(true, false)) {
+        throw new IOException("cannot make %s executable".formatted(target));
+      }
       written.add(Path.of(file.getKey()));
     }
     return written;
@@ -71,6 +79,9 @@ public record PluginProject(
         "src/test/java/%s/%sTest.java".formatted(path, className()), filled("PluginTest.java"));
     files.put("README.md", filled("README.md"));
     files.put(".gitignore", "target/\n");
+    for (var script : List.of(WRAPPER, FIND_JDK)) {
+      files.put(script, read(script));
+    }
     return files;
   }
 
@@ -121,10 +132,10 @@ public record PluginProject(
         .formatted(repository.toUri().toString().replaceFirst("/$", ""));
   }
 
-  private static String read(String template) {
-    try (var in = PluginProject.class.getResourceAsStream(template)) {
+  private static String read(String file) {
+    try (var in = PluginProject.class.getResourceAsStream(file)) {
       return new String(
-          Objects.requireNonNull(in, template).readAllBytes(), StandardCharsets.UTF_8);
+          Objects.requireNonNull(in, file).readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

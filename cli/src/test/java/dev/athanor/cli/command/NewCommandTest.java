@@ -65,6 +65,10 @@ class NewCommandTest {
     assertThat(Files.readAllLines(project.resolve("README.md")))
         .as("a README that fits a screen")
         .hasSizeLessThan(40);
+    assertThat(project.resolve("mvnw"))
+        .isExecutable()
+        .hasSameTextualContentAs(Path.of("../mvnw"));
+    assertThat(project.resolve(".mvn/find-jdk.sh")).exists();
 
     var classes = compile(project.resolve("src/main/java"), folder.resolve("classes"), List.of());
     var tests =
@@ -237,7 +241,7 @@ class NewCommandTest {
         .contains("<url>file:///opt/the%20bundle/repository</url>");
     assertThat(Files.readString(folder.resolve("README.md")))
         .contains("`athanor` is `/opt/the bundle/bin/athanor`.")
-        .doesNotContain("{{", "mvnw");
+        .doesNotContain("{{", "install`");
   }
 
   /** The POM has the same versions as Athanor's build. */
