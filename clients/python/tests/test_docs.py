@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import unittest
 from typing import Any
@@ -12,13 +13,14 @@ from . import live
 from .test_package import PROJECT
 
 
+def live_code(code: str) -> str:
+    return code.replace("http://127.0.0.1:8080", live.url())
+
+
 class DocsTest(unittest.TestCase):
     def examples(self, file: str) -> list[str]:
         text = (PROJECT / file).read_text(encoding="utf-8")
-        return [
-            one.replace("http://127.0.0.1:8080", live.url())
-            for one in re.findall(r"```python\n(.*?)```", text, re.S)
-        ]
+        return [live_code(one) for one in re.findall(r"```python\n(.*?)```", text, re.S)]
 
     def test_the_first_product_of_the_readme(self) -> None:
         (example,) = self.examples("../../README.md")
@@ -41,3 +43,16 @@ class DocsTest(unittest.TestCase):
         self.assertTrue(names["a"]._http.is_closed)
         for said in re.findall(r"print\(e\.detail\) +# (.*)", "".join(guide)):
             self.assertIn(said, lines)
+
+    def test_the_notebook_prints_what_it_shows(self) -> None:
+        file = "../../examples/notebook/athanor.ipynb"
+        names: dict[str, Any] = {}
+        cells = json.loads((PROJECT / file).read_text(encoding="utf-8"))["cells"]
+        for cell in (one for one in cells if one["cell_type"] == "code"):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(live_code("".join(cell["source"])), file, "exec"), names)
+            shown = "".join(text for output in cell["outputs"] for text in output["text"])
+            times = re.compile(r"\d+\.\d ms")
+            self.assertEqual(times.sub("… ms", shown), times.sub("… ms", printed.getvalue()))
+        self.assertTrue(names["a"]._http.is_closed)
