@@ -11,10 +11,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** The service on the emulator, in a separate process with the class path of this one. */
+/** The service on the emulator, in a separate process. */
 public final class ServiceProcess implements AutoCloseable {
 
   private static final String MAIN = "dev.athanor.service.AthanorApplication";
+  private static final String LAUNCHER =
+      "org.springframework.boot.loader.launch.PropertiesLauncher";
 
   /** The report that the service logs when it is ready: the bound ports, and a last line. */
   private static final Pattern REPORT =
@@ -26,7 +28,7 @@ public final class ServiceProcess implements AutoCloseable {
   private int grpcPort;
 
   /**
-   * Starts the service without waiting until it is ready.
+   * Starts the service with the class path of this process, without waiting until it is ready.
    *
    * @param folder the folder for its log
    * @param jvm JVM options
@@ -34,6 +36,12 @@ public final class ServiceProcess implements AutoCloseable {
    *     listens on free ports of 127.0.0.1
    */
   public ServiceProcess(Path folder, List<String> jvm, List<String> settings) throws IOException {
+    this(folder, System.getProperty("java.class.path"), jvm, MAIN, settings);
+  }
+
+  private ServiceProcess(
+      Path folder, String classPath, List<String> jvm, String main, List<String> settings)
+      throws IOException {
     var all = new LinkedHashMap<String, String>();
     all.put("athanor.device", "emulator");
     all.put("server.address", "127.0.0.1");
@@ -49,7 +57,7 @@ public final class ServiceProcess implements AutoCloseable {
     // most of its code runs a few times; later options prevail
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
     command.addAll(jvm);
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), MAIN));
+    command.addAll(List.of("-cp", classPath, main));
     all.forEach((name, value) -> command.add("--" + name + "=" + value));
     log = Files.createTempFile(folder, "service-", ".log");
     process =
@@ -59,7 +67,23 @@ public final class ServiceProcess implements AutoCloseable {
   /** Starts the service and waits until it is ready. The parameters are the constructor's. */
   public static ServiceProcess start(Path folder, List<String> jvm, List<String> settings)
       throws IOException, InterruptedException {
-    var service = new ServiceProcess(folder, jvm, settings);
+    return ready(new ServiceProcess(folder, jvm, settings));
+  }
+
+  /**
+   * Starts the service of the command line's jar and waits until it is ready, for tests without it
+   * on their class path.
+   *
+   * @param folder the folder for its log
+   */
+  public static ServiceProcess ofJar(Path folder, Path jar)
+      throws IOException, InterruptedException {
+    var jvm = List.of("-Xmx1g", "-Dloader.main=" + MAIN);
+    return ready(new ServiceProcess(folder, jar.toString(), jvm, LAUNCHER, List.of()));
+  }
+
+  private static ServiceProcess ready(ServiceProcess service)
+      throws IOException, InterruptedException {
     try {
       service.awaitReady();
     } catch (AssertionError | InterruptedException e) {
