@@ -74,8 +74,17 @@ export async function ready() {
   }
 }
 
+/** Returns a document of the API as text. */
+export const text = async (path) => (await send('GET', path, {timeout: POLL_TIMEOUT})).text();
+
 /** Returns the metrics in Prometheus text format. */
-export const metrics = async () => (await send('GET', '/metrics', {accept: 'text/plain', timeout: POLL_TIMEOUT})).text();
+export const metrics = () => text('/metrics');
+
+/** Returns the load of the last minutes, the slowest requests and the last failures. */
+export const recent = () => json('GET', '/recent', {timeout: POLL_TIMEOUT});
+
+/** Returns the version of the service. */
+export const version = async () => (await json('GET', '/v2', {timeout: POLL_TIMEOUT})).version;
 
 /** Runs an op; the body is JSON text, so that numbers are sent exactly as typed. */
 export const run = (op, body) => json('POST', `/ops/${encodeURIComponent(op)}`, {body});

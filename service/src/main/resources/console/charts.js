@@ -1,6 +1,6 @@
 /** Small SVG charts with text alternatives. Their colors are defined in the style sheet. */
 
-import {duration, svg} from './dom.js';
+import {svg} from './dom.js';
 
 const HEIGHT = 132;
 const BOTTOM = 18;
@@ -12,53 +12,21 @@ function roundUp(value) {
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.9999999);
 }
 
-function frame(width, height, label) {
-  return svg('svg', {class: 'chart', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': label});
-}
-
 const text = (x, y, words, attributes = {}) => svg('text', {x, y, ...attributes}, words);
-
-/**
- * Draws median and 95th percentile by phase.
- *
- * @param rows {phase, p50, p95} in seconds, null without data
- */
-export function phaseBars(width, rows) {
-  const left = 66;
-  const right = 116;
-  const step = (HEIGHT - TOP) / rows.length;
-  const most = roundUp(Math.max(...rows.map((row) => row.p95 ?? 0), 1e-6));
-  const scale = (seconds) => (seconds / most) * Math.max(width - left - right, 10);
-  const label = rows
-    .map((row) => `${row.phase}: ${row.p50 === null ? 'none' : `median ${duration(row.p50)}, p95 ${duration(row.p95)}`}`)
-    .join('; ');
-  const chart = frame(width, HEIGHT, label);
-  rows.forEach((row, i) => {
-    const y = TOP + i * step;
-    chart.append(text(left - 8, y + step / 2 + 4, row.phase, {class: 'end'}));
-    chart.append(svg('line', {x1: left, x2: left, y1: y, y2: y + step, class: 'axis'}));
-    if (row.p50 === null) {
-      chart.append(text(left + 8, y + step / 2 + 4, '–', {class: 'muted'}));
-      return;
-    }
-    const bar = (seconds, kind) =>
-      svg('rect', {x: left, y: y + 4, width: Math.max(scale(seconds), 1), height: step - 8, class: `${row.phase} ${kind}`});
-    chart.append(bar(row.p95, 'p95'), bar(row.p50, 'p50'));
-    chart.append(text(left + scale(row.p95) + 6, y + step / 2 + 4, `${duration(row.p50)} · ${duration(row.p95)}`));
-  });
-  return chart;
-}
 
 /**
  * Draws lines over the last seconds, with gaps for null values.
  *
- * @param series {name, points: [[ago in seconds, value or null]], stepped}
+ * @param series {name, kind, points: [[ago in seconds, value or null]]}; the kind is a class of the style sheet
  * @param format formats a value
+ * @param least the least value at the top of the axis
+ * @param binary whether the top of the axis is a power of two
  */
-export function lines(width, seconds, series, format, least = 0) {
-  const left = 56;
+export function lines(width, seconds, series, format, {least = 0, binary = false} = {}) {
+  const left = 64;
   const values = series.flatMap((each) => each.points.map((point) => point[1])).filter((value) => value !== null);
-  const most = roundUp(Math.max(...values, least, 1e-6));
+  const peak = Math.max(...values, least, 1e-6);
+  const most = binary ? 2 ** Math.ceil(Math.log2(peak)) : roundUp(peak);
   const x = (ago) => left + (1 - ago / seconds) * (width - left - 8);
   const y = (value) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
   const label = series
@@ -67,28 +35,36 @@ export function lines(width, seconds, series, format, least = 0) {
       return `${each.name}: ${last ? `last ${format(last[1])}` : 'none'}`;
     })
     .join('; ');
-  const chart = frame(width, HEIGHT, label);
+  const chart = svg('svg', {class: 'chart', viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: 'img', 'aria-label': label});
   for (const share of [0, 0.5, 1]) {
     chart.append(svg('line', {x1: left, x2: width - 8, y1: y(most * share), y2: y(most * share), class: share ? 'grid' : 'axis'}));
     chart.append(text(left - 6, y(most * share) + 4, format(most * share), {class: 'end muted'}));
   }
-  chart.append(text(left, HEIGHT - 4, `${seconds} s ago`, {class: 'muted'}));
+  chart.append(text(left, HEIGHT - 4, `${seconds / 60} min ago`, {class: 'muted'}));
   chart.append(text(width - 8, HEIGHT - 4, 'now', {class: 'end muted'}));
-  series.forEach((each, i) => {
+  for (const each of series) {
     let path = '';
-    let drawing = false;
+    let first = null; // of the part that is being drawn
+    let last = null;
+    let area = '';
+    const close = () => {
+      if (first !== null) area += `L${last} ${y(0)}L${first} ${y(0)}Z`;
+      first = null;
+    };
     for (const [ago, value] of each.points) {
       if (value === null) {
-        drawing = false;
+        close();
         continue;
       }
       const [px, py] = [x(ago).toFixed(1), y(value).toFixed(1)];
-      if (each.stepped && drawing) path += `H${px}V${py}`;
-      else path += `${drawing ? 'L' : 'M'}${px} ${py}`;
-      if (!each.stepped) chart.append(svg('circle', {cx: px, cy: py, r: 1.6, class: `series${i}`}));
-      drawing = true;
+      const step = first === null ? `M${px} ${py}h0` : `L${px} ${py}`; // a point without neighbors is a dot
+      path += step;
+      area += step;
+      first ??= px;
+      last = px;
     }
-    chart.append(svg('path', {d: path, class: `line series${i}`}));
-  });
+    close();
+    chart.append(svg('path', {d: area, class: `area ${each.kind}`}), svg('path', {d: path, class: `line ${each.kind}`}));
+  }
   return chart;
 }

@@ -18,6 +18,37 @@ export const h = (tag, attributes = {}, ...children) => fill(document.createElem
 /** Creates an SVG element. */
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Gives a row and its cells the roles and labels that they need as a card. */
+export function label(row, names) {
+  row.setAttribute('role', 'row');
+  [...row.children].forEach((cell, i) => {
+    cell.setAttribute('role', cell.tagName === 'TD' ? 'cell' : 'rowheader');
+    if (names[i]) cell.dataset.label = names[i];
+  });
+  return row;
+}
+
+/**
+ * Creates a table whose rows become cards on narrow screens; the roles keep its meaning there.
+ *
+ * @param columns their names; a name that ends with a dot is of numbers
+ * @return {element, fill}; `fill` takes rows of cells, the first of which names the row
+ */
+export function table(id, ...columns) {
+  const names = columns.map((column) => column.replace(/\.$/, ''));
+  const kind = (i) => (columns[i].endsWith('.') ? 'number' : null);
+  const head = h('tr', {role: 'row'}, ...names.map((name, i) => h('th', {scope: 'col', role: 'columnheader', class: kind(i)}, name)));
+  const body = h('tbody', {role: 'rowgroup'});
+  const cell = (content, i) => h(i ? 'td' : 'th', {scope: i ? null : 'row', class: kind(i)}, content);
+  const element = h('table', {id, class: 'cells', role: 'table'}, h('thead', {role: 'rowgroup'}, head), body);
+  const fill = (rows) => {
+    const filled = h('tbody', {role: 'rowgroup'}, ...rows.map((row) => label(h('tr', {}, ...row.map(cell)), names)));
+    // unchanged rows stay, so that selections do
+    if (filled.innerHTML !== body.innerHTML) body.replaceChildren(...filled.children);
+  };
+  return {element, fill};
+}
+
 let lastId = 0;
 
 /** Returns a unique element id. */

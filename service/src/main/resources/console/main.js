@@ -2,18 +2,16 @@
 
 import * as api from './api.js';
 import {setText} from './dom.js';
-import {History, hasRequests, parse} from './metrics.js';
 import {Overview} from './overview.js';
 import {PtxView} from './ptx.js';
 import {RunView} from './run.js';
 import {TensorsView} from './tensors.js';
 
 const POLL_MILLIS = 1000;
-const HISTORY_SECONDS = 120;
+const RECENT_MILLIS = 5000; // the service takes samples as often
 
 const section = (id) => document.getElementById(id);
-const history = new History(HISTORY_SECONDS);
-const overview = new Overview(section('overview'), HISTORY_SECONDS);
+const overview = new Overview(section('overview'));
 const ptx = new PtxView(section('ptx'));
 const run = new RunView(section('run'), showPtx);
 const tensors = new TensorsView(section('tensors'));
@@ -21,6 +19,8 @@ const views = {overview, run, tensors, ptx};
 
 let catalogue = [];
 let refusal = null; // the 403 that keeps devices and metrics from this caller
+let recent = null; // the last response of GET /recent
+let recentAt = 0;
 let timer;
 
 function showPtx(op, problem) {
@@ -46,7 +46,10 @@ function show() {
 }
 
 addEventListener('hashchange', () => {
-  if (location.hash !== '#main') show(); // #main is the skip link
+  if (location.hash === '#main') return; // the skip link
+  show();
+  recentAt = 0;
+  poll();
 });
 
 // -- state of the service
@@ -58,20 +61,25 @@ function state(text, health) {
 }
 
 /** Metrics may be unavailable while the rest works, for example behind a proxy that blocks them. */
-async function readMetrics(devices) {
+async function showMetrics(devices) {
   try {
-    const text = await api.metrics();
-    history.add({time: Date.now(), histograms: parse(text), hasRequests: hasRequests(text), devices});
-    return null;
+    const metrics = await api.metrics();
+    if (Date.now() - recentAt >= RECENT_MILLIS) {
+      recentAt = Date.now();
+      recent = await api.recent();
+    }
+    overview.update(devices, metrics, recent);
   } catch (failure) {
     if (failure instanceof api.Unreachable) throw failure;
-    return failure;
+    recentAt = 0;
+    overview.fail(failure);
   }
 }
 
 /** Reads the ops; called again after a reconnect, because the service may have been upgraded. */
 async function readOps() {
-  const ops = await api.ops();
+  const [ops, version] = await Promise.all([api.ops(), api.version()]);
+  setText(section('version'), version);
   if (JSON.stringify(ops) !== JSON.stringify(catalogue)) {
     catalogue = ops;
     run.describe(catalogue);
@@ -79,18 +87,18 @@ async function readOps() {
   }
 }
 
-/** Shows readiness instead of devices and latencies to callers without the scope metrics. */
+/** Shows readiness instead of devices and metrics to callers without the scope metrics. */
 async function showReadiness() {
   const ready = await api.ready();
   state(ready ? 'ready' : 'not ready', ready ? 'ready' : 'not-ready');
-  overview.refuse(`${refusal.message} Devices and latencies are not shown; the other views work without this scope.`);
+  overview.refuse(`${refusal.message} The overview is empty without it. Run needs ops:run, Tensors needs tensors:read and tensors:write, and PTX needs no scope.`);
 }
 
 async function showDevices() {
   const devices = await api.devices();
-  const failure = await readMetrics(devices);
   state(devices.map((each) => `${each.id} ${each.health}`).join(', '), devices.every((each) => each.health === 'ready') ? 'ready' : 'not-ready');
-  overview.update(devices, history.polls, failure);
+  overview.showDevices(devices);
+  if (current() === 'overview') await showMetrics(devices);
 }
 
 async function poll() {
@@ -140,6 +148,19 @@ function found() {
   lost.hidden = true;
   focused?.focus({preventScroll: true});
   views[current()].shown?.();
+}
+
+/** Opens documents of the API in a new tab; a link would not send the key. */
+for (const link of document.querySelectorAll('#links a')) {
+  link.addEventListener('click', async (event) => {
+    event.preventDefault();
+    try {
+      const text = await api.text(link.getAttribute('href').slice(2));
+      open(URL.createObjectURL(new Blob([text], {type: 'text/plain;charset=utf-8'})));
+    } catch (failure) {
+      state(failure.message, 'lost');
+    }
+  });
 }
 
 document.addEventListener('visibilitychange', () => {

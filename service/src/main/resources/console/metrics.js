@@ -1,11 +1,33 @@
-/** Parses histograms from Prometheus text format and estimates quantiles between two scrapes. */
+/** Reads metrics in Prometheus text format. */
 
 export const PHASES = ['prepare', 'queue', 'upload', 'kernel', 'download', 'total'];
 
-const LINE = /^athanor_op_seconds_(bucket|count|sum)\{(.*)\} (\S+)$/;
+const SAMPLE = /^(\w+)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
+/** Yields the samples of the metrics whose name starts with a prefix. */
+function* samples(text, prefix) {
+  for (const line of text.split('\n')) {
+    const match = line.startsWith(prefix) && SAMPLE.exec(line);
+    if (!match) continue;
+    const labels = Object.fromEntries([...(match[2] ?? '').matchAll(LABEL)].map(([, name, value]) => [name, value]));
+    yield {name: match[1], labels, value: Number(match[3])};
+  }
+}
+
+/** Returns the sum of a gauge over all its labels. */
+export function gauge(text, wanted) {
+  let sum = 0;
+  for (const {name, value} of samples(text, wanted)) if (name === wanted) sum += value;
+  return sum;
+}
+
+/** Returns how often each op was called with each outcome: `{op, outcome, count}`. */
+export const counts = (text) =>
+  [...samples(text, 'athanor_op_requests_total')].filter(({value}) => value > 0).map(({labels, value}) => ({op: labels.op, outcome: labels.outcome, count: value}));
+
 const key = (op, phase) => `${op} ${phase}`;
+const empty = () => ({count: 0, sum: 0, buckets: new Map()});
 
 /**
  * Parses the latency histograms of ops, summed over dtypes and devices.
@@ -15,44 +37,40 @@ const key = (op, phase) => `${op} ${phase}`;
  */
 export function parse(text) {
   const histograms = new Map();
-  for (const line of text.split('\n')) {
-    const match = LINE.exec(line);
-    if (!match) continue;
-    const labels = Object.fromEntries([...match[2].matchAll(LABEL)].map(([, name, value]) => [name, value]));
-    const name = key(labels.op, labels.phase);
-    if (!histograms.has(name)) histograms.set(name, {count: 0, sum: 0, buckets: new Map()});
-    const histogram = histograms.get(name);
-    const value = Number(match[3]);
-    if (match[1] === 'bucket') {
+  for (const {name, labels, value} of samples(text, 'athanor_op_seconds_')) {
+    const part = name.slice('athanor_op_seconds_'.length);
+    if (!['bucket', 'count', 'sum'].includes(part)) continue;
+    const of = key(labels.op, labels.phase);
+    if (!histograms.has(of)) histograms.set(of, empty());
+    const histogram = histograms.get(of);
+    if (part === 'bucket') {
       const bound = labels.le === '+Inf' ? Infinity : Number(labels.le);
       histogram.buckets.set(bound, (histogram.buckets.get(bound) ?? 0) + value);
     } else {
-      histogram[match[1]] += value;
+      histogram[part] += value;
     }
   }
   return histograms;
 }
 
-/** Returns whether a request has run an op; the histograms also contain the self-test. */
-export const hasRequests = (text) => /^athanor_op_requests_total\{.*\} (?!0(\.0)?$)/m.test(text);
-
-/** Returns the difference between two scrapes, for one op or, if `op` is empty, for all. */
-export function since(newer, older, op, phase) {
-  const result = {count: 0, sum: 0, buckets: new Map()};
-  for (const [name, histogram] of newer) {
+/** Returns the histogram of a phase for one op or, if `op` is empty, for all. */
+export function total(histograms, op, phase) {
+  const result = empty();
+  for (const [name, {count, sum, buckets}] of histograms) {
     if (op ? name !== key(op, phase) : !name.endsWith(` ${phase}`)) continue;
-    const before = older?.get(name);
-    result.count += histogram.count - (before?.count ?? 0);
-    result.sum += histogram.sum - (before?.sum ?? 0);
-    for (const [bound, count] of histogram.buckets) {
-      result.buckets.set(bound, (result.buckets.get(bound) ?? 0) + count - (before?.buckets.get(bound) ?? 0));
-    }
+    result.count += count;
+    result.sum += sum;
+    for (const [bound, below] of buckets) result.buckets.set(bound, (result.buckets.get(bound) ?? 0) + below);
   }
   return result;
 }
 
-/** Returns the names of the ops that have latencies. */
-export const opsOf = (histograms) => [...new Set([...histograms.keys()].map((name) => name.split(' ')[0]))].sort();
+/** Returns the mean of each phase of an op in seconds, 0 for phases without data. */
+export const meanPhases = (histograms, op) =>
+  Object.fromEntries(PHASES.map((phase) => {
+    const {count, sum} = total(histograms, op, phase);
+    return [phase, count ? sum / count : 0];
+  }));
 
 /**
  * Returns a quantile in seconds, interpolated linearly within its bucket; values above the last finite bound count
@@ -73,26 +91,4 @@ export function quantile(histogram, q) {
     lower = bound;
   }
   return lower;
-}
-
-/** The recent polls, oldest first. */
-export class History {
-  #polls = [];
-  #seconds;
-
-  constructor(seconds) {
-    this.#seconds = seconds;
-  }
-
-  add(poll) {
-    const last = this.#polls.at(-1);
-    // a counter that decreases belongs to a restarted process
-    if (last && since(poll.histograms, last.histograms, '', 'total').count < 0) this.#polls = [];
-    this.#polls.push(poll);
-    this.#polls = this.#polls.filter((each) => each.time >= poll.time - this.#seconds * 1000);
-  }
-
-  get polls() {
-    return this.#polls;
-  }
 }

@@ -1,7 +1,7 @@
 /** Lists the resident tensors. */
 
 import * as api from './api.js';
-import {bytes, errorLine, h, setText, until} from './dom.js';
+import {bytes, errorLine, h, label, setText, until} from './dom.js';
 import {tensorView} from './result.js';
 import {isBlock} from './values.js';
 
@@ -14,7 +14,7 @@ export class TensorsView {
   #rows = new Map();
   #pages = 1;
   #cannotList = false;
-  #body = h('tbody');
+  #body = h('tbody', {role: 'rowgroup'});
   #none = h(
     'div',
     {class: 'empty', hidden: true},
@@ -45,7 +45,7 @@ export class TensorsView {
       ),
       this.#preview,
     );
-    this.#table.append(h('table', {id: 'resident'}, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => (name ? h('th', {scope: 'col', class: ['size', 'version'].includes(name) ? 'number' : null}, name) : h('td'))))), this.#body));
+    this.#table.append(h('table', {id: 'resident', class: 'cells', role: 'table'}, h('thead', {role: 'rowgroup'}, h('tr', {role: 'row'}, ...COLUMNS.map((name) => (name ? h('th', {scope: 'col', role: 'columnheader', class: ['size', 'version'].includes(name) ? 'number' : null}, name) : h('td'))))), this.#body));
   }
 
   shown() {
@@ -134,7 +134,7 @@ export class TensorsView {
       setText(expires, tensor.expiresAt ? until(new Date(tensor.expiresAt)) : 'never');
       expires.title = tensor.expiresAt ?? '';
     };
-    return {element, update};
+    return {element: label(element, COLUMNS), update};
   }
 
   async #show(tensor) {

@@ -18,6 +18,7 @@ import dev.athanor.service.device.DeviceRuntimes;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.http.RestSettings;
+import dev.athanor.service.metrics.LoadHistory;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.replica.Peers;
@@ -345,18 +346,27 @@ class DeviceConfiguration {
             .withDetail("driver", capability.driver());
   }
 
-  /** Removes expired tensors periodically, so that their memory is freed without a request. */
   @Bean
-  Housekeeping housekeeping(TensorStore store, List<IdempotencyKeys<?>> keys) {
+  LoadHistory loadHistory(MeterRegistry registry) {
+    return new LoadHistory(registry, Clock.systemUTC());
+  }
+
+  /**
+   * Samples the load, and removes expired tensors periodically, so that their memory is freed
+   * without a request.
+   */
+  @Bean
+  Housekeeping housekeeping(LoadHistory history, TensorStore store, List<IdempotencyKeys<?>> keys) {
     return new Housekeeping(() -> {
+      history.sample();
       store.sweep();
       keys.forEach(IdempotencyKeys::sweep);
     });
   }
 
   /**
-   * Sweeps on a separate thread: freeing memory waits for a device, which may hang, and all
-   * scheduled tasks share one thread.
+   * Runs on a separate thread: reading or freeing memory waits for a device, which may hang, and
+   * all scheduled tasks share one thread.
    */
   static final class Housekeeping {
     private final Runnable sweep;

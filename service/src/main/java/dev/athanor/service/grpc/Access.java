@@ -66,7 +66,7 @@ final class Access implements ServerInterceptor {
                 certificates(call),
                 address(call)));
     if (!rule.admits(caller)) {
-      throw callers.lacks(Objects.requireNonNull(rule.scope()));
+      throw callers.lacks(Objects.requireNonNull(rule.scope()), caller);
     }
     requests.begin(caller);
     try {

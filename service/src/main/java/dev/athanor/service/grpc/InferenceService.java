@@ -140,6 +140,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   private ModelInferResponse infer(ModelInferRequest request, RequestMemory memory) {
     var name = request.getModelName();
     return metrics.counted(
+        GrpcCalls.tenant(),
         catalogue.find(name).isPresent() ? name : "unknown",
         () -> {
           InferenceRequest.checkedId(request.getId());

@@ -75,7 +75,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
         answer,
         inline,
         request.getOp(),
-        memory -> metrics.counted(label, () -> run(request, memory)));
+        memory -> metrics.counted(GrpcCalls.tenant(), label, () -> run(request, memory)));
   }
 
   private RunResponse run(RunRequest request, RequestMemory memory) {
@@ -98,7 +98,10 @@ class OpsService extends OpsGrpc.OpsImplBase {
   @Override
   public void runPipeline(RunPipelineRequest request, StreamObserver<RunPipelineResponse> answer) {
     calls.answer(
-        answer, inline, memory -> metrics.counted(OpRunner.PIPELINE, () -> run(request, memory)));
+        answer,
+        inline,
+        memory ->
+            metrics.counted(GrpcCalls.tenant(), OpRunner.PIPELINE, () -> run(request, memory)));
   }
 
   private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {

@@ -298,7 +298,7 @@ class AccessConfiguration {
             HttpHeaders.WWW_AUTHENTICATE,
             "%s, error=\"insufficient_scope\", scope=\"%s\""
                 .formatted(callers.challenge(), scope.text()));
-        Problems.write(request, response, callers.lacks(scope));
+        Problems.write(request, response, callers.lacks(scope, HttpRequests.caller(request)));
       }
     }
   }

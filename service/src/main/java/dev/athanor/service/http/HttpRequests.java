@@ -81,7 +81,7 @@ public final class HttpRequests {
     return caller(request).account();
   }
 
-  private static Caller caller(HttpServletRequest request) {
+  static Caller caller(HttpServletRequest request) {
     return request.getAttribute(CALLER) instanceof Caller caller ? caller : Caller.LOCAL;
   }
 

@@ -3,6 +3,7 @@ package dev.athanor.service.metrics;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.nvml.Sensor;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.tensor.Tenant;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
@@ -14,6 +15,7 @@ import io.opentelemetry.api.trace.Tracer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -23,6 +25,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
@@ -68,12 +71,16 @@ public final class Metrics {
           .mapToObj(micros -> Duration.ofNanos(micros * 1_000))
           .toArray(Duration[]::new);
 
+  /** The outcome of a request that did not fail. */
+  static final String OK = "ok";
+
   private static final double[] BATCHES = {1, 2, 4, 8, 16, 32, 64};
 
   private final MeterRegistry registry;
   private final String device;
   private final @Nullable TritonNames triton;
   private final Tracer tracer;
+  private final RecentRequests recent;
 
   /** The labels of a timer besides the device. */
   private record Timed(String op, String dtype, Phase phase) {}
@@ -85,20 +92,40 @@ public final class Metrics {
   private final Map<Counted, Counter> counters = new ConcurrentHashMap<>();
 
   public Metrics(MeterRegistry registry, Tracer tracer, String device, MetricsSettings settings) {
-    this(registry, tracer, device, settings.triton() ? new TritonNames(registry) : null);
+    this(
+        registry,
+        tracer,
+        device,
+        settings.triton() ? new TritonNames(registry) : null,
+        new RecentRequests(InstantSource.system()));
   }
 
   private Metrics(
-      MeterRegistry registry, Tracer tracer, String device, @Nullable TritonNames triton) {
+      MeterRegistry registry,
+      Tracer tracer,
+      String device,
+      @Nullable TritonNames triton,
+      RecentRequests recent) {
     this.registry = registry;
     this.tracer = tracer;
     this.device = device;
     this.triton = triton;
+    this.recent = recent;
   }
 
   /** Returns metrics for another device. */
   public Metrics of(String other) {
-    return new Metrics(registry, tracer, other, triton);
+    return new Metrics(registry, tracer, other, triton, recent);
+  }
+
+  /** Returns the slowest and the failed requests of all devices. */
+  public RecentRequests recent() {
+    return recent;
+  }
+
+  /** Records a request that the current thread has run. */
+  public void ran(Tenant tenant, String op, ToDoubleFunction<Phase> micros) {
+    recent.ran(tenant, op, device, micros);
   }
 
   /** Records the duration of a phase. */
@@ -162,31 +189,40 @@ public final class Metrics {
   }
 
   /**
-   * Runs a request and counts its outcome.
+   * Runs a request and records its outcome.
    *
    * @param op the label of the op; must not be an arbitrary name, since clients could then create
    *     metrics
    */
-  public <T> T counted(String op, Supplier<T> work) {
+  public <T> T counted(Tenant tenant, String op, Supplier<T> work) {
     try {
       var result = work.get();
-      request(op, "ok");
+      succeeded(op);
       return result;
     } catch (RuntimeException | Error e) {
-      failed(op, e);
+      failed(tenant, op, e);
       throw e;
     }
   }
 
-  /** Counts a failed request; unexpected exceptions count as {@code internal}. */
-  public void failed(String op, Throwable thrown) {
-    var code =
+  /** Counts a request that did not fail. */
+  public void succeeded(String op) {
+    request(op, OK);
+  }
+
+  /** Records a failed request; unexpected exceptions count as {@code internal}. */
+  public void failed(Tenant tenant, String op, Throwable thrown) {
+    var failure =
         switch (thrown) {
-          case Failure failure -> failure.code();
-          case IOException _, UncheckedIOException _ -> Failure.Code.CANCELLED;
-          default -> Failure.Code.INTERNAL;
+          case Failure known -> known;
+          case IOException _, UncheckedIOException _ -> Failure.clientGone();
+          default ->
+              new Failure.Refused(
+                  Failure.Code.INTERNAL, "Internal error; see the log of the service");
         };
-    request(op, code.text());
+    var code = failure.code().text();
+    request(op, code);
+    recent.failed(tenant, op, code, String.valueOf(failure.getMessage()));
   }
 
   /** Counts the work of an op. */

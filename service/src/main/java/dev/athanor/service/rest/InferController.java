@@ -50,6 +50,7 @@ class InferController {
       throws IOException {
     Outcomes.count(
         metrics,
+        HttpRequests.tenant(request),
         Outcomes.label(catalogue, name),
         () -> {
           try (var memory = inline.open(HttpRequests.account(request))) {

@@ -104,7 +104,10 @@ class OpController {
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     Outcomes.count(
-        metrics, Outcomes.label(catalogue, name), () -> run(find(name), request, response));
+        metrics,
+        HttpRequests.tenant(request),
+        Outcomes.label(catalogue, name),
+        () -> run(find(name), request, response));
   }
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
@@ -168,7 +171,7 @@ class OpController {
       out.writeStringProperty("device", result.device());
       out.writeStringProperty("kernel", result.kernel());
       RunAnswers.outputs(out, result.outputs(), asked.encodings());
-      RunAnswers.timing(out, result.timing());
+      RunAnswers.timing(out, result.timing()::micros);
       out.writeEndObject();
     }
   }

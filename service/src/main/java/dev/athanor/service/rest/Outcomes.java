@@ -3,9 +3,10 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.http.Problems;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.tensor.Tenant;
 import java.io.IOException;
 
-/** Counts run requests by outcome. */
+/** Records the outcomes of run requests. */
 final class Outcomes {
 
   /** A request. */
@@ -23,13 +24,14 @@ final class Outcomes {
     return catalogue.find(op).isPresent() ? op : "unknown";
   }
 
-  /** Serves a request and counts its outcome. */
-  static void count(Metrics metrics, String label, Request request) throws IOException {
+  /** Serves a request and records its outcome. */
+  static void count(Metrics metrics, Tenant tenant, String label, Request request)
+      throws IOException {
     try {
       request.serve();
-      metrics.request(label, "ok");
+      metrics.succeeded(label);
     } catch (IOException | RuntimeException | Error e) {
-      metrics.failed(label, Problems.ofClient(e).<Throwable>map(each -> each).orElse(e));
+      metrics.failed(tenant, label, Problems.ofClient(e).<Throwable>map(each -> each).orElse(e));
       throw e;
     }
   }

@@ -44,7 +44,8 @@ class PipelineController {
 
   @PostMapping("/pipelines/run")
   void run(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    Outcomes.count(metrics, OpRunner.PIPELINE, () -> answer(request, response));
+    Outcomes.count(
+        metrics, HttpRequests.tenant(request), OpRunner.PIPELINE, () -> answer(request, response));
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
@@ -70,7 +71,7 @@ class PipelineController {
       out.writeStringProperty("device", result.device());
       steps(out, result.steps());
       RunAnswers.outputs(out, result.outputs(), asked.encodings());
-      RunAnswers.timing(out, result.timing());
+      RunAnswers.timing(out, result.timing()::micros);
       out.writeEndObject();
     }
   }

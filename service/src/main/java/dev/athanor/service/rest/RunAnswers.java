@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.StringJoiner;
+import java.util.function.ToDoubleFunction;
 import tools.jackson.core.JsonGenerator;
 
 /** Response elements shared by op and pipeline requests. */
@@ -90,15 +91,12 @@ final class RunAnswers {
   }
 
   /** Writes the member {@code timing}. */
-  static void timing(JsonGenerator out, Result.Timing timing) {
+  static void timing(JsonGenerator out, ToDoubleFunction<Phase> micros) {
     out.writeName("timing");
     out.writeStartObject();
-    out.writeNumberProperty("prepareMicros", tenths(timing.prepare()));
-    out.writeNumberProperty("queueMicros", tenths(timing.queue()));
-    out.writeNumberProperty("uploadMicros", tenths(timing.upload()));
-    out.writeNumberProperty("kernelMicros", tenths(timing.kernel()));
-    out.writeNumberProperty("downloadMicros", tenths(timing.download()));
-    out.writeNumberProperty("totalMicros", tenths(timing.total()));
+    for (var phase : Phase.values()) {
+      out.writeNumberProperty(phase.text() + "Micros", tenths(micros.applyAsDouble(phase)));
+    }
     out.writeEndObject();
   }
 
@@ -110,17 +108,9 @@ final class RunAnswers {
   static void timing(HttpServletResponse response, Result.Timing timing) {
     var text = new StringJoiner(", ");
     for (var phase : Phase.values()) {
-      double micros =
-          switch (phase) {
-            case PREPARE -> timing.prepare();
-            case QUEUE -> timing.queue();
-            case UPLOAD -> timing.upload();
-            case KERNEL -> timing.kernel();
-            case DOWNLOAD -> timing.download();
-            case TOTAL -> timing.total();
-          };
       // four decimals, never an exponent
-      text.add(phase.text() + ";dur=" + BigDecimal.valueOf(Math.round(micros * 10), 4));
+      long tenths = Math.round(timing.micros(phase) * 10);
+      text.add(phase.text() + ";dur=" + BigDecimal.valueOf(tenths, 4));
     }
     response.setHeader("Server-Timing", text.toString());
   }

@@ -93,10 +93,15 @@ public final class OpRunner {
    */
   public Result run(Call call) {
     long asked = System.nanoTime();
-    return run(call, chooseRuntime(call), asked);
+    var runtime = chooseRuntime(call);
+    var result = run(call, runtime, asked);
+    runtime
+        .metrics()
+        .ran(call.context().tenant(), call.op().description().name(), result.timing()::micros);
+    return result;
   }
 
-  /** Runs an op on the given device. */
+  /** Runs an op on the given device, for the service itself. */
   Result run(Call call, DeviceRuntime runtime) {
     return run(call, runtime, System.nanoTime());
   }
@@ -179,7 +184,9 @@ public final class OpRunner {
     long asked = System.nanoTime();
     var job = prepare(pipeline, chooseRuntime(pipeline));
     try {
-      return run(job, asked, pipeline.context());
+      var result = run(job, asked, pipeline.context());
+      job.runtime().metrics().ran(pipeline.context().tenant(), PIPELINE, result.timing()::micros);
+      return result;
     } catch (Failure e) {
       throw job.current().map(e::in).orElse(e);
     } catch (RuntimeException e) {

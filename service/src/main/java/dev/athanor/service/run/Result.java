@@ -1,6 +1,7 @@
 package dev.athanor.service.run;
 
 import dev.athanor.ops.HostTensor;
+import dev.athanor.service.metrics.Metrics.Phase;
 import dev.athanor.service.tensor.TensorInfo;
 import java.util.List;
 import java.util.Map;
@@ -50,5 +51,18 @@ public record Result(
    * @param total from the start of the call to its end
    */
   public record Timing(
-      double prepare, double queue, double upload, double kernel, double download, double total) {}
+      double prepare, double queue, double upload, double kernel, double download, double total) {
+
+    /** Returns the time of a phase. */
+    public double micros(Phase phase) {
+      return switch (phase) {
+        case PREPARE -> prepare;
+        case QUEUE -> queue;
+        case UPLOAD -> upload;
+        case KERNEL -> kernel;
+        case DOWNLOAD -> download;
+        case TOTAL -> total;
+      };
+    }
+  }
 }

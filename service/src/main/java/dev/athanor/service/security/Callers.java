@@ -28,11 +28,16 @@ public interface Callers {
   String credential();
 
   /** Returns the failure of a caller that lacks a scope. */
-  default Failure lacks(Scope scope) {
+  default Failure lacks(Scope scope, Caller caller) {
     return new Failure.Refused(
         Code.FORBIDDEN,
-        "This request needs the scope %s, which the %s lacks."
-            .formatted(scope.text(), credential()));
+        "This request needs the scope %s; the %s has %s."
+            .formatted(
+                scope.text(),
+                credential(),
+                caller.scopes().isEmpty()
+                    ? "no scope"
+                    : Scope.list(caller.scopes()).replace(",", ", ")));
   }
 
   /** Reloads files that have changed; called every few seconds. */

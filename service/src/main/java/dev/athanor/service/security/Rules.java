@@ -64,6 +64,7 @@ public final class Rules {
           needs(Scope.OPS_RUN, "POST /v2/models/{op}/versions/{version}/infer"),
           needs(Scope.METRICS, "GET /devices"),
           needs(Scope.METRICS, "GET /metrics"),
+          needs(Scope.METRICS, "GET /recent"),
           needs(Scope.METRICS, "GET /actuator/health"),
           needs(Scope.METRICS, "GET /actuator/health/{*path}"),
           needs(Scope.METRICS, "GET /actuator/info"),

@@ -219,7 +219,7 @@ class AccessTest {
             Status.Code.PERMISSION_DENIED,
             "forbidden",
             null,
-            "This request needs the scope ops:run, which the API key lacks.");
+            "This request needs the scope ops:run; the API key has tensors:read.");
   }
 
   @Test

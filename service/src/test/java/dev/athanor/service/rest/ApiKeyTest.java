@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.notNullValue;
 import static org.hamcrest.Matchers.nullValue;
 import static org.hamcrest.Matchers.startsWith;
 
@@ -222,7 +223,7 @@ class ApiKeyTest extends RestTest {
             403,
             "forbidden",
             null,
-            "This request needs the scope %s, which the API key lacks.".formatted(scope))
+            "This request needs the scope %s; the API key has tensors:read.".formatted(scope))
         .header(
             "WWW-Authenticate",
             "Bearer realm=\"athanor\", error=\"insufficient_scope\", scope=\"%s\""
@@ -455,6 +456,24 @@ class ApiKeyTest extends RestTest {
         "unknown-field",
         "name",
         "Unknown query parameter \"name\"; this path has none");
+  }
+
+  /** The scope metrics covers all tenants, but messages may quote requests. */
+  @Test
+  void hidesMessagesOfOtherTenants() {
+    as(ALICE).get("/recent").then().statusCode(403);
+    as(BOB, "{\"inputs\": {}}").post("/ops/identity").then().statusCode(400);
+    as(ALICE, "{\"inputs\": {}}").post("/ops/identity").then().statusCode(400);
+    as(SCRAPER)
+        .get("/recent")
+        .then()
+        .statusCode(200)
+        .body("failures[0].code", equalTo("missing-input"))
+        .body("failures[0].detail", nullValue())
+        .body("failures[0].traceId", nullValue())
+        .body("failures[1].code", equalTo("missing-input"))
+        .body("failures[1].detail", startsWith("input \"x\""))
+        .body("failures[1].traceId", notNullValue());
   }
 
   @Test

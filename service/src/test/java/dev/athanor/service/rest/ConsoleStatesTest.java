@@ -59,7 +59,7 @@ class ConsoleStatesTest extends BrowserTest {
 
     var notice = page.locator("#notice");
     assertThat(notice).containsText("No op has run yet. Run one or POST to /ops/{op}");
-    assertThat(page.locator("#latencies")).isHidden();
+    assertThat(page.locator("#ops")).isHidden();
     notice.getByText("Run one").click();
     assertThat(page.locator("#run")).isVisible();
   }
@@ -83,14 +83,14 @@ class ConsoleStatesTest extends BrowserTest {
     answer(
         "/devices",
         403,
-        "{\"detail\": \"This request needs the scope metrics, which the token lacks.\"}");
+        "{\"detail\": \"This request needs the scope metrics; the token has ops:run.\"}");
     page.reload();
 
     assertThat(page.locator("#notice"))
         .containsText(
-            "This request needs the scope metrics, which the token lacks. Devices and latencies are not shown");
+            "This request needs the scope metrics; the token has ops:run. The overview is empty without it.");
     assertThat(page.locator("#state")).hasText("ready");
-    assertThat(page.locator("#latencies")).isHidden();
+    assertThat(page.locator("#ops")).isHidden();
     assertThat(page.locator(".device:visible")).hasCount(0);
     choose("relu");
     button("Run relu").click();

@@ -6,6 +6,7 @@ import static org.hamcrest.Matchers.containsString;
 
 import com.microsoft.playwright.Locator;
 import com.microsoft.playwright.Route;
+import com.microsoft.playwright.options.AriaRole;
 import com.microsoft.playwright.options.ColorScheme;
 import io.restassured.RestAssured;
 import java.util.List;
@@ -195,38 +196,75 @@ class ConsoleTest extends BrowserTest {
     faults.removeIf(fault -> fault.contains("the server responded with a status of 400"));
   }
 
+  /** All of it comes from the service, since the page is new. */
   @Test
-  void chartsShowNewCalls() {
-    var row =
-        page.locator("#latencies tbody tr")
-            .filter(new Locator.FilterOptions().setHasText("sigmoid"));
+  void overviewShowsWhatHappenedBeforeItWasOpened() {
     int earlier = calls("sigmoid");
-    for (int calls = earlier + 1; calls <= earlier + 2; calls++) {
-      call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
-      page.locator("#latency-span").selectOption("start");
-      assertThat(row.locator("td").first()).hasText(String.valueOf(calls));
-    }
-    assertThat(row.locator("td").last()).hasText(Pattern.compile("[\\d.]+ (µs|ms|s)"));
-    page.locator("#latency-op").selectOption("sigmoid");
-    assertThat(page.locator("#chart-phases svg"))
-        .hasAttribute("aria-label", Pattern.compile("queue: median .*; kernel: median .*"));
-    assertThat(page.locator("#chart-phases rect.kernel.p50")).hasCount(1);
-    page.locator("#latency-op").selectOption("");
+    call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
+    RestAssured.given()
+        .contentType("application/json")
+        .header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
+        .body("{\"inputs\": {}}")
+        .post(url("/ops/sigmoid"))
+        .then()
+        .statusCode(400);
     if (SCREENSHOTS) {
       traffic();
     }
-    assertThat(page.locator("#chart-time path.series0")).hasAttribute("d", Pattern.compile("M.*"));
+    page.reload();
+
+    var row = page.locator("#ops tbody tr").filter(named("sigmoid"));
+    assertThat(row.locator("td").first()).hasText(String.valueOf(earlier + 2));
+    assertThat(row.locator("td").nth(2)).hasText(Pattern.compile("[\\d.]+ (µs|ms|s)"));
+    assertThat(row.locator(".bar"))
+        .hasAttribute("aria-label", Pattern.compile("prepare .*, kernel .+, download .*"));
+    assertThat(page.locator("#ops tbody tr").filter(named("tanh"))).hasCount(0);
+    assertThat(page.locator("#slowest tbody tr").first().locator(".bar .kernel")).hasCount(1);
+    assertThat(page.locator("#errors tbody tr").filter(named("missing-input")))
+        .containsText("sigmoid");
+    assertThat(page.locator("#failures tbody tr").first().locator("td"))
+        .hasText(
+            new String[] {
+              "sigmoid",
+              "missing-input",
+              "input \"x\" […] is missing",
+              "4bf92f3577b34da6a3ce929d0e0e4736"
+            });
+    assertThat(page.locator("#total-requests")).hasText(Pattern.compile("[1-9][\\d,]*"));
+    assertThat(page.locator("#total-errors")).hasText(Pattern.compile("[1-9][\\d,]*"));
+    assertThat(page.locator("#chart-memory svg"))
+        .hasAttribute("aria-label", Pattern.compile("used: last .*B; pooled: last .*B"));
+    assertThat(page.locator("#chart-load path.series0")).hasAttribute("d", Pattern.compile("M.*"));
     picture("overview");
+
+    call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
+    assertThat(row.locator("td").first()).hasText(String.valueOf(earlier + 3));
   }
 
-  /** Returns how often an op has run. */
+  private static Locator.FilterOptions named(String name) {
+    return new Locator.FilterOptions().setHasText(name);
+  }
+
+  /** Returns how often an op was called. */
   private int calls(String op) {
-    var labels = Pattern.quote("op=\"" + op + "\"") + ".*phase=\"total\"";
-    return Pattern.compile("athanor_op_seconds_count\\{.*" + labels + ".*} (\\d+)")
+    return Pattern.compile(
+            "athanor_op_requests_total\\{.*" + Pattern.quote("op=\"" + op + "\"") + ".*} (\\d+)")
         .matcher(RestAssured.get(url("/actuator/prometheus")).asString())
         .results()
         .mapToInt(match -> Integer.parseInt(match.group(1)))
         .sum();
+  }
+
+  @Test
+  void headerNamesTheVersionAndOpensDocuments() {
+    assertThat(page.locator("#version"))
+        .hasText(RestAssured.get(url("/v2")).<String>path("version"));
+    for (var link : List.of("OpenAPI", "Metrics")) {
+      var opened = page.waitForPopup(() -> page.locator("#links").getByText(link).click());
+      assertThat(opened.locator("pre"))
+          .containsText(link.equals("OpenAPI") ? "openapi: 3.1.0" : "athanor_ready");
+      opened.close();
+    }
   }
 
   private void call(String op, String inputs) {
@@ -248,7 +286,6 @@ class ConsoleTest extends BrowserTest {
           "matmul", "{\"a\": %1$s, \"b\": %1$s}".formatted(wave(16 + i % 5 * 12, 16 + i % 5 * 12)));
       page.waitForTimeout(1000);
     }
-    page.locator("#latency-span").selectOption("window");
   }
 
   private static String wave(int rows, int columns) {
@@ -265,25 +302,28 @@ class ConsoleTest extends BrowserTest {
                 .collect(Collectors.joining(",")));
   }
 
-  /** Two calls take up to 1 ms and two up to 10 ms, after a first one before the interval. */
+  /** Of six calls of two dtypes, four take up to 1 ms and two up to 10 ms. */
   @Test
-  void computesQuantilesOfAnInterval() {
+  void computesQuantiles() {
     var found =
         page.evaluate(
             """
             async () => {
-              const {parse, since, quantile, opsOf} = await import('./metrics.js');
-              const text = (counts) => ['0.001', '0.01', '+Inf'].map((le, i) =>
-                `athanor_op_seconds_bucket{device="d",dtype="f32",op="o",phase="total",le="${le}"} ${counts[i]}.0`)
-                .concat('athanor_op_seconds_count{device="d",dtype="f32",op="o",phase="total"} ' + counts[2]).join('\\n');
-              const [older, newer] = [parse(text([1, 1, 1])), parse(text([3, 5, 5]))];
-              const between = since(newer, older, 'o', 'total');
-              const micros = (q) => Math.round(quantile(between, q) * 1e6);
-              return [opsOf(newer).join(), between.count, micros(0.25), micros(0.75),
-                quantile(since(newer, newer, 'o', 'total'), 0.5), quantile(since(newer, null, '', 'kernel'), 0.5)];
+              const {counts, gauge, parse, quantile, total} = await import('./metrics.js');
+              const text = ['f16', 'f32'].flatMap((dtype) => ['0.001', '0.01', '+Inf'].map((le, i) =>
+                `athanor_op_seconds_bucket{device="d",dtype="${dtype}",op="o",phase="total",le="${le}"} ${[2, 3, 3][i]}.0`)
+                .concat(`athanor_op_seconds_count{device="d",dtype="${dtype}",op="o",phase="total"} 3`))
+                .concat('athanor_op_requests_total{device="d",op="o",outcome="ok"} 6.0', 'athanor_op_requests_total{device="d",op="o",outcome="internal"} 0.0',
+                  'athanor_tensors{device="d"} 2.0', 'athanor_tensors{device="e"} 3.0', 'athanor_tensors_other 9.0').join('\\n');
+              const histogram = total(parse(text), 'o', 'total');
+              const micros = (q) => Math.round(quantile(histogram, q) * 1e6);
+              return [histogram.count, micros(0.5), micros(5 / 6), quantile(total(parse(text), '', 'kernel'), 0.5),
+                gauge(text, 'athanor_tensors'), JSON.stringify(counts(text))];
             }
             """);
-    assertThat(found).asString().isEqualTo("[o, 4, 500, 5500, null, null]");
+    assertThat(found)
+        .asString()
+        .isEqualTo("[6, 750, 5500, null, 5, [{\"op\":\"o\",\"outcome\":\"ok\",\"count\":6}]]");
   }
 
   @Test
@@ -346,8 +386,17 @@ class ConsoleTest extends BrowserTest {
 
   @Test
   void fitsAPhoneInDarkMode() {
+    call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
     page.close();
     open(360, 740, ColorScheme.DARK);
+    assertThat(page.getByRole(AriaRole.ROW).filter(named("sigmoid")).first()).isVisible();
+    assertThat(
+            page.evaluate(
+                """
+                () => [...document.querySelectorAll('.cells :is(td, tbody th), .panel')]
+                  .filter(each => each.getBoundingClientRect().right > innerWidth).map(each => each.outerHTML)
+                """))
+        .isEqualTo(List.of());
     for (var view : List.of("Overview", "Run", "Tensors", "PTX")) {
       view(view);
       assertThat(page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"))

@@ -158,7 +158,7 @@ class JwtTest extends RestTest {
         403,
         "forbidden",
         null,
-        "This request needs the scope tensors:write, which the token lacks.");
+        "This request needs the scope tensors:write; the token has ops:run, tensors:read.");
     var lab = token(claims -> claims.claim("scope", List.of("tensors:write", "tensors:read", "x")));
     var body = "{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}";
     String handle =

@@ -109,7 +109,8 @@ class OpenApiTest extends RestTest {
                     List.of("ops:run");
                 case String s when s.matches("(GET|HEAD) /tensors.*") -> List.of("tensors:read");
                 case String s when s.contains(" /tensors") -> List.of("tensors:write");
-                case String s when s.matches("GET /(devices|metrics|actuator/.*|v2/.*/stats)") ->
+                case String s
+                    when s.matches("GET /(devices|metrics|recent|actuator/.*|v2/.*/stats)") ->
                     List.of("metrics");
                 default -> List.of();
               };

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
+import dev.athanor.service.tensor.Tenant;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.trace.TracerProvider;
 import java.io.IOException;
@@ -41,10 +42,12 @@ class OutcomesTest {
           () -> {
             throw failure;
           };
-      assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", request))).isEqualTo(failure);
+      assertThat(catchThrowable(() -> Outcomes.count(metrics, Tenant.LOCAL, "rest", request)))
+          .isEqualTo(failure);
       assertThat(
               catchThrowable(() ->
                   metrics.counted(
+                      Tenant.LOCAL,
                       "grpc",
                       () -> {
                         throw failure;
@@ -57,7 +60,7 @@ class OutcomesTest {
         () -> {
           throw new IOException("broken pipe");
         };
-    assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", disconnect)))
+    assertThat(catchThrowable(() -> Outcomes.count(metrics, Tenant.LOCAL, "rest", disconnect)))
         .isInstanceOf(IOException.class);
     assertThat(count("rest", "cancelled")).isEqualTo(1);
   }
@@ -87,7 +90,8 @@ class OutcomesTest {
             default -> throw new AssertionError(thrown);
           }
         };
-    assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", request))).isSameAs(thrown);
+    assertThat(catchThrowable(() -> Outcomes.count(metrics, Tenant.LOCAL, "rest", request)))
+        .isSameAs(thrown);
     assertThat(count("rest", outcome)).isEqualTo(1);
   }
 
