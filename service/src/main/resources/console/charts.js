@@ -46,9 +46,11 @@ export function lines(width, seconds, series, format, {least = 0, binary = false
     let path = '';
     let first = null; // of the part that is being drawn
     let last = null;
+    let lastY = null;
     let area = '';
     const close = () => {
-      if (first !== null) area += `L${last} ${y(0)}L${first} ${y(0)}Z`;
+      if (first !== null && first === last) chart.append(svg('circle', {cx: first, cy: lastY, r: 2.5, class: each.kind}));
+      else if (first !== null) area += `L${last} ${y(0)}L${first} ${y(0)}Z`;
       first = null;
     };
     for (const [ago, value] of each.points) {
@@ -57,11 +59,11 @@ export function lines(width, seconds, series, format, {least = 0, binary = false
         continue;
       }
       const [px, py] = [x(ago).toFixed(1), y(value).toFixed(1)];
-      const step = first === null ? `M${px} ${py}h0` : `L${px} ${py}`; // a point without neighbors is a dot
+      const step = `${first === null ? 'M' : 'L'}${px} ${py}`;
       path += step;
       area += step;
       first ??= px;
-      last = px;
+      [last, lastY] = [px, py];
     }
     close();
     chart.append(svg('path', {d: area, class: `area ${each.kind}`}), svg('path', {d: path, class: `line ${each.kind}`}));

@@ -19,7 +19,7 @@ const views = {overview, run, tensors, ptx};
 
 let catalogue = [];
 let refusal = null; // the 403 that keeps devices and metrics from this caller
-let recent = null; // the last response of GET /recent
+let recent; // a promise of the last response of GET /recent
 let recentAt = 0;
 let timer;
 
@@ -66,9 +66,9 @@ async function showMetrics(devices) {
     const metrics = await api.metrics();
     if (Date.now() - recentAt >= RECENT_MILLIS) {
       recentAt = Date.now();
-      recent = await api.recent();
+      recent = api.recent();
     }
-    overview.update(devices, metrics, recent);
+    overview.update(devices, metrics, await recent);
   } catch (failure) {
     if (failure instanceof api.Unreachable) throw failure;
     recentAt = 0;

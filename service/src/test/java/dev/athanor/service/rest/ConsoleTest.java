@@ -227,7 +227,7 @@ class ConsoleTest extends BrowserTest {
             new String[] {
               "sigmoid",
               "missing-input",
-              "input \"x\" […] is missing",
+              "input \"x\" […] is missing; the inputs of sigmoid are x",
               "4bf92f3577b34da6a3ce929d0e0e4736"
             });
     assertThat(page.locator("#total-requests")).hasText(Pattern.compile("[1-9][\\d,]*"));

@@ -49,7 +49,7 @@ class RecentTest extends RestTest {
         .body("failures.size()", lessThanOrEqualTo(50))
         .body("failures[0].op", equalTo("identity"))
         .body("failures[0].code", equalTo("invalid-tensor"))
-        .body("failures[0].detail", equalTo("inputs.x.data[1] must be a number, got true"))
+        .body("failures[0].detail", equalTo("inputs.x.data[1] is true, which does not fit f32"))
         .body("failures[0].traceId", equalTo(TRACE));
     json("{}").post("/ops/nothing").then().statusCode(404);
     json("{\"steps\": []}").post("/pipelines/run").then().statusCode(400);
