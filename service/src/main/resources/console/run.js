@@ -6,18 +6,23 @@ import {InputFields, labelled} from './input.js';
 import {answer} from './result.js';
 import {isNeeded, letters, usualValue} from './shapes.js';
 
+/** Creates a list of choices; one without a value can stay unset. */
+function choice(common, choices, value) {
+  const none = value === null ? [h('option', {value: ''}, '–')] : [];
+  const field = h('select', common, ...none, ...choices.map((each) => h('option', {}, each)));
+  field.value = value ?? '';
+  return field;
+}
+
 /** Creates the field of an attribute. */
 function attributeField(attribute, value) {
   const common = {'data-attribute': attribute.name};
   switch (attribute.type) {
     case 'boolean':
-      return h('input', {...common, type: 'checkbox', checked: value === true});
-    case 'choice': {
-      const none = value === null ? [h('option', {value: ''}, '–')] : [];
-      const field = h('select', common, ...none, ...attribute.choices.map((choice) => h('option', {}, choice)));
-      field.value = value ?? '';
-      return field;
-    }
+      if (value === null) return choice(common, ['true', 'false'], value);
+      return h('input', {...common, type: 'checkbox', checked: value});
+    case 'choice':
+      return choice(common, attribute.choices, value);
     default:
       return h('input', {
         ...common,
@@ -37,10 +42,15 @@ function range({type, minimum, maximum}) {
   return `${type === 'integer' ? 'an integer' : 'a number'}${limits.length ? `, ${limits.join(' and ')}` : ''}`;
 }
 
-/** Returns the value of a field; undefined if it is the default. */
-function attributeValue(attribute, field) {
-  const value = attribute.type === 'boolean' ? field.checked : attribute.type === 'choice' ? field.value : field.valueAsNumber;
-  return value === attribute.default || value === '' || Number.isNaN(value) ? undefined : value;
+/** Returns the text of a field. */
+const read = (field) => (field.type === 'checkbox' ? String(field.checked) : field.value);
+
+/** Returns the value of an attribute; undefined if it is unset or the default. */
+function attributeValue({type, default: usual}, field) {
+  const text = read(field);
+  if (text === '') return undefined;
+  const value = type === 'boolean' ? text === 'true' : type === 'choice' ? text : Number(text);
+  return value === usual ? undefined : value;
 }
 
 export class RunView {
