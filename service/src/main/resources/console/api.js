@@ -29,6 +29,9 @@ export function useKey(text) {
   key = text;
 }
 
+/** Returns whether requests send a key. */
+export const usesKey = () => key !== '';
+
 /** Registers a callback for 401 responses. */
 export const onDenied = (action) => denied.addEventListener('denied', action);
 

@@ -2,7 +2,7 @@
 
 import {h, newId, refuse} from './dom.js';
 import {extents, usualDtype, wrongRank} from './shapes.js';
-import {Mistake, checkRange, elements, isBlock, isInteger, random, readShape, typed, zeros} from './values.js';
+import {Mistake, checkRange, elements, isBlock, isInteger, numbers, random, readShape, typed, zeros} from './values.js';
 
 const SOURCES = [
   ['random', 'random'],
@@ -10,6 +10,9 @@ const SOURCES = [
   ['typed', 'typed numbers'],
   ['resident', 'resident tensor'],
 ];
+
+/** The sources whose dtype and shape the form chooses. */
+const GENERATED = ['random', 'zeros', 'typed'];
 
 /** Creates a label with its field. */
 export function labelled(text, field, attributes = {}) {
@@ -23,27 +26,32 @@ export class InputFields {
   #given = h('input', {type: 'checkbox'});
   #dtype = h('select', {'data-role': 'dtype'});
   #shape = h('input', {'data-role': 'shape', size: 9, autocomplete: 'off', spellcheck: 'false'});
-  #source = h('select', {'data-role': 'source'}, ...SOURCES.map(([value, text]) => h('option', {value}, text)));
+  #source;
   #parts = {};
   #numbers = h('textarea', {rows: 3, spellcheck: 'false', 'data-role': 'numbers', placeholder: '1 2 3 4'});
   #tensor = h('select', {'data-role': 'tensor'});
   #tensors = [];
+  #handle = '';
   #fields = {};
+  #usual;
   #shapeWasTyped = false;
 
   /**
    * @param input its description in GET /ops
    * @param seed the initial seed of its random numbers
    * @param given whether it is included at first
+   * @param sources further sources, as pairs of value and text
    */
-  constructor(input, seed, given) {
+  constructor(input, seed, given, sources = []) {
     this.#input = input;
+    this.#usual = {given, dtype: usualDtype(input)};
+    this.#source = h('select', {'data-role': 'source'}, ...[...SOURCES, ...sources].map(([value, text]) => h('option', {value}, text)));
     this.#seed = h('input', {type: 'number', value: seed, min: 0, step: 1});
     const low = h('input', {type: 'number', value: -1, step: 'any'});
     const high = h('input', {type: 'number', value: 1, step: 'any'});
     this.#fields = {low, high};
     this.#dtype.append(...input.dtypes.map((dtype) => h('option', {}, dtype)));
-    this.#dtype.value = usualDtype(input);
+    this.#dtype.value = this.#usual.dtype;
     this.#given.checked = given;
     this.#shape.addEventListener('input', () => {
       this.#shapeWasTyped = true;
@@ -68,11 +76,55 @@ export class InputFields {
     this.#dtype.addEventListener('change', () => this.#spread());
     this.#spread();
     for (const field of [this.#given, this.#source, this.#dtype]) field.addEventListener('change', () => this.#show());
+    this.#tensor.addEventListener('change', () => {
+      this.#handle = this.#tensor.value;
+    });
     this.#show();
+  }
+
+  get name() {
+    return this.#input.name;
   }
 
   get isGiven() {
     return this.#given.checked;
+  }
+
+  get #isGenerated() {
+    return GENERATED.includes(this.#source.value);
+  }
+
+  /** Returns the input in a link: none, a handle, a dtype, or a dtype and shape; null for the usual input. */
+  get term() {
+    if (!this.isGiven) return this.#usual.given ? 'none' : null;
+    if (!this.#isGenerated) return this.#handle || null;
+    const dtype = this.#dtype.value;
+    if (this.#shapeWasTyped) return `${dtype}[${this.#shape.value.replaceAll(' ', '')}]`;
+    return dtype === this.#usual.dtype && this.#usual.given ? null : dtype;
+  }
+
+  /** Sets what {@link term} returned. */
+  fill(term) {
+    const [, dtype, shape] = /^(\w+)(?:\[(.*)\])?$/.exec(term) ?? [];
+    const isKnown = this.#input.dtypes.includes(dtype);
+    const isNone = term === 'none' && this.#input.optional;
+    if (!isKnown && !isNone && !term.startsWith('t_')) {
+      const choices = [...(this.#input.optional ? ['none'] : []), 'a handle t_…', `one of ${this.#input.dtypes.join(', ')}, which a shape may follow, such as ${this.#usual.dtype}[8,8]`];
+      throw new Mistake(this.#path, `${this.name} must be ${choices.join(', ')}; got ${term}.`, 'shape');
+    }
+    this.#given.checked = !isNone;
+    if (isKnown) {
+      this.#dtype.value = dtype;
+      this.#spread();
+      if (shape !== undefined) {
+        this.#shape.value = shape.replaceAll(',', ', ');
+        this.#shapeWasTyped = true;
+      }
+    } else if (!isNone) {
+      this.#source.value = 'resident';
+      this.#handle = term;
+    }
+    this.#show();
   }
 
   /** Sets the default range of random numbers: integers are usually counts, masks or indices, so not negative. */
@@ -87,23 +139,25 @@ export class InputFields {
     this.#parts.range.hidden = blocks;
     const source = this.#source.value;
     this.body.hidden = !this.isGiven;
-    this.#parts.type.hidden = source === 'resident';
+    this.#parts.type.hidden = !this.#isGenerated;
     for (const part of ['random', 'typed', 'resident']) this.#parts[part].hidden = source !== part;
   }
 
   /** Throws if the shape, the numbers or their range are invalid. Numbers not typed yet are valid. */
   check() {
+    if (!this.isGiven || !this.#isGenerated) return;
     const source = this.#source.value;
-    if (!this.isGiven || source === 'resident') return;
     const shape = this.#extents;
     if (source === 'random') checkRange(this.#range, this.#path);
     if (source !== 'typed') elements(this.#dtype.value, shape, this.#path);
     else if (this.#numbers.value.trim()) typed(this.#numbers.value, shape, this.#path);
   }
 
-  /** Shows an error message at its field. */
-  refuse(mistake) {
-    return refuse({numbers: this.#numbers, range: this.#fields.low}[mistake.role] ?? this.#shape, mistake);
+  /** Shows an error message at the field of its role, or else, as the service does not know the fields, below all. */
+  refuse(failure) {
+    const main = {resident: this.#tensor}[this.#source.value] ?? this.#shape;
+    if (failure.role === undefined) return refuse(main, failure, this.body);
+    return refuse({numbers: this.#numbers, range: this.#fields.low}[failure.role] ?? main, failure);
   }
 
   /** Updates the shape from the sizes of the form, unless the user has edited it. */
@@ -115,18 +169,21 @@ export class InputFields {
   /** Offers the resident tensors of a matching dtype. */
   offer(tensors) {
     this.#tensors = tensors.filter((tensor) => this.#input.dtypes.includes(tensor.dtype));
-    const chosen = this.#tensor.value;
-    const name = (tensor) => `${tensor.name ?? `${tensor.handle.slice(0, 10)}…`} · ${tensor.dtype} [${tensor.shape.join(', ')}]`;
+    const short = (handle) => `${handle.slice(0, 10)}…`;
+    const name = (tensor) => `${tensor.name ?? short(tensor.handle)} · ${tensor.dtype} [${tensor.shape.join(', ')}]`;
+    if (this.#source.value !== 'resident') this.#handle = '';
+    const isGone = this.#handle && !this.#tensors.some((tensor) => tensor.handle === this.#handle);
+    const missing = isGone ? `${short(this.#handle)} is not available` : this.#tensors.length ? null : `no tensor of dtype ${this.#input.dtypes.join(', ')}`;
     this.#tensor.replaceChildren(
-      ...(this.#tensors.length
-        ? this.#tensors.map((tensor) => h('option', {value: tensor.handle}, name(tensor)))
-        : [h('option', {value: ''}, `no tensor of dtype ${this.#input.dtypes.join(', ')}`)]),
+      ...(missing ? [h('option', {value: isGone ? this.#handle : ''}, missing)] : []),
+      ...this.#tensors.map((tensor) => h('option', {value: tensor.handle}, name(tensor))),
     );
-    if (this.#tensors.some((tensor) => tensor.handle === chosen)) this.#tensor.value = chosen;
+    if (this.#handle) this.#tensor.value = this.#handle;
+    this.#handle = this.#tensor.value;
   }
 
   #resident() {
-    const tensor = this.#tensors.find((each) => each.handle === this.#tensor.value);
+    const tensor = this.#tensors.find((each) => each.handle === this.#handle);
     if (!tensor) throw new Mistake(this.#path, 'No matching resident tensor. Keep an output of a run on the device, or choose another source.');
     return tensor;
   }
@@ -144,16 +201,30 @@ export class InputFields {
 
   /** Returns the input's term of a problem, such as a=f32[8,8]. */
   problem() {
-    const {dtype, shape} = this.#source.value === 'resident' ? this.#resident() : {dtype: this.#dtype.value, shape: this.#extents};
+    const {dtype, shape} = this.#isGenerated ? {dtype: this.#dtype.value, shape: this.#extents} : this.#resident();
     return `${this.#input.name}=${dtype}[${shape.join(',')}]`;
   }
 
   /** Returns the input as JSON text. */
   json() {
-    if (this.#source.value === 'resident') return JSON.stringify({handle: this.#resident().handle});
+    if (!this.#isGenerated) return JSON.stringify({handle: this.#resident().handle});
     const dtype = this.#dtype.value;
     const shape = this.#extents;
     return `{"dtype":"${dtype}","shape":[${shape}],${this.#data(dtype, shape)}}`;
+  }
+
+  /** Returns the tensor for the code of a request: a handle, or dtype and shape with numbers or a random range. */
+  get value() {
+    if (!this.#isGenerated) return {handle: this.#resident().handle};
+    const value = {dtype: this.#dtype.value, shape: this.#extents};
+    switch (this.#source.value) {
+      case 'zeros':
+        return value;
+      case 'typed':
+        return {...value, numbers: numbers(this.#numbers.value, value.shape, this.#path)};
+      default:
+        return {...value, random: this.#range};
+    }
   }
 
   #data(dtype, shape) {

@@ -30,19 +30,22 @@ function showPtx(op, problem) {
 
 // -- view selection
 
-function current() {
-  const name = location.hash.slice(1);
-  return name in views ? name : 'overview';
+/** Returns the view of the URL's fragment, such as #run/matmul, and what follows its name. */
+function place() {
+  const [, name, rest] = /^#?([^/?]*)[/?]?(.*)$/s.exec(location.hash);
+  return Object.hasOwn(views, name) ? {name, rest} : {name: 'overview', rest: ''};
 }
 
+const current = () => place().name;
+
 function show() {
-  const name = current();
+  const {name, rest} = place();
   for (const view of Object.keys(views)) section(view).hidden = view !== name;
   for (const link of document.querySelectorAll('nav a')) {
     if (link.hash === `#${name}`) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
-  views[name].shown?.();
+  views[name].shown?.(rest);
 }
 
 addEventListener('hashchange', () => {

@@ -1,65 +1,22 @@
-/** The form of an op, generated from its description, and the result of the run. */
+/** The form of an op and the result of the run. */
 
 import * as api from './api.js';
-import {accept, errorLine, h, newId, refuse} from './dom.js';
-import {InputFields, labelled} from './input.js';
+import {LANGUAGES} from './code.js';
+import {errorLine, h, setText} from './dom.js';
+import {OpForm} from './form.js';
+import {labelled} from './input.js';
 import {answer} from './result.js';
-import {isNeeded, letters, usualValue} from './shapes.js';
+import {Mistake} from './values.js';
 
-/** Creates a list of choices; one without a value can stay unset. */
-function choice(common, choices, value) {
-  const none = value === null ? [h('option', {value: ''}, '–')] : [];
-  const field = h('select', common, ...none, ...choices.map((each) => h('option', {}, each)));
-  field.value = value ?? '';
-  return field;
-}
-
-/** Creates the field of an attribute. */
-function attributeField(attribute, value) {
-  const common = {'data-attribute': attribute.name};
-  switch (attribute.type) {
-    case 'boolean':
-      if (value === null) return choice(common, ['true', 'false'], value);
-      return h('input', {...common, type: 'checkbox', checked: value});
-    case 'choice':
-      return choice(common, attribute.choices, value);
-    default:
-      return h('input', {
-        ...common,
-        type: 'number',
-        step: attribute.type === 'integer' ? 1 : 'any',
-        min: attribute.minimum,
-        max: attribute.maximum,
-        required: attribute.required,
-        value,
-      });
-  }
-}
-
-/** Names the values that an attribute may have: "an integer, at least 1". */
-function range({type, minimum, maximum}) {
-  const limits = [['at least', minimum], ['at most', maximum]].filter(([, limit]) => Number.isFinite(limit)).map((each) => each.join(' '));
-  return `${type === 'integer' ? 'an integer' : 'a number'}${limits.length ? `, ${limits.join(' and ')}` : ''}`;
-}
-
-/** Returns the text of a field. */
-const read = (field) => (field.type === 'checkbox' ? String(field.checked) : field.value);
-
-/** Returns the value of an attribute; undefined if it is unset or the default. */
-function attributeValue({type, default: usual}, field) {
-  const text = read(field);
-  if (text === '') return undefined;
-  const value = type === 'boolean' ? text === 'true' : type === 'choice' ? text : Number(text);
-  return value === usual ? undefined : value;
-}
+/** Maximum length of code that is shown; longer code is copied in full. */
+const MOST_SHOWN = 20000;
 
 export class RunView {
+  #section;
   #showPtx;
   #catalogue = [];
-  #op;
-  #sizes = [];
-  #inputs = [];
-  #attributes = [];
+  #form;
+  #link = '';
   #outputs = [];
   #invalid = false;
   #busy = false;
@@ -68,124 +25,149 @@ export class RunView {
   #fields = h('div', {id: 'fields'});
   #submit = h('button', {class: 'primary'}, 'Run');
   #ptx = h('button', {type: 'button'}, 'Show PTX');
+  #copies = Object.keys(LANGUAGES).map((language) => h('button', {type: 'button', 'aria-label': `Copy as ${language}`, onclick: () => this.#copy(language)}, language));
+  #copied = h('span', {role: 'status'});
+  #code = h('pre', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Code of this run'});
+  #request = h('div', {class: 'request', hidden: true}, h('div', {class: 'row'}, this.#copied, h('button', {type: 'button', onclick: () => this.#hideCode()}, 'Hide')), this.#code);
   #failure = h('div');
-  #form;
   #result = h('div', {id: 'result', 'aria-live': 'polite'});
 
   /** @param showPtx called with the name of an op and a problem */
   constructor(section, showPtx) {
+    this.#section = section;
     this.#showPtx = showPtx;
-    this.#form = h(
+    const form = h(
       'form',
       {class: 'panel', novalidate: true}, // errors are shown at the field, in the service's words
       h('div', {class: 'row'}, h('h2', {}, 'Run'), h('span', {class: 'field'}, h('label', {for: 'op'}, 'op'), this.#select)),
       this.#about,
       this.#fields,
       this.#failure,
-      h('div', {class: 'row buttons'}, this.#submit, this.#ptx),
+      h('div', {class: 'row buttons'}, this.#submit, this.#ptx, h('span', {class: 'field copies'}, h('span', {'aria-hidden': 'true'}, 'Copy as'), ...this.#copies)),
+      this.#request,
     );
-    this.#select.addEventListener('change', () => this.#build());
-    for (const change of ['input', 'change']) this.#fields.addEventListener(change, () => this.#check());
-    this.#form.addEventListener('submit', (event) => {
+    this.#select.addEventListener('change', () => {
+      this.#build();
+      this.#remember();
+    });
+    for (const change of ['input', 'change']) {
+      this.#fields.addEventListener(change, () => {
+        this.#check();
+        this.#remember();
+      });
+    }
+    form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#run();
     });
-    this.#ptx.addEventListener('click', () => this.#guard(() => this.#showPtx(this.#op.name, this.#problem())));
-    section.append(h('div', {class: 'split'}, this.#form, h('div', {class: 'panel'}, h('h2', {}, 'Result'), this.#result)));
+    this.#ptx.addEventListener('click', () => this.#guard(() => this.#showPtx(this.#form.op.name, this.#form.problem)));
+    section.append(h('div', {class: 'split'}, form, h('div', {class: 'panel'}, h('h2', {}, 'Result'), this.#result)));
   }
 
   describe(catalogue) {
     this.#catalogue = catalogue;
     this.#select.replaceChildren(...catalogue.map((op) => h('option', {}, op.name)));
     if (catalogue.some((op) => op.name === 'matmul')) this.#select.value = 'matmul';
-    this.#build();
+    this.#open(this.#link);
   }
 
-  async shown() {
+  /** @param link the op and its parameters, matmul?M=64; empty to keep the form */
+  async shown(link = '') {
+    if (link && link !== this.#link) this.#open(link);
+    else this.#remember();
     await this.#offer();
   }
 
-  // -- the form
+  // -- the form and its link
+
+  #open(link) {
+    this.#link = link;
+    if (!this.#catalogue.length) return;
+    const [, name, parameters] = /^([^?]*)\??(.*)$/s.exec(link);
+    const op = this.#catalogue.find((each) => encodeURIComponent(each.name) === name);
+    if (op) this.#select.value = op.name;
+    else this.#link = '';
+    this.#build();
+    const mistakes = op ? this.#form.fill(parameters) : name ? [new Mistake('', `The service has no op ${name}.`)] : [];
+    this.#check();
+    mistakes.forEach((mistake) => this.#explain(mistake));
+    this.#remember();
+  }
+
+  /** Shows the form in the URL. Another op is a new entry of the browser's history. */
+  #remember() {
+    if (this.#section.hidden || !this.#form) return;
+    const opOf = (link) => link.split('?')[0];
+    const isOther = this.#link && opOf(this.#link) !== opOf(this.#form.link);
+    this.#link = this.#form.link;
+    const hash = `#run/${this.#link}`;
+    if (location.hash !== hash) history[isOther ? 'pushState' : 'replaceState'](null, '', hash);
+  }
 
   #build() {
     const op = this.#catalogue.find((each) => each.name === this.#select.value);
-    if (!op) return;
-    this.#op = op;
-    this.#inputs = op.inputs.map((input, i) => new InputFields(input, i + 1, isNeeded(op, input)));
-    this.#attributes = op.attributes.map((attribute) => ({attribute, field: attributeField(attribute, usualValue(op, attribute))}));
-    this.#sizes = [...letters(op)].map(([name, value]) => ({name, field: h('input', {type: 'number', min: 1, step: 1, required: true, value, 'data-size': name})}));
-    this.#outputs = op.outputs.map((output) => ({
-      output,
-      field: h('select', {'data-output': output.name}, h('option', {value: 'inline'}, 'show inline'), h('option', {value: 'handle'}, 'keep on the device')),
-    }));
+    this.#outputs = [];
+    this.#form = new OpForm(op, ({name, shape}) => {
+      const field = h('select', {'data-output': name}, h('option', {value: 'inline'}, 'show inline'), h('option', {value: 'handle'}, 'keep on the device'));
+      this.#outputs.push({name, field});
+      return labelled(`${name} ${shape}`, field);
+    });
     this.#about.replaceChildren(h('p', {}, op.summary), h('p', {}, h('code', {}, op.formula)));
-    this.#fields.replaceChildren(
-      ...(this.#sizes.length ? [this.#sizeFields()] : []),
-      ...this.#inputs.map((input) => input.element),
-      ...(op.attributes.length ? [this.#attributeFields()] : []),
-      h(
-        'fieldset',
-        {},
-        h('legend', {}, 'Outputs'),
-        ...this.#outputs.map(({output, field}) => h('div', {'data-field': `outputs.${output.name}`}, labelled(`${output.name} ${output.shape}`, field))),
-      ),
-    );
+    this.#fields.replaceChildren(this.#form.element);
     this.#submit.textContent = `Run ${op.name}`;
     this.#noResult();
     this.#check();
     this.#offer();
   }
 
-  #sizeFields() {
-    return h('fieldset', {class: 'sizes'}, h('legend', {}, 'Sizes'), h('span', {class: 'fields'}, ...this.#sizes.map(({name, field}) => labelled(name, field))));
-  }
-
-  #attributeFields() {
-    return h(
-      'fieldset',
-      {},
-      h('legend', {}, 'Attributes'),
-      ...this.#attributes.map(({attribute, field}) => {
-        const meaning = h('p', {class: 'muted', id: newId()}, attribute.meaning);
-        field.setAttribute('aria-describedby', meaning.id);
-        return h('div', {class: 'attribute', 'data-field': `attributes.${attribute.name}`}, labelled(attribute.name, field), meaning);
-      }),
-    );
-  }
-
   /** Offers no tensors if the key lacks the scope to list them. The page reports a lost connection by itself. */
   async #offer() {
     try {
       const {tensors} = await api.tensors(10);
-      this.#inputs.forEach((input) => input.offer(tensors));
+      this.#form?.offer(tensors);
     } catch (failure) {
       if (failure.status !== 403 && !(failure instanceof api.Unreachable)) this.#explain(failure);
     }
   }
 
-  // -- values of the form
-
-  get #given() {
-    return this.#inputs.filter((input) => input.isGiven);
-  }
-
-  get #changed() {
-    return this.#attributes
-      .map(({attribute, field}) => [attribute.name, attributeValue(attribute, field)])
-      .filter(([, value]) => value !== undefined);
-  }
-
-  #problem() {
-    return [...this.#given.map((input) => input.problem()), ...this.#changed.map(([name, value]) => `${name}=${value}`)].join(' ');
-  }
-
   #body() {
-    const inputs = this.#op.inputs
-      .map((input, i) => [input.name, this.#inputs[i]])
-      .filter(([, fields]) => fields.isGiven)
-      .map(([name, fields]) => `${JSON.stringify(name)}:${fields.json()}`);
-    const outputs = Object.fromEntries(this.#outputs.filter(({field}) => field.value === 'handle').map(({output}) => [output.name, {as: 'handle'}]));
-    return `{"inputs":{${inputs.join(',')}},"attributes":${JSON.stringify(Object.fromEntries(this.#changed))},"outputs":${JSON.stringify(outputs)}}`;
+    const inputs = this.#form.given.map((input) => `${JSON.stringify(input.name)}:${input.json()}`);
+    const outputs = Object.fromEntries(this.#outputs.filter(({field}) => field.value === 'handle').map(({name}) => [name, {as: 'handle'}]));
+    return `{"inputs": {\n  ${inputs.join(',\n  ')}\n},\n"attributes": ${JSON.stringify(this.#form.attributes)},\n"outputs": ${JSON.stringify(outputs)}}`;
+  }
+
+  // -- the run as code
+
+  #hideCode() {
+    this.#request.hidden = true;
+  }
+
+  /** Shows and copies the code that sends what Run sends. */
+  async #copy(language) {
+    const form = this.#form;
+    const code = this.#guard(() =>
+      LANGUAGES[language]({
+        url: new URL('..', location).href.replace(/\/$/, ''),
+        usesKey: api.usesKey(),
+        op: form.op.name,
+        body: this.#body(),
+        inputs: form.given.map((input) => [input.name, input.value]),
+        attributes: form.changed,
+        outputs: form.op.outputs.map((output, i) => ({...output, kept: this.#outputs[i].field.value === 'handle'})),
+      }),
+    );
+    if (code === undefined) return;
+    const isCut = code.length > MOST_SHOWN;
+    setText(this.#code, isCut ? `${code.slice(0, MOST_SHOWN)} …` : code);
+    this.#request.hidden = false;
+    try {
+      await navigator.clipboard.writeText(code);
+      setText(this.#copied, `Copied as ${language}${isCut ? '; the end is not shown' : ''}.`);
+    } catch {
+      getSelection().selectAllChildren(this.#code); // browsers restrict the clipboard to HTTPS and localhost
+      setText(this.#copied, `Cannot write to the clipboard. Press Ctrl+C to copy ${isCut ? 'what is shown' : 'the selection'}.`);
+    }
+    this.#request.scrollIntoView({block: 'nearest'});
   }
 
   // -- running the op
@@ -194,63 +176,29 @@ export class RunView {
     this.#result.replaceChildren(h('p', {class: 'muted'}, 'No result yet. Press Run; the inputs are filled with random numbers.'));
   }
 
-  #clear() {
-    this.#failure.replaceChildren();
-    for (const field of this.#form.querySelectorAll('[aria-invalid]')) accept(field);
-  }
-
-  /** Computes the shapes, and shows an error message at each invalid field, which disables Run. */
+  /** Shows an error message at each invalid field, which disables Run. */
   #check() {
-    this.#clear();
-    const numbers = [
-      ...this.#sizes.map((size) => ({...size, kind: 'a positive integer'})),
-      ...this.#attributes.map(({attribute, field}) => ({name: attribute.name, field, kind: range(attribute)})),
-    ];
-    const wrong = numbers.filter(({field}) => !field.validity.valid);
-    for (const {name, field, kind} of wrong) {
-      const message = `${name} must be ${kind}${field.value && `; got ${field.value}`}.`;
-      refuse(field, {message}, field.closest('.attribute')?.lastElementChild);
-    }
-    if (!wrong.length) {
-      const values = new Map(numbers.map(({name, field}) => [name, field.valueAsNumber]));
-      this.#inputs.forEach((input) => input.resize(values));
-    }
-    const mistaken = this.#inputs.filter((input) => {
-      try {
-        input.check();
-        return false;
-      } catch (mistake) {
-        return input.refuse(mistake);
-      }
-    });
-    this.#invalid = wrong.length + mistaken.length > 0;
+    this.#failure.replaceChildren();
+    this.#hideCode(); // of an earlier state
+    this.#invalid = !this.#form.check();
     this.#enable();
   }
 
   #enable() {
     this.#submit.disabled = this.#invalid || this.#busy;
+    for (const button of [this.#ptx, ...this.#copies]) button.disabled = this.#invalid;
   }
 
   /** Shows an error message at its field, or else at the buttons. */
   #explain(failure) {
-    const path = failure.field ?? '';
-    if (failure.role) {
-      this.#inputs[this.#op.inputs.findIndex((input) => path === `inputs.${input.name}`)].refuse(failure).scrollIntoView({block: 'nearest'});
-      return;
-    }
-    const place = [...this.#form.querySelectorAll('[data-field]')].find(
-      (each) => path === each.dataset.field || path.startsWith(`${each.dataset.field}.`),
-    );
-    if (!place) {
-      this.#failure.replaceChildren(errorLine(failure));
-      return;
-    }
-    const field = place.querySelector('[data-role=shape]') ?? place.querySelector('input:not([type=checkbox]), textarea, select') ?? place.querySelector('input');
-    refuse(field, failure, place.lastElementChild).scrollIntoView({block: 'nearest'});
+    const line = this.#form.explain(failure.field ?? '', failure);
+    if (line) line.scrollIntoView({block: 'nearest'});
+    else this.#failure.append(errorLine(failure));
   }
 
   #guard(action) {
-    this.#clear();
+    this.#failure.replaceChildren();
+    this.#form.clear();
     try {
       return action();
     } catch (failure) {
@@ -260,19 +208,19 @@ export class RunView {
   }
 
   async #run() {
-    const op = this.#op;
-    const asked = this.#guard(() => ({body: this.#body(), problem: this.#problem()}));
+    const form = this.#form;
+    const asked = this.#guard(() => ({body: this.#body(), problem: form.problem}));
     this.#noResult();
     if (!asked) return;
     this.#busy = true;
     this.#enable();
     this.#result.setAttribute('aria-busy', 'true');
     try {
-      const given = await api.run(op.name, asked.body);
-      if (this.#op === op) this.#result.replaceChildren(answer(given, () => this.#showPtx(op.name, asked.problem)));
+      const given = await api.run(form.op.name, asked.body);
+      if (this.#form === form) this.#result.replaceChildren(answer(given, () => this.#showPtx(form.op.name, asked.problem)));
       await this.#offer();
     } catch (failure) {
-      if (this.#op === op) this.#explain(failure);
+      if (this.#form === form) this.#explain(failure);
     } finally {
       this.#busy = false;
       this.#enable();

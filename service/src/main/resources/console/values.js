@@ -1,7 +1,7 @@
 /** Generates and parses input elements, as a member of a JSON object, so that numbers are sent exactly as typed. */
 
 /** Block formats: the elements and bytes of a block, and the offsets of its floating-point scales. */
-const BLOCKS = {
+export const BLOCKS = {
   q4_0: {elements: 32, bytes: 18, scales: [0]},
   q4_1: {elements: 32, bytes: 20, scales: [0, 2]},
   q5_0: {elements: 32, bytes: 22, scales: [0]},
@@ -12,8 +12,8 @@ const BLOCKS = {
   nf4: {elements: 64, bytes: 36, scales: [0]},
 };
 
-/** The scale of all random blocks, 2⁻⁶. */
-const SCALE = {f16: [0x00, 0x24], f32: [0x00, 0x00, 0x80, 0x3c]};
+/** The bytes of the scale of all generated blocks, 2⁻⁶. */
+export const scaleOf = (dtype) => (dtype === 'nf4' ? [0x00, 0x00, 0x80, 0x3c] : [0x00, 0x24]);
 
 /** Returns whether a dtype is a block format, whose elements cannot be typed. */
 export const isBlock = (dtype) => dtype in BLOCKS;
@@ -64,7 +64,7 @@ function blocks(dtype, count, draw) {
   const block = BLOCKS[dtype];
   const bytes = Uint8Array.from({length: (count / block.elements) * block.bytes}, draw);
   for (let start = 0; start < bytes.length; start += block.bytes) {
-    for (const scale of block.scales) bytes.set(dtype === 'nf4' ? SCALE.f32 : SCALE.f16, start + scale);
+    for (const scale of block.scales) bytes.set(scaleOf(dtype), start + scale);
   }
   return base64(bytes);
 }
@@ -107,17 +107,19 @@ export function random(dtype, shape, {seed, low, high}, field) {
   return `"data":[${Array.from({length: count}, draw).join(',')}]`;
 }
 
-/** Parses numbers separated by spaces, commas, semicolons or brackets; their count must match the shape. */
-export function typed(text, shape, field) {
+/** Parses numbers separated by spaces, commas, semicolons or brackets, into JSON; their count must match the shape. */
+export function numbers(text, shape, field) {
   const words = text.split(/[\s,;[\]]+/).filter(Boolean);
-  const numbers = words.map((word) => {
+  const found = words.map((word) => {
     if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(word) || word === 'true' || word === 'false') return word;
     if (['NaN', 'Infinity', '-Infinity'].includes(word)) return `"${word}"`;
     throw new Mistake(field, `“${word}” is not a number. Separate numbers by spaces or commas; NaN, Infinity and -Infinity are allowed.`, 'numbers');
   });
   const count = shape.reduce((product, extent) => product * extent, 1);
-  if (numbers.length !== count) {
-    throw new Mistake(field, `[${shape.join(', ')}] has ${count} ${count === 1 ? 'element' : 'elements'}; got ${numbers.length} ${numbers.length === 1 ? 'number' : 'numbers'}.`, 'numbers');
+  if (found.length !== count) {
+    throw new Mistake(field, `[${shape.join(', ')}] has ${count} ${count === 1 ? 'element' : 'elements'}; got ${found.length} ${found.length === 1 ? 'number' : 'numbers'}.`, 'numbers');
   }
-  return `"data":[${numbers.join(',')}]`;
+  return found;
 }
+
+export const typed = (text, shape, field) => `"data":[${numbers(text, shape, field).join(',')}]`;
