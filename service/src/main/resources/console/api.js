@@ -107,6 +107,13 @@ export async function tensors(pages = 1) {
   return {tensors: all, more: next !== null};
 }
 
+/** Uploads an npy or safetensors file; the tensor is labeled with its name. */
+export const uploadTensor = (file) =>
+  json('POST', `/tensors?name=${encodeURIComponent(file.name.slice(0, 128))}`, {
+    body: file,
+    type: file.name.endsWith('.safetensors') ? 'application/x-safetensors' : 'application/x-npy',
+  });
+
 export const tensorData = (handle) => json('GET', `/tensors/${handle}/data`, {accept: 'application/json'});
 
 export const renewTensor = (handle, ttlSeconds) =>

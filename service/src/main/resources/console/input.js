@@ -1,6 +1,7 @@
 /** The form fields of one input: its type and the source of its elements. */
 
-import {h, newId, refuse} from './dom.js';
+import * as api from './api.js';
+import {bytes, h, newId, refuse, setText, until} from './dom.js';
 import {extents, usualDtype, wrongRank} from './shapes.js';
 import {Mistake, checkRange, elements, isBlock, isInteger, numbers, random, readShape, typed, zeros} from './values.js';
 
@@ -8,11 +9,14 @@ const SOURCES = [
   ['random', 'random'],
   ['zeros', 'zeros'],
   ['typed', 'typed numbers'],
+  ['file', 'npy or safetensors file'],
   ['resident', 'resident tensor'],
 ];
 
 /** The sources whose dtype and shape the form chooses. */
 const GENERATED = ['random', 'zeros', 'typed'];
+
+const typeOf = ({dtype, shape}) => `${dtype} [${shape.join(', ')}]`;
 
 /** Creates a label with its field. */
 export function labelled(text, field, attributes = {}) {
@@ -30,6 +34,10 @@ export class InputFields {
   #parts = {};
   #numbers = h('textarea', {rows: 3, spellcheck: 'false', 'data-role': 'numbers', placeholder: '1 2 3 4'});
   #tensor = h('select', {'data-role': 'tensor'});
+  #file = h('input', {type: 'file', 'data-role': 'file', accept: '.npy,.safetensors'});
+  #upload = h('p', {role: 'status', class: 'muted'});
+  #uploaded = null;
+  #uploadFailure = null;
   #tensors = [];
   #handle = '';
   #fields = {};
@@ -62,9 +70,10 @@ export class InputFields {
       type: h('span', {class: 'fields'}, labelled('dtype', this.#dtype), labelled('shape', this.#shape)),
       random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), range),
       typed: labelled('numbers in row-major order', this.#numbers, {class: 'field wide'}),
+      file: h('span', {class: 'fields'}, labelled('file', this.#file, {class: 'field wide'}), this.#upload),
       resident: labelled('tensor', this.#tensor, {class: 'field wide'}),
     };
-    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('source', this.#source), this.#parts.random, this.#parts.typed, this.#parts.resident);
+    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('source', this.#source), this.#parts.random, this.#parts.typed, this.#parts.file, this.#parts.resident);
     this.element = h(
       'fieldset',
       {'data-field': `inputs.${input.name}`},
@@ -79,6 +88,7 @@ export class InputFields {
     this.#tensor.addEventListener('change', () => {
       this.#handle = this.#tensor.value;
     });
+    this.#file.addEventListener('change', () => this.#send());
     this.#show();
   }
 
@@ -97,7 +107,7 @@ export class InputFields {
   /** Returns the input in a link: none, a handle, a dtype, or a dtype and shape; null for the usual input. */
   get term() {
     if (!this.isGiven) return this.#usual.given ? 'none' : null;
-    if (!this.#isGenerated) return this.#handle || null;
+    if (!this.#isGenerated) return this.#resident?.handle ?? (this.#handle || null);
     const dtype = this.#dtype.value;
     if (this.#shapeWasTyped) return `${dtype}[${this.#shape.value.replaceAll(' ', '')}]`;
     return dtype === this.#usual.dtype && this.#usual.given ? null : dtype;
@@ -140,13 +150,17 @@ export class InputFields {
     const source = this.#source.value;
     this.body.hidden = !this.isGiven;
     this.#parts.type.hidden = !this.#isGenerated;
-    for (const part of ['random', 'typed', 'resident']) this.#parts[part].hidden = source !== part;
+    for (const part of ['random', 'typed', 'file', 'resident']) this.#parts[part].hidden = source !== part;
   }
 
-  /** Throws if the shape, the numbers or their range are invalid. Numbers not typed yet are valid. */
+  /**
+   * Throws if the shape, the numbers or their range are invalid, or the file was rejected. Numbers not typed yet and
+   * a file not chosen yet are valid.
+   */
   check() {
-    if (!this.isGiven || !this.#isGenerated) return;
     const source = this.#source.value;
+    if (this.isGiven && source === 'file' && this.#uploadFailure) throw this.#uploadFailure;
+    if (!this.isGiven || !this.#isGenerated) return;
     const shape = this.#extents;
     if (source === 'random') checkRange(this.#range, this.#path);
     if (source !== 'typed') elements(this.#dtype.value, shape, this.#path);
@@ -155,7 +169,7 @@ export class InputFields {
 
   /** Shows an error message at the field of its role, or else, as the service does not know the fields, below all. */
   refuse(failure) {
-    const main = {resident: this.#tensor}[this.#source.value] ?? this.#shape;
+    const main = {file: this.#file, resident: this.#tensor}[this.#source.value] ?? this.#shape;
     if (failure.role === undefined) return refuse(main, failure, this.body);
     return refuse({numbers: this.#numbers, range: this.#fields.low}[failure.role] ?? main, failure);
   }
@@ -170,7 +184,7 @@ export class InputFields {
   offer(tensors) {
     this.#tensors = tensors.filter((tensor) => this.#input.dtypes.includes(tensor.dtype));
     const short = (handle) => `${handle.slice(0, 10)}…`;
-    const name = (tensor) => `${tensor.name ?? short(tensor.handle)} · ${tensor.dtype} [${tensor.shape.join(', ')}]`;
+    const name = (tensor) => `${tensor.name ?? short(tensor.handle)} · ${typeOf(tensor)}`;
     if (this.#source.value !== 'resident') this.#handle = '';
     const isGone = this.#handle && !this.#tensors.some((tensor) => tensor.handle === this.#handle);
     const missing = isGone ? `${short(this.#handle)} is not available` : this.#tensors.length ? null : `no tensor of dtype ${this.#input.dtypes.join(', ')}`;
@@ -182,10 +196,37 @@ export class InputFields {
     this.#handle = this.#tensor.value;
   }
 
-  #resident() {
-    const tensor = this.#tensors.find((each) => each.handle === this.#handle);
-    if (!tensor) throw new Mistake(this.#path, 'No matching resident tensor. Keep an output of a run on the device, or choose another source.');
-    return tensor;
+  /** Uploads the chosen file, which becomes a resident tensor with the service's usual lease. */
+  async #send() {
+    const [file] = this.#file.files;
+    this.#uploaded = null;
+    this.#uploadFailure = null;
+    setText(this.#upload, file ? `Uploading ${bytes(file.size)} …` : '');
+    if (!file) return;
+    let tensor = null;
+    let failure = null;
+    try {
+      tensor = await api.uploadTensor(file);
+    } catch (caught) {
+      failure = new Mistake(this.#path, caught.message, 'file');
+    }
+    if (this.#file.files[0] !== file) return; // another file was chosen meanwhile
+    this.#uploaded = tensor;
+    this.#uploadFailure = failure;
+    setText(this.#upload, tensor ? `${tensor.name} · ${typeOf(tensor)} · ${bytes(tensor.bytes)}${tensor.expiresAt ? ` · expires ${until(new Date(tensor.expiresAt))} unless used` : ''}` : '');
+    this.#file.dispatchEvent(new Event('input', {bubbles: true}));
+  }
+
+  get #resident() {
+    return this.#source.value === 'file' ? this.#uploaded : this.#tensors.find((each) => each.handle === this.#handle);
+  }
+
+  /** Returns the resident tensor; throws if there is none. */
+  #tensorOrThrow() {
+    if (this.#resident) return this.#resident;
+    if (this.#source.value !== 'file') throw new Mistake(this.#path, 'No matching resident tensor. Keep an output of a run on the device, or choose another source.');
+    const [file] = this.#file.files;
+    throw this.#uploadFailure ?? new Mistake(this.#path, file ? `${file.name} is still being uploaded.` : 'Choose an npy or safetensors file.', 'file');
   }
 
   get #path() {
@@ -201,13 +242,13 @@ export class InputFields {
 
   /** Returns the input's term of a problem, such as a=f32[8,8]. */
   problem() {
-    const {dtype, shape} = this.#isGenerated ? {dtype: this.#dtype.value, shape: this.#extents} : this.#resident();
+    const {dtype, shape} = this.#isGenerated ? {dtype: this.#dtype.value, shape: this.#extents} : this.#tensorOrThrow();
     return `${this.#input.name}=${dtype}[${shape.join(',')}]`;
   }
 
   /** Returns the input as JSON text. */
   json() {
-    if (!this.#isGenerated) return JSON.stringify({handle: this.#resident().handle});
+    if (!this.#isGenerated) return JSON.stringify({handle: this.#tensorOrThrow().handle});
     const dtype = this.#dtype.value;
     const shape = this.#extents;
     return `{"dtype":"${dtype}","shape":[${shape}],${this.#data(dtype, shape)}}`;
@@ -215,7 +256,7 @@ export class InputFields {
 
   /** Returns the tensor for the code of a request: a handle, or dtype and shape with numbers or a random range. */
   get value() {
-    if (!this.#isGenerated) return {handle: this.#resident().handle};
+    if (!this.#isGenerated) return {handle: this.#tensorOrThrow().handle};
     const value = {dtype: this.#dtype.value, shape: this.#extents};
     switch (this.#source.value) {
       case 'zeros':
