@@ -14,6 +14,8 @@ export class Problem extends Error {
     this.status = status;
     /** The path of the invalid field, such as inputs.a.data[3]; undefined if the error concerns no field. */
     this.field = body.field;
+    /** The index of the step of a pipeline that it concerns. */
+    this.step = body.step;
   }
 }
 
@@ -91,6 +93,9 @@ export const version = async () => (await json('GET', '/v2', {timeout: POLL_TIME
 
 /** Runs an op; the body is JSON text, so that numbers are sent exactly as typed. */
 export const run = (op, body) => json('POST', `/ops/${encodeURIComponent(op)}`, {body});
+
+/** Runs a pipeline; the body is JSON text, as above. */
+export const runPipeline = (body) => json('POST', '/pipelines/run', {body});
 
 export const plan = (op, problem) =>
   json('GET', `/ops/${encodeURIComponent(op)}/ptx?problem=${encodeURIComponent(problem)}`);

@@ -64,16 +64,17 @@ const encode = (text) => encodeURIComponent(text).replace(/%(5B|5D|2C)/g, decode
 export class OpForm {
   element;
   #sizes;
+  #sizeFields;
   #attributes;
 
   /**
    * @param op its description in GET /ops
    * @param outputField creates the fields of an output
-   * @param sources what else inputs can be besides tensors; see {@link InputFields}
+   * @param isInStep whether inputs may be outputs of earlier steps of a pipeline
    */
-  constructor(op, outputField, sources = []) {
+  constructor(op, outputField, isInStep = false) {
     this.op = op;
-    this.inputs = op.inputs.map((input, i) => new InputFields(input, i + 1, isNeeded(op, input), sources));
+    this.inputs = op.inputs.map((input, i) => new InputFields(input, i + 1, isNeeded(op, input), isInStep));
     this.#sizes = [...letters(op)].map(([name, value]) => ({
       name,
       kind: 'a positive integer',
@@ -86,31 +87,26 @@ export class OpForm {
       field: attributeField(attribute, usualValue(op, attribute)),
     }));
     for (const each of this.#named) each.usual = read(each.field);
+    this.#sizeFields = h('fieldset', {class: 'sizes'}, h('legend', {}, 'Sizes'), h('span', {class: 'fields'}, ...this.#sizes.map(({name, field}) => labelled(name, field))));
     this.element = h(
       'div',
       {},
-      ...(this.#sizes.length ? [this.#sizeFields()] : []),
+      this.#sizeFields,
       ...this.inputs.map((input) => input.element),
-      ...(op.attributes.length ? [this.#attributeFields()] : []),
+      ...(op.attributes.length ? [this.#attributeFields(isInStep)] : []),
       h('fieldset', {}, h('legend', {}, 'Outputs'), ...op.outputs.map((output) => h('div', {class: 'fields', 'data-field': `outputs.${output.name}`}, outputField(output)))),
     );
   }
 
-  #sizeFields() {
-    return h('fieldset', {class: 'sizes'}, h('legend', {}, 'Sizes'), h('span', {class: 'fields'}, ...this.#sizes.map(({name, field}) => labelled(name, field))));
-  }
-
-  #attributeFields() {
-    return h(
-      'fieldset',
-      {},
-      h('legend', {}, 'Attributes'),
-      ...this.#attributes.map(({attribute, field}) => {
-        const meaning = h('p', {class: 'muted', id: newId()}, attribute.meaning);
-        field.setAttribute('aria-describedby', meaning.id);
-        return h('div', {class: 'attribute', 'data-field': `attributes.${attribute.name}`}, labelled(attribute.name, field), meaning);
-      }),
-    );
+  /** Returns the attributes; in a step, which should be short, they are folded. */
+  #attributeFields(isFolded) {
+    const rows = this.#attributes.map(({attribute, field}) => {
+      const meaning = h('p', {class: 'muted', id: newId()}, attribute.meaning);
+      field.setAttribute('aria-describedby', meaning.id);
+      return h('div', {class: 'attribute', 'data-field': `attributes.${attribute.name}`}, labelled(attribute.name, field), meaning);
+    });
+    const [outer, inner] = isFolded ? ['details', 'summary'] : ['fieldset', 'legend'];
+    return h(outer, {}, h(inner, {}, 'Attributes'), ...rows);
   }
 
   get #named() {
@@ -193,7 +189,9 @@ export class OpForm {
   /** Computes the shapes and shows an error message at each invalid field; returns whether there is none. */
   check() {
     this.clear();
-    const wrong = this.#named.filter(({field}) => !field.validity.valid);
+    this.#sizeFields.hidden = !this.#sizes.length || !this.given.some((input) => input.isGenerated);
+    const used = this.#sizeFields.hidden ? this.#attributes : this.#named;
+    const wrong = used.filter(({field}) => !field.validity.valid);
     for (const {name, field, kind} of wrong) {
       refuse(field, {message: `${name} must be ${kind}${field.value && `; got ${field.value}`}.`}, field.closest('.attribute')?.lastElementChild);
     }
@@ -220,6 +218,9 @@ export class OpForm {
     const size = this.#sizes.find((each) => path === `sizes.${each.name}`);
     if (size) return refuse(size.field, failure);
     const place = [...this.element.querySelectorAll('[data-field]')].find((each) => leads(each.dataset.field));
-    return place ? refuse(place.querySelector('input, select'), failure, place.lastElementChild) : null;
+    if (!place) return null;
+    const folded = place.closest('details');
+    if (folded) folded.open = true;
+    return refuse(place.querySelector('input, select'), failure, place.lastElementChild);
   }
 }

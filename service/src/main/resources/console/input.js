@@ -13,6 +13,8 @@ const SOURCES = [
   ['resident', 'resident tensor'],
 ];
 
+const STEP = ['step', 'output of a step'];
+
 /** The sources whose dtype and shape the form chooses. */
 const GENERATED = ['random', 'zeros', 'typed'];
 
@@ -38,6 +40,8 @@ export class InputFields {
   #upload = h('p', {role: 'status', class: 'muted'});
   #uploaded = null;
   #uploadFailure = null;
+  #step = h('select', {'data-role': 'step'});
+  #reference = '';
   #tensors = [];
   #handle = '';
   #fields = {};
@@ -48,17 +52,18 @@ export class InputFields {
    * @param input its description in GET /ops
    * @param seed the initial seed of its random numbers
    * @param given whether it is included at first
-   * @param sources further sources, as pairs of value and text
+   * @param isInStep whether it may be the output of an earlier step of a pipeline
    */
-  constructor(input, seed, given, sources = []) {
+  constructor(input, seed, given, isInStep) {
     this.#input = input;
     this.#usual = {given, dtype: usualDtype(input)};
-    this.#source = h('select', {'data-role': 'source'}, ...[...SOURCES, ...sources].map(([value, text]) => h('option', {value}, text)));
+    this.#source = h('select', {'data-role': 'source'}, ...[...(isInStep ? [STEP] : []), ...SOURCES].map(([value, text]) => h('option', {value}, text)));
     this.#seed = h('input', {type: 'number', value: seed, min: 0, step: 1});
     const low = h('input', {type: 'number', value: -1, step: 'any'});
     const high = h('input', {type: 'number', value: 1, step: 'any'});
     this.#fields = {low, high};
     this.#dtype.append(...input.dtypes.map((dtype) => h('option', {}, dtype)));
+    this.#source.value = 'random';
     this.#dtype.value = this.#usual.dtype;
     this.#given.checked = given;
     this.#shape.addEventListener('input', () => {
@@ -71,9 +76,10 @@ export class InputFields {
       random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), range),
       typed: labelled('numbers in row-major order', this.#numbers, {class: 'field wide'}),
       file: h('span', {class: 'fields'}, labelled('file', this.#file, {class: 'field wide'}), this.#upload),
+      step: labelled('output', this.#step, {class: 'field wide'}),
       resident: labelled('tensor', this.#tensor, {class: 'field wide'}),
     };
-    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('source', this.#source), this.#parts.random, this.#parts.typed, this.#parts.file, this.#parts.resident);
+    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('source', this.#source), this.#parts.random, this.#parts.typed, this.#parts.file, this.#parts.step, this.#parts.resident);
     this.element = h(
       'fieldset',
       {'data-field': `inputs.${input.name}`},
@@ -88,6 +94,9 @@ export class InputFields {
     this.#tensor.addEventListener('change', () => {
       this.#handle = this.#tensor.value;
     });
+    this.#step.addEventListener('change', () => {
+      this.#reference = this.#step.value;
+    });
     this.#file.addEventListener('change', () => this.#send());
     this.#show();
   }
@@ -100,14 +109,15 @@ export class InputFields {
     return this.#given.checked;
   }
 
-  get #isGenerated() {
+  /** Returns whether the form chooses its dtype and shape. */
+  get isGenerated() {
     return GENERATED.includes(this.#source.value);
   }
 
   /** Returns the input in a link: none, a handle, a dtype, or a dtype and shape; null for the usual input. */
   get term() {
     if (!this.isGiven) return this.#usual.given ? 'none' : null;
-    if (!this.#isGenerated) return this.#resident?.handle ?? (this.#handle || null);
+    if (!this.isGenerated) return this.#resident?.handle ?? (this.#handle || null);
     const dtype = this.#dtype.value;
     if (this.#shapeWasTyped) return `${dtype}[${this.#shape.value.replaceAll(' ', '')}]`;
     return dtype === this.#usual.dtype && this.#usual.given ? null : dtype;
@@ -149,8 +159,8 @@ export class InputFields {
     this.#parts.range.hidden = blocks;
     const source = this.#source.value;
     this.body.hidden = !this.isGiven;
-    this.#parts.type.hidden = !this.#isGenerated;
-    for (const part of ['random', 'typed', 'file', 'resident']) this.#parts[part].hidden = source !== part;
+    this.#parts.type.hidden = !this.isGenerated;
+    for (const part of ['random', 'typed', 'file', 'step', 'resident']) this.#parts[part].hidden = source !== part;
   }
 
   /**
@@ -160,7 +170,8 @@ export class InputFields {
   check() {
     const source = this.#source.value;
     if (this.isGiven && source === 'file' && this.#uploadFailure) throw this.#uploadFailure;
-    if (!this.isGiven || !this.#isGenerated) return;
+    if (this.isGiven && source === 'step' && !this.reference) throw new Mistake(this.#path, 'Choose an output of an earlier step, or another source.', 'step');
+    if (!this.isGiven || !this.isGenerated) return;
     const shape = this.#extents;
     if (source === 'random') checkRange(this.#range, this.#path);
     if (source !== 'typed') elements(this.#dtype.value, shape, this.#path);
@@ -169,7 +180,7 @@ export class InputFields {
 
   /** Shows an error message at the field of its role, or else, as the service does not know the fields, below all. */
   refuse(failure) {
-    const main = {file: this.#file, resident: this.#tensor}[this.#source.value] ?? this.#shape;
+    const main = {file: this.#file, step: this.#step, resident: this.#tensor}[this.#source.value] ?? this.#shape;
     if (failure.role === undefined) return refuse(main, failure, this.body);
     return refuse({numbers: this.#numbers, range: this.#fields.low}[failure.role] ?? main, failure);
   }
@@ -194,6 +205,28 @@ export class InputFields {
     );
     if (this.#handle) this.#tensor.value = this.#handle;
     this.#handle = this.#tensor.value;
+  }
+
+  /** Returns the key of the earlier step's output that this input is; empty if it is none. */
+  get reference() {
+    return this.isGiven && this.#source.value === 'step' ? this.#step.value : '';
+  }
+
+  /** Makes this input the output of an earlier step. */
+  refer(key) {
+    this.#source.value = 'step';
+    this.#reference = key;
+    this.#show();
+  }
+
+  /** Offers the outputs of earlier steps, as pairs of key and text. */
+  offerOutputs(outputs) {
+    const isOffered = outputs.some(([key]) => key === this.#reference);
+    this.#step.replaceChildren(
+      ...(isOffered ? [] : [h('option', {value: ''}, outputs.length ? '–' : 'no earlier step')]),
+      ...outputs.map(([key, text]) => h('option', {value: key}, text)),
+    );
+    this.#step.value = isOffered ? this.#reference : '';
   }
 
   /** Uploads the chosen file, which becomes a resident tensor with the service's usual lease. */
@@ -242,13 +275,13 @@ export class InputFields {
 
   /** Returns the input's term of a problem, such as a=f32[8,8]. */
   problem() {
-    const {dtype, shape} = this.#isGenerated ? {dtype: this.#dtype.value, shape: this.#extents} : this.#tensorOrThrow();
+    const {dtype, shape} = this.isGenerated ? {dtype: this.#dtype.value, shape: this.#extents} : this.#tensorOrThrow();
     return `${this.#input.name}=${dtype}[${shape.join(',')}]`;
   }
 
   /** Returns the input as JSON text. */
   json() {
-    if (!this.#isGenerated) return JSON.stringify({handle: this.#tensorOrThrow().handle});
+    if (!this.isGenerated) return JSON.stringify({handle: this.#tensorOrThrow().handle});
     const dtype = this.#dtype.value;
     const shape = this.#extents;
     return `{"dtype":"${dtype}","shape":[${shape}],${this.#data(dtype, shape)}}`;
@@ -256,7 +289,7 @@ export class InputFields {
 
   /** Returns the tensor for the code of a request: a handle, or dtype and shape with numbers or a random range. */
   get value() {
-    if (!this.#isGenerated) return {handle: this.#tensorOrThrow().handle};
+    if (!this.isGenerated) return {handle: this.#tensorOrThrow().handle};
     const value = {dtype: this.#dtype.value, shape: this.#extents};
     switch (this.#source.value) {
       case 'zeros':

@@ -3,6 +3,7 @@
 import * as api from './api.js';
 import {setText} from './dom.js';
 import {Overview} from './overview.js';
+import {PipelineView} from './pipeline.js';
 import {PtxView} from './ptx.js';
 import {RunView} from './run.js';
 import {TensorsView} from './tensors.js';
@@ -15,7 +16,8 @@ const overview = new Overview(section('overview'));
 const ptx = new PtxView(section('ptx'));
 const run = new RunView(section('run'), showPtx);
 const tensors = new TensorsView(section('tensors'));
-const views = {overview, run, tensors, ptx};
+const pipeline = new PipelineView(section('pipeline'));
+const views = {overview, run, pipeline, tensors, ptx};
 
 let catalogue = [];
 let refusal = null; // the 403 that keeps devices and metrics from this caller
@@ -86,6 +88,7 @@ async function readOps() {
   if (JSON.stringify(ops) !== JSON.stringify(catalogue)) {
     catalogue = ops;
     run.describe(catalogue);
+    pipeline.describe(catalogue);
     ptx.describe(catalogue);
   }
 }

@@ -84,6 +84,48 @@ function timing(timings) {
   ];
 }
 
+/** Shows the kernel and time of each step, with bars on one scale. */
+function steps(given) {
+  const most = Math.max(...given.map((step) => step.kernelMicros), 0.1);
+  return h(
+    'div',
+    {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Steps'},
+    h(
+      'table',
+      {class: 'step-times'},
+      h('thead', {}, h('tr', {}, ...['step', 'kernel', 'time'].map((name) => h('th', {scope: 'col', class: name === 'time' ? 'number' : null}, name)), h('td'))),
+      h(
+        'tbody',
+        {},
+        ...given.map(({op, kernel, kernelMicros}, i) => {
+          const bar = h('span', {class: 'kernel'});
+          bar.style.width = `${(100 * kernelMicros) / most}%`;
+          return h(
+            'tr',
+            {},
+            h('th', {scope: 'row'}, `${i + 1} ${op}`),
+            h('td', {}, h('code', {}, kernel)),
+            h('td', {class: 'number'}, duration(kernelMicros / 1e6)),
+            h('td', {}, h('div', {class: 'bar', 'aria-hidden': 'true'}, bar)),
+          );
+        }),
+      ),
+    ),
+  );
+}
+
+/** Shows the response of POST /pipelines/run. */
+export function pipelineAnswer(given) {
+  return h(
+    'div',
+    {},
+    h('p', {}, `${given.steps.length === 1 ? '1 step' : `${given.steps.length} steps`} on ${given.device}`),
+    steps(given.steps),
+    ...timing(given.timing),
+    ...Object.entries(given.outputs).map(([name, each]) => output(name, each)),
+  );
+}
+
 /** Shows the response of POST /ops/{op}. */
 export function answer(given, showPtx) {
   return h(

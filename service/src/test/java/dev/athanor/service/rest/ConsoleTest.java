@@ -34,7 +34,7 @@ class ConsoleTest extends BrowserTest {
         .header("Cache-Control", containsString("no-cache"));
     RestAssured.get(url("/console/none.js")).then().statusCode(404);
     assertThat(page.locator(".device h3")).hasText(Pattern.compile("emulator:0 · .+"));
-    for (var view : List.of("Run", "Tensors", "PTX", "Overview")) {
+    for (var view : List.of("Run", "Pipeline", "Tensors", "PTX", "Overview")) {
       view(view);
       assertThat(page.locator("main > section:visible")).hasCount(1);
       assertThat(page.locator("nav a[aria-current]")).hasText(view);
@@ -397,7 +397,7 @@ class ConsoleTest extends BrowserTest {
                   .filter(each => each.getBoundingClientRect().right > innerWidth).map(each => each.outerHTML)
                 """))
         .isEqualTo(List.of());
-    for (var view : List.of("Overview", "Run", "Tensors", "PTX")) {
+    for (var view : List.of("Overview", "Run", "Pipeline", "Tensors", "PTX")) {
       view(view);
       assertThat(page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"))
           .as(view)
