@@ -91,10 +91,11 @@ export class InputFields {
     this.#dtype.addEventListener('change', () => this.#spread());
     this.#spread();
     for (const field of [this.#given, this.#source, this.#dtype]) field.addEventListener('change', () => this.#show());
-    this.#tensor.addEventListener('change', () => {
+    // before the form, which handles the event that comes first, offers the choices again
+    this.#tensor.addEventListener('input', () => {
       this.#handle = this.#tensor.value;
     });
-    this.#step.addEventListener('change', () => {
+    this.#step.addEventListener('input', () => {
       this.#reference = this.#step.value;
     });
     this.#file.addEventListener('change', () => this.#send());

@@ -145,7 +145,8 @@ class ConsolePipelineTest extends BrowserTest {
 
     output(2, "y").locator("[data-name]").fill("y");
     choose(2, "layer-norm");
-    assertThat(step(2).locator("[data-role=step] option:checked")).hasText("c1, step 1 matmul");
+    assertThat(input(2, "x").locator("[data-role=step] option:checked"))
+        .hasText("c1, step 1 matmul");
     input(2, "gamma").locator("[data-role=shape]").fill("4");
     run();
     assertThat(input(2, "gamma").locator(".error")).hasCount(1);
