@@ -31,8 +31,8 @@ export function useKey(text) {
   key = text;
 }
 
-/** Returns whether requests send a key. */
-export const usesKey = () => key !== '';
+/** Returns the key or token; empty if none was given. */
+export const currentKey = () => key;
 
 /** Registers a callback for 401 responses. */
 export const onDenied = (action) => denied.addEventListener('denied', action);
@@ -63,6 +63,9 @@ async function send(method, path, {body, type = 'application/json', accept, time
 }
 
 const json = async (...request) => (await send(...request)).json();
+
+/** Returns the description of the API in YAML. */
+export const description = async () => (await send('GET', '/openapi.yaml')).text();
 
 export const ops = async () => (await json('GET', '/ops', {timeout: POLL_TIMEOUT})).ops;
 

@@ -5,6 +5,7 @@ import {setText} from './dom.js';
 import {Overview} from './overview.js';
 import {PipelineView} from './pipeline.js';
 import {PtxView} from './ptx.js';
+import {ReferenceView} from './reference.js';
 import {RunView} from './run.js';
 import {TensorsView} from './tensors.js';
 
@@ -17,7 +18,8 @@ const ptx = new PtxView(section('ptx'));
 const run = new RunView(section('run'), showPtx);
 const tensors = new TensorsView(section('tensors'));
 const pipeline = new PipelineView(section('pipeline'));
-const views = {overview, run, pipeline, tensors, ptx};
+const reference = new ReferenceView(section('api'));
+const views = {overview, run, pipeline, tensors, ptx, api: reference};
 
 let catalogue = [];
 let refusal = null; // the 403 that keeps devices and metrics from this caller
@@ -187,6 +189,7 @@ access.addEventListener('submit', (event) => {
   api.useKey(section('key').value);
   access.hidden = true;
   refusal = null;
+  if (current() === 'api') reference.shown();
   poll();
 });
 

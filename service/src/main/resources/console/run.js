@@ -148,7 +148,7 @@ export class RunView {
     const code = this.#guard(() =>
       LANGUAGES[language]({
         url: new URL('..', location).href.replace(/\/$/, ''),
-        usesKey: api.usesKey(),
+        usesKey: api.currentKey() !== '',
         op: form.op.name,
         body: this.#body(),
         inputs: form.given.map((input) => [input.name, input.value]),

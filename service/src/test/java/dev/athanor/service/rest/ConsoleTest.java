@@ -34,7 +34,7 @@ class ConsoleTest extends BrowserTest {
         .header("Cache-Control", containsString("no-cache"));
     RestAssured.get(url("/console/none.js")).then().statusCode(404);
     assertThat(page.locator(".device h3")).hasText(Pattern.compile("emulator:0 · .+"));
-    for (var view : List.of("Run", "Pipeline", "Tensors", "PTX", "Overview")) {
+    for (var view : List.of("Run", "Pipeline", "Tensors", "PTX", "API", "Overview")) {
       view(view);
       assertThat(page.locator("main > section:visible")).hasCount(1);
       assertThat(page.locator("nav a[aria-current]")).hasText(view);
@@ -384,6 +384,67 @@ class ConsoleTest extends BrowserTest {
     faults.removeIf(fault -> fault.contains("the server responded with a status of 401"));
   }
 
+  /** Swagger UI calls the service by the address of the page. */
+  @Test
+  void apiPageRunsAnOperation() {
+    view("API");
+    page.locator(".opblock-tag[data-tag=tensors]").click();
+    var list = page.locator("#operations-tensors-listTensors");
+    list.locator(".opblock-summary-control").click();
+    list.locator(".try-out__btn").click();
+    list.locator(".execute").click();
+    assertThat(list.locator(".live-responses-table .response-col_status")).containsText("200");
+    assertThat(list.locator(".curl")).containsText(url("/tensors"));
+    RestAssured.get(url("/console/swagger-ui/index.html")).then().statusCode(404);
+    var styles = RestAssured.get(url("/console/swagger-ui/swagger-ui.css"));
+    styles.then().statusCode(200).header("Content-Security-Policy", ConsoleConfiguration.POLICY);
+    RestAssured.given()
+        .header("If-None-Match", styles.header("ETag"))
+        .get(url("/console/swagger-ui/swagger-ui.css"))
+        .then()
+        .statusCode(304);
+    picture("api");
+  }
+
+  /** The key of the console is valid here, too, and lives as long as the page. */
+  @Test
+  void apiPageUsesTheKeyOfTheConsole() {
+    page.route(
+        "**/openapi.yaml",
+        route -> {
+          if ("Bearer secret".equals(route.request().headerValue("Authorization"))) {
+            route.fulfill(
+                new Route.FulfillOptions()
+                    .setContentType("application/yaml")
+                    .setBody(
+                        """
+                        openapi: 3.1.0
+                        info: {title: Test, version: "1"}
+                        security: [{bearer: []}]
+                        paths: {/ops: {get: {operationId: ops, tags: [all], responses: {}}}}
+                        components: {securitySchemes: {bearer: {type: http, scheme: bearer}}}
+                        """));
+          } else {
+            route.fulfill(
+                new Route.FulfillOptions()
+                    .setStatus(401)
+                    .setContentType("application/problem+json")
+                    .setBody("{\"detail\": \"Unknown API key.\"}"));
+          }
+        });
+    view("API");
+    assertThat(page.locator("#api .error")).hasText("Unknown API key.");
+    page.getByLabel("API key or token").fill("secret");
+    button("Use").click();
+    page.locator(".opblock-tag").click();
+    page.locator(".opblock-summary-control").click();
+    page.locator(".try-out__btn").click();
+    var request = page.waitForRequest("**/ops", () -> page.locator(".execute").click());
+    assertThat(request.headerValue("Authorization")).isEqualTo("Bearer secret");
+    assertThat(page.evaluate("() => localStorage.length + sessionStorage.length")).isEqualTo(0);
+    faults.removeIf(fault -> fault.contains("the server responded with a status of 401"));
+  }
+
   @Test
   void fitsAPhoneInDarkMode() {
     call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
@@ -397,7 +458,7 @@ class ConsoleTest extends BrowserTest {
                   .filter(each => each.getBoundingClientRect().right > innerWidth).map(each => each.outerHTML)
                 """))
         .isEqualTo(List.of());
-    for (var view : List.of("Overview", "Run", "Pipeline", "Tensors", "PTX")) {
+    for (var view : List.of("Overview", "Run", "Pipeline", "Tensors", "PTX", "API")) {
       view(view);
       assertThat(page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"))
           .as(view)
