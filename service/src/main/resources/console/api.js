@@ -100,8 +100,9 @@ export const run = (op, body) => json('POST', `/ops/${encodeURIComponent(op)}`, 
 /** Runs a pipeline; the body is JSON text, as above. */
 export const runPipeline = (body) => json('POST', '/pipelines/run', {body});
 
-export const plan = (op, problem) =>
-  json('GET', `/ops/${encodeURIComponent(op)}/ptx?problem=${encodeURIComponent(problem)}`);
+/** Returns the kernels of a problem; `assemble` adds their machine code. */
+export const plan = (op, problem, assemble = false) =>
+  json('GET', `/ops/${encodeURIComponent(op)}/ptx?problem=${encodeURIComponent(problem)}${assemble ? '&assemble=true' : ''}`);
 
 /** Returns the resident tensors, newest first, of at most `pages` pages, and whether there are more. */
 export async function tensors(pages = 1) {

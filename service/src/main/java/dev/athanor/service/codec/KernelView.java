@@ -5,6 +5,7 @@ import dev.athanor.engine.analysis.Liveness;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Target;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -14,7 +15,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param registersLive maximum number of live 32-bit registers per thread
  * @param predicatesLive maximum number of live predicates per thread
+ * @param machineCode null unless requested
  */
+@JsonInclude(JsonInclude.Include.NON_NULL)
 public record KernelView(
     String name,
     String version,
@@ -24,7 +27,8 @@ public record KernelView(
     int predicatesLive,
     int staticSharedBytes,
     int maxThreads,
-    List<Line> lines) {
+    List<Line> lines,
+    @Nullable MachineCodeView machineCode) {
 
   /**
    * A line of PTX.
@@ -36,6 +40,15 @@ public record KernelView(
   public record Line(String text, @Nullable String source, @Nullable Integer live) {}
 
   public static KernelView of(Kernel kernel) {
+    return of(kernel, null);
+  }
+
+  /**
+   * Returns the view of a kernel.
+   *
+   * @param target the target of the machine code; null for none
+   */
+  static KernelView of(Kernel kernel, @Nullable Target target) {
     var module = Module.of(kernel);
     var liveness = Liveness.of(kernel);
     return new KernelView(
@@ -47,7 +60,8 @@ public record KernelView(
         liveness.mostPredicates(),
         kernel.staticSharedBytes(),
         kernel.maxThreads(),
-        lines(kernel, module, liveness));
+        lines(kernel, module, liveness),
+        target == null ? null : MachineCodeView.of(module, kernel.name(), target));
   }
 
   /** Maps lines to statements, which are the last lines before the closing brace. */

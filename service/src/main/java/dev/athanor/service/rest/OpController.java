@@ -84,7 +84,7 @@ class OpController {
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     request.setAttribute(Problems.OP, name);
-    HttpRequests.checkQuery(request, List.of("problem"));
+    HttpRequests.checkQuery(request, List.of("problem", "assemble"));
     var op = find(name);
     var problem = request.getParameter("problem");
     if (problem == null) {
@@ -93,10 +93,26 @@ class OpController {
           "problem",
           "the query parameter problem is missing; give the inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
     }
+    var device = runtimes.first();
+    var target = assembles(request) ? device.device().capability().target() : null;
     answer(
-        PlanView.of(name, runtimes.first().id(), problem, runner.plan(op, problem)),
+        PlanView.of(name, device.id(), problem, runner.plan(op, problem), target),
         request,
         response);
+  }
+
+  private static boolean assembles(HttpServletRequest request) {
+    return switch (request.getParameter("assemble")) {
+      case null -> false;
+      case "false" -> false;
+      case "true" -> true;
+      case String other ->
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              "assemble",
+              "the query parameter assemble must be true or false, got \"%s\""
+                  .formatted(Tensors.excerpt(other)));
+    };
   }
 
   @PostMapping("/ops/{op}")

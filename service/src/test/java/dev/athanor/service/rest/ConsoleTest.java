@@ -182,13 +182,29 @@ class ConsoleTest extends BrowserTest {
     var line =
         page.locator(".ptx tbody tr").filter(new Locator.FilterOptions().setHasText("fma.rn.f32"));
     assertThat(line.first().locator(".source")).hasText(Pattern.compile("\\w+\\.java:\\d+"));
-    var marks = page.getByLabel(Pattern.compile("Java line to highlight.*")).first();
-    marks.selectOption(line.first().locator(".source").textContent());
-    assertThat(page.locator(".ptx .marked").first()).containsText("fma.rn.f32");
+    var source = line.first().getAttribute("data-source");
+    line.first().click();
+    var java = page.locator(".beside .listing").first();
+    assertThat(java.locator(".marked")).hasCount(1);
+    assertThat(java.locator(".marked")).hasAttribute("data-source", source);
+    assertThat(java.locator(".marked .code")).hasText(Pattern.compile(".*\\S.*"));
+    java.locator("table").press("Escape");
+    assertThat(page.locator(".ptx .marked")).hasCount(0);
+    java.locator("table").press("ArrowDown");
+    var first = java.locator("[data-source]").first();
+    assertThat(first).hasClass(Pattern.compile(".*marked.*"));
+    assertThat(page.locator(".beside .listing").nth(1).locator(".marked").first())
+        .hasAttribute("data-source", first.getAttribute("data-source"));
+    java.locator("[data-source='%s']".formatted(source)).click();
+    assertThat(page.locator(".beside .listing").nth(1).locator(".marked").first())
+        .containsText("fma.rn.f32");
     if (SCREENSHOTS) {
-      page.setViewportSize(1000, 560); // pictures of text are large
+      page.setViewportSize(1180, 640); // pictures of text are large
     }
     picture("ptx");
+    button("Assemble").first().click();
+    assertThat(page.locator(".assembled").first())
+        .hasText(Pattern.compile(".*registers.*FFMA.*|.*no assembler.*|.*newer CUDA toolkit.*"));
 
     page.locator("#ptx-problem").fill("a=f32[8,8] b=f32[4,8]");
     button("Show").click();

@@ -8,6 +8,7 @@ import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasItem;
 import static org.hamcrest.Matchers.startsWith;
 
+import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.testing.TestTier;
 import io.restassured.RestAssured;
@@ -83,6 +84,12 @@ class MatmulTest {
         .matches("\\w+\\.java:\\d+");
     assertThat(plan.getInt("kernels[0].lines[%d].live".formatted(store)))
         .isBetween(3, plan.getInt("kernels[0].registersLive"));
+    var source = plan.getString("kernels[0].lines[%d].source".formatted(store)).split(":");
+    var java =
+        "sources.find { it.file == '%s' }.lines.find { it.number == %s }.text"
+            .formatted(source[0], source[1]);
+    assertThat(plan.getString(java)).isNotBlank();
+    assertThat(plan.<Object>get("kernels[0].machineCode")).isNull();
     var instructions = plan.getList("kernels[0].lines.findAll { it.source != null }");
     assertThat(instructions).hasSize(plan.getInt("kernels[0].instructions"));
   }
@@ -111,6 +118,33 @@ class MatmulTest {
         .body("type", equalTo("urn:athanor:problem:" + code))
         .body("field", equalTo(field))
         .body("detail", containsString(message));
+  }
+
+  @Test
+  void assemblesKernelsIfThereIsAnAssembler() {
+    var code =
+        given()
+            .queryParams("problem", "x=f32[4]", "assemble", "true")
+            .get("/ops/relu/ptx")
+            .then()
+            .statusCode(200)
+            .body("kernels[0].machineCode.target", startsWith("sm_"))
+            .extract()
+            .jsonPath();
+    if (Assembler.best().isPresent()) {
+      assertThat(code.getInt("kernels[0].machineCode.code.registers")).isPositive();
+      assertThat(code.getInt("kernels[0].machineCode.code.byClass.STG")).isPositive();
+    } else {
+      assertThat(code.getString("kernels[0].machineCode.problem"))
+          .startsWith("The server has no assembler. Put ptxas of a CUDA toolkit on");
+    }
+    given()
+        .queryParams("problem", "x=f32[4]", "assemble", "yes")
+        .get("/ops/relu/ptx")
+        .then()
+        .statusCode(400)
+        .body("field", equalTo("assemble"))
+        .body("detail", equalTo("the query parameter assemble must be true or false, got \"yes\""));
   }
 
   @Test
