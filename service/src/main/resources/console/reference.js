@@ -56,6 +56,7 @@ export class ReferenceView {
   }
 
   async #open() {
+    window.noZensmooth = true; // a library of Swagger UI would intercept clicks on the links of the console
     const [description, ...sheets] = await Promise.all([
       api.description(),
       styles(`${FOLDER}swagger-ui.css`),

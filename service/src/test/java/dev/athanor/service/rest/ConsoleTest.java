@@ -409,8 +409,8 @@ class ConsoleTest extends BrowserTest {
     list.locator(".opblock-summary-control").click();
     list.locator(".try-out__btn").click();
     list.locator(".execute").click();
-    assertThat(list.locator(".live-responses-table .response-col_status")).containsText("200");
-    assertThat(list.locator(".curl")).containsText(url("/tensors"));
+    assertThat(list.locator(".live-responses-table tbody .response-col_status")).containsText("200");
+    assertThat(list.locator(".curl-command")).containsText(url("/tensors"));
     RestAssured.get(url("/console/swagger-ui/index.html")).then().statusCode(404);
     var styles = RestAssured.get(url("/console/swagger-ui/swagger-ui.css"));
     styles.then().statusCode(200).header("Content-Security-Policy", ConsoleConfiguration.POLICY);
@@ -419,7 +419,8 @@ class ConsoleTest extends BrowserTest {
         .get(url("/console/swagger-ui/swagger-ui.css"))
         .then()
         .statusCode(304);
-    picture("api");
+    view("Overview");
+    assertThat(page.locator("#overview")).isVisible();
   }
 
   /** The key of the console is valid here, too, and lives as long as the page. */
