@@ -564,10 +564,10 @@ class TensorStoreModelTest {
     private void check() {
       var now = clock.instant();
       for (int i = 0; i < TENANTS; i++) {
-        assertThat(tenants.get(i).chargedBytes())
+        assertThat(tenants.get(i).quota().bytes())
             .isEqualTo(chargedBytes(i))
             .isLessThanOrEqualTo(settings.maxBytes());
-        assertThat(tenants.get(i).charged())
+        assertThat(tenants.get(i).quota().count())
             .isEqualTo(charged(i))
             .isLessThanOrEqualTo(settings.maxCount());
       }
