@@ -131,7 +131,7 @@ final class Probe implements Observer {
   }
 
   @Override
-  public void complain(
+  public void reportViolation(
       Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {
     run.checkFinding(this);
   }

@@ -144,7 +144,7 @@ final class BulkSteps {
       var signal = observer == null ? null : observer.issues(lane, source, to, bytes, barrier);
       var transfer =
           new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier, signal);
-      barrier.owe(transfer);
+      barrier.addSignal(transfer);
       async.pending.issue(transfer);
     }
 
@@ -269,9 +269,9 @@ final class BulkSteps {
       }
       int[] start = coordinates.stream().mapToInt(c -> (int) c.bits(lane)).toArray();
       var tile = new TensorTile(encoded, start, block.memory);
-      var complaint = tile.complaint();
-      if (complaint != null) {
-        throw fault(Kind.OUT_OF_BOUNDS, lane, complaint);
+      var problem = tile.problem();
+      if (problem != null) {
+        throw fault(Kind.OUT_OF_BOUNDS, lane, problem);
       }
       int bytes = map.tileBytes();
       long offset = offset(shared, lane, bytes, TILE_ALIGNMENT);

@@ -20,7 +20,7 @@ public final class Mbarrier implements ObservedMbarrier {
   private final long offset;
 
   /** Pending operations that will signal this barrier. */
-  private final Deque<PendingOperation> owed = new ArrayDeque<>();
+  private final Deque<PendingOperation> signals = new ArrayDeque<>();
 
   private long phase;
   private int expected;
@@ -60,22 +60,22 @@ public final class Mbarrier implements ObservedMbarrier {
   }
 
   /** Registers a pending operation that will signal this barrier. */
-  void owe(PendingOperation ticket) {
-    PendingOperations.forgetDone(owed);
-    owed.add(ticket);
+  void addSignal(PendingOperation ticket) {
+    PendingOperations.forgetDone(signals);
+    signals.add(ticket);
   }
 
   @Override
-  public boolean isOwed() {
-    return owed.stream().anyMatch(ticket -> !ticket.isDone());
+  public boolean hasPendingSignal() {
+    return signals.stream().anyMatch(ticket -> !ticket.isDone());
   }
 
   /**
    * Completes one of the pending operations that signal this barrier; returns whether there was
    * one.
    */
-  boolean hasten() {
-    return operations.hasten(owed);
+  boolean finishOne() {
+    return operations.finishOne(signals);
   }
 
   @Nullable String arrive(int count, boolean mayComplete) {

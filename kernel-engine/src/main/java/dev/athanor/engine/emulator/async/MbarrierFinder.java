@@ -71,15 +71,16 @@ final class MbarrierFinder {
     return barrier;
   }
 
-  void complain(Kind kind, int lane, @Nullable String complaint) {
-    if (complaint != null) {
-      throw fault(kind, lane, complaint);
+  /** Throws a fault unless the violation is null. */
+  void check(Kind kind, int lane, @Nullable String violation) {
+    if (violation != null) {
+      throw fault(kind, lane, violation);
     }
   }
 
   /** Reports a violated rule that does not stop the block. */
   void report(Kind kind, int lane, String what, String remedy) {
-    block.complain(kind, Warps.SIZE * touch.warp() + lane, instruction, what, remedy);
+    block.reportViolation(kind, Warps.SIZE * touch.warp() + lane, instruction, what, remedy);
   }
 
   private Fault fault(Kind kind, int lane, String what) {

@@ -81,11 +81,11 @@ final class MbarrierSteps {
         }
       }
       if (bytes != null) {
-        finder.complain(
+        finder.check(
             Kind.MBARRIER_BYTES, lane, barrier.expect(bytes.bits(Warps.thread(warp, lane))));
       }
       int arrivals = (int) Math.min(number, Integer.MAX_VALUE);
-      var complaint =
+      var violation =
           switch (kind) {
             case EXPECT -> barrier.expect(number);
             case COMPLETE -> barrier.complete(number);
@@ -97,13 +97,13 @@ final class MbarrierSteps {
             }
             case INIT, TEST_WAIT, TRY_WAIT -> throw new IllegalStateException(kind + " elsewhere");
           };
-      finder.complain(
+      finder.check(
           switch (kind) {
             case EXPECT, COMPLETE -> Kind.MBARRIER_BYTES;
             default -> Kind.MBARRIER_COUNT;
           },
           lane,
-          complaint);
+          violation);
       if (result != null) {
         result.set(Warps.thread(warp, lane), before);
       }
@@ -111,7 +111,7 @@ final class MbarrierSteps {
 
     private void init(int warp, int lane, long number) {
       if (number < 1 || number > MbarrierState.MAX_ARRIVALS) {
-        finder.complain(
+        finder.check(
             Kind.MBARRIER_COUNT,
             lane,
             "an mbarrier expects 1 to %d arrivals, not %d"
@@ -121,7 +121,7 @@ final class MbarrierSteps {
       long offset = finder.offset(lane);
       var old = owner.mbarriers.get(offset);
       if (old != null && old.isIntact()) {
-        finder.complain(
+        finder.check(
             Kind.MBARRIER_REMADE, lane, "is made anew without mbarrier.inval: %s".formatted(old));
       }
       var made = new Mbarrier(owner.block, owner.pending, offset, (int) number);
@@ -163,7 +163,7 @@ final class MbarrierSteps {
         for (int left = mask; left != 0; left &= left - 1) {
           int lane = Integer.numberOfTrailingZeros(left);
           boolean complete = isComplete(warp, lane);
-          if (!complete && finder.find(lane).hasten()) {
+          if (!complete && finder.find(lane).finishOne()) {
             complete = isComplete(warp, lane);
           }
           result.set(Warps.thread(warp, lane), complete ? 1 : 0);
@@ -214,7 +214,7 @@ final class MbarrierSteps {
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
       if (since > 1) {
-        finder.complain(
+        finder.check(
             Kind.MBARRIER_OVERRUN,
             lane,
             "asks for a phase that is %d before that of %s, though only the last is known"
@@ -242,11 +242,11 @@ final class MbarrierSteps {
       return true;
     }
 
-    boolean hasten(int warp, int mask) {
+    boolean finishOne(int warp, int mask) {
       finder.resolve(warp, mask);
       for (int left = mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        if (!isComplete(warp, lane) && finder.find(lane).hasten()) {
+        if (!isComplete(warp, lane) && finder.find(lane).finishOne()) {
           return true;
         }
       }
@@ -293,8 +293,8 @@ final class MbarrierSteps {
     }
 
     @Override
-    public boolean hasten(int warp, int mask) {
-      return super.hasten(warp, mask);
+    public boolean finishOne(int warp, int mask) {
+      return super.finishOne(warp, mask);
     }
 
     /** The hardware limits the time of the wait, after which the result is false. */
@@ -343,13 +343,13 @@ final class MbarrierSteps {
           int lane = Integer.numberOfTrailingZeros(left);
           var barrier = finder.find(lane);
           if (!counted) {
-            finder.complain(Kind.MBARRIER_COUNT, lane, barrier.await());
+            finder.check(Kind.MBARRIER_COUNT, lane, barrier.await());
           }
           var observer = block.asyncObserver;
           var signal =
               observer == null ? null : observer.copiesArrive(barrier, Warps.thread(warp, lane));
           var arrival = new Arrival(barrier, warp, lane, async.copies.issued(), signal);
-          barrier.owe(arrival);
+          barrier.addSignal(arrival);
           async.pending.issue(arrival);
         }
       }
@@ -381,9 +381,9 @@ final class MbarrierSteps {
         if (signal != null) {
           signal.done();
         }
-        var complaint = barrier.arrive(1, true);
-        if (complaint != null) {
-          throw block.fault(Kind.MBARRIER_COUNT, Warps.thread(warp, lane), instruction, complaint);
+        var violation = barrier.arrive(1, true);
+        if (violation != null) {
+          throw block.fault(Kind.MBARRIER_COUNT, Warps.thread(warp, lane), instruction, violation);
         }
       }
     }

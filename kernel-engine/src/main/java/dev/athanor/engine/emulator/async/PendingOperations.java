@@ -74,7 +74,7 @@ public final class PendingOperations {
   }
 
   /** Completes one of several operations that a thread waits for; returns whether there was one. */
-  boolean hasten(Deque<PendingOperation> wanted) {
+  boolean finishOne(Deque<PendingOperation> wanted) {
     forgetDone(wanted);
     if (wanted.isEmpty()) {
       return false;
@@ -103,7 +103,7 @@ public final class PendingOperations {
 
   /** Completes all operations that a thread waits for. */
   void finishAll(Deque<PendingOperation> wanted) {
-    while (hasten(wanted)) {
+    while (finishOne(wanted)) {
       // until none is left
     }
   }

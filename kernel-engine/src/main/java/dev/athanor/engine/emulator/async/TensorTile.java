@@ -42,7 +42,7 @@ final class TensorTile implements TransferEndpoint {
    * Returns why the tile may not be accessed; null if it may. The result holds as long as no buffer
    * is freed.
    */
-  @Nullable String complaint() {
+  @Nullable String problem() {
     var wrong = new String[1];
     rows((from, bytes, _) -> {
       if (memory.find(from, bytes) == null) {

@@ -80,9 +80,9 @@ final class Transfer extends PendingOperation {
             instruction,
             "something was stored over %s".formatted(barrier));
       }
-      var complaint = barrier.complete(bytes.byteSize());
-      if (complaint != null) {
-        throw block.fault(Kind.MBARRIER_BYTES, lane, instruction, complaint);
+      var violation = barrier.complete(bytes.byteSize());
+      if (violation != null) {
+        throw block.fault(Kind.MBARRIER_BYTES, lane, instruction, violation);
       }
     }
   }

@@ -26,7 +26,7 @@ public final class WarpGroup {
    * The values that pending products read and write in a register, whose lanes are poisoned until
    * the products complete.
    */
-  private static final class Owed {
+  private static final class PendingValues {
     final int[] words = new int[THREADS];
     final int[] writers = new int[WARPS];
   }
@@ -34,7 +34,7 @@ public final class WarpGroup {
   private final PendingOperations operations;
   private final int first;
   private final List<WgmmaSteps.Product> products = new ArrayList<>();
-  private final IdentityHashMap<Object, Owed> owed = new IdentityHashMap<>();
+  private final IdentityHashMap<Object, PendingValues> pending = new IdentityHashMap<>();
   private final int[] issued = new int[WARPS];
   private final int[] committed = new int[WARPS];
 
@@ -52,7 +52,7 @@ public final class WarpGroup {
   /** Discards the products of the previous block. */
   public void clear() {
     products.clear();
-    owed.values().forEach(register -> Arrays.fill(register.writers, 0));
+    pending.values().forEach(register -> Arrays.fill(register.writers, 0));
     Arrays.fill(issued, 0);
     Arrays.fill(committed, 0);
     base = 0;
@@ -132,8 +132,8 @@ public final class WarpGroup {
    * Registers a pending product that writes a register of a warp; the current value is for the
    * product only.
    */
-  void owe(int warp, Lanes register) {
-    var values = owed.computeIfAbsent(register.array(), _ -> new Owed());
+  void beginWrite(int warp, Lanes register) {
+    var values = pending.computeIfAbsent(register.array(), _ -> new PendingValues());
     if (values.writers[warp - first]++ > 0) {
       return;
     }
@@ -146,7 +146,7 @@ public final class WarpGroup {
 
   /** Returns the pending values of a register, by thread of the group. */
   int[] words(Lanes register) {
-    var values = owed.get(register.array());
+    var values = pending.get(register.array());
     if (values == null) {
       throw new IllegalStateException("no product writes the register");
     }
@@ -157,8 +157,8 @@ public final class WarpGroup {
    * Records that a product has written a register; the last one makes the values visible to the
    * threads.
    */
-  void pay(Lanes register) {
-    var values = owed.get(register.array());
+  void endWrite(Lanes register) {
+    var values = pending.get(register.array());
     if (values == null) {
       throw new IllegalStateException("no product writes the register");
     }

@@ -123,7 +123,7 @@ public final class WgmmaSteps {
       }
       product.add(a, b, all);
       exchange(group, all, false);
-      sums.forEach(group::pay);
+      sums.forEach(group::endWrite);
     }
 
     /**
@@ -308,7 +308,7 @@ public final class WgmmaSteps {
       right = ownRight;
       keeps = ownKeeps;
       joined |= 1 << (warp - owner.first());
-      step.sums.forEach(register -> owner.owe(warp, register));
+      step.sums.forEach(register -> owner.beginWrite(warp, register));
       tell(warp);
     }
 

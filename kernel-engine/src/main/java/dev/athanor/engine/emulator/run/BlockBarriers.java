@@ -156,7 +156,7 @@ public final class BlockBarriers {
       }
     }
     if (barriers.has(number, warp.index)) {
-      block.complain(
+      block.reportViolation(
           Kind.BARRIER_OVERRUN,
           lane(warp.index, all),
           code[parts.getFirst().pc].instruction,
@@ -245,7 +245,7 @@ public final class BlockBarriers {
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         if (fragment.wait == Wait.BARRIER && warp.barrier == number) {
-          learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
+          distribute(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
           waiting |= 1 << warp.index;
           fragment.wait = Wait.NONE;
           fragment.pc++;
@@ -258,7 +258,7 @@ public final class BlockBarriers {
   }
 
   /** Distributes the result of the reduction at a barrier. */
-  private void learn(BoundInstruction.Barrier barrier, int warp, int mask, int number) {
+  private void distribute(BoundInstruction.Barrier barrier, int warp, int mask, int number) {
     if (barrier.result() == null) {
       return;
     }

@@ -387,7 +387,7 @@ public final class BlockRunner {
       }
       if (chosen != fragment.mask) {
         if (op.instruction.isAligned()) {
-          block.complain(
+          block.reportViolation(
               Kind.BARRIER_DIVERGENT,
               Warps.firstThread(warp, chosen),
               op.instruction,

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 public final class ClusterRunner {
 
   /** Maximum number of failed timed waits before the watchdog reports a deadlock. */
-  private static final int LIVES = 64;
+  private static final int MAX_EXPIRIES = 64;
 
   private final Dim3 grid;
   private final Dim3 block;
@@ -169,7 +169,7 @@ public final class ClusterRunner {
   private static void finish(List<ClusterRunner> all, BooleanSupplier isCancelled) {
     long before = 0;
     long idleJumps = 0;
-    int lives = 0;
+    int expiries = 0;
     var timeout = all.getFirst().timeout;
     long started = all.getFirst().started;
     while (!isCancelled.getAsBoolean()) {
@@ -190,7 +190,7 @@ public final class ClusterRunner {
       }
       if (!some) {
         boolean expired = false;
-        if (lives < LIVES) {
+        if (expiries < MAX_EXPIRIES) {
           for (var cluster : all) {
             for (var runner : cluster.runners) {
               expired |= runner.expire();
@@ -200,7 +200,7 @@ public final class ClusterRunner {
         if (!expired) {
           throw fault(all, "waits forever", 0);
         }
-        lives++;
+        expiries++;
       }
       long now = 0;
       for (var cluster : all) {
@@ -209,7 +209,7 @@ public final class ClusterRunner {
         }
       }
       idleJumps = now == before ? idleJumps + (long) BlockRunner.TURN * all.size() : 0;
-      lives = now == before ? lives : 0;
+      expiries = now == before ? expiries : 0;
       before = now;
       if (idleJumps >= all.getFirst().patience) {
         throw fault(all, "loops forever", idleJumps);

@@ -72,7 +72,7 @@ final class EventWaits {
    */
   boolean wake() {
     while (!wakeReady()) {
-      if (!matching(Step.Event::hasten, _ -> {})) {
+      if (!matching(Step.Event::finishOne, _ -> {})) {
         return false;
       }
     }

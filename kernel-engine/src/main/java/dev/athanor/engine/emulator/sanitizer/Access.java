@@ -36,9 +36,10 @@ final class Access {
    * Fills in another access.
    *
    * @param newWarp its number in its cluster
-   * @param newSeen up to when the warp knows what each warp did
-   * @param newSeenWrites up to when the access is ordered after the writes of each warp: the same,
-   *     or for the async proxy what is behind a proxy fence
+   * @param newSeen the times up to which the warp knows the events of each warp
+   * @param newSeenWrites the times up to which the access is ordered after the writes of each warp:
+   *     the same times, or for the async proxy those up to which its events are behind a proxy
+   *     fence
    */
   Access set(
       MemoryEffect newEffect,
@@ -67,12 +68,12 @@ final class Access {
     return warp;
   }
 
-  /** Returns for each warp of the cluster the time up to which this one knows what it did. */
+  /** Returns for each warp of the cluster the time up to which this warp knows its events. */
   int[] seen() {
     return seen;
   }
 
-  /** Returns the same, but for what was written. */
+  /** Returns for each warp of the cluster the time up to which its writes precede this access. */
   int[] seenWrites() {
     return seenWrites;
   }

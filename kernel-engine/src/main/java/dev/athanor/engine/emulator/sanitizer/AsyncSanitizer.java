@@ -71,12 +71,12 @@ final class AsyncSanitizer implements AsyncObserver {
     return history.clocks.now(warpOf(thread));
   }
 
-  private void learn(int thread, SparseVectorClock news) {
-    history.clocks.learn(warpOf(thread), Warps.laneOf(thread), news);
+  private void acquire(int thread, SparseVectorClock clock) {
+    history.clocks.acquire(warpOf(thread), Warps.laneOf(thread), clock);
   }
 
-  private void complain(Kind kind, int thread, String what, String remedy) {
-    block.complain(kind, thread, block.effect().instruction(), what, remedy);
+  private void reportViolation(Kind kind, int thread, String what, String remedy) {
+    block.reportViolation(kind, thread, block.effect().instruction(), what, remedy);
   }
 
   @Override
@@ -98,7 +98,7 @@ final class AsyncSanitizer implements AsyncObserver {
     var known = async.of(barrier);
     if (launch.races && !async.isVisible(known, inCluster(thread))) {
       boolean near = history.rankOf(Warps.warpOf(known.origin.thread())) == block.rank;
-      complain(
+      reportViolation(
           Kind.MBARRIER_NOT_VISIBLE,
           thread,
           "uses %s, which another thread made, and nothing orders the two".formatted(barrier),
@@ -124,7 +124,7 @@ final class AsyncSanitizer implements AsyncObserver {
       var last = known.lastCopy;
       if (last != null
           && !last.isOver(history.clocks, warpOf(thread), Warps.laneOf(thread), true)) {
-        complain(
+        reportViolation(
             Kind.MBARRIER_IN_USE,
             thread,
             "invalidates %s, which a pending copy may still signal".formatted(barrier),
@@ -142,7 +142,7 @@ final class AsyncSanitizer implements AsyncObserver {
               warpOf(thread), Warps.laneOf(thread), other, uses[other])) {
         int user = other % (Warps.SIZE * launch.geometry.warps());
         int rank = history.rankOf(Warps.warpOf(other));
-        complain(
+        reportViolation(
             Kind.MBARRIER_IN_USE,
             thread,
             "invalidates %s, which lane %d of warp %d%s has used, and nothing orders the two"
@@ -166,7 +166,7 @@ final class AsyncSanitizer implements AsyncObserver {
   public void arrives(ObservedMbarrier barrier, int thread) {
     var known = use(barrier, thread);
     if (!known.isObserved()) {
-      complain(
+      reportViolation(
           Kind.MBARRIER_OVERRUN,
           thread,
           "arrives at %s, but no thread has observed the end of the previous phase"
@@ -188,7 +188,7 @@ final class AsyncSanitizer implements AsyncObserver {
     }
     if (!isRelaxed()) {
       int warp = block.firstWarp + ofBlock;
-      history.clocks.learn(warp, lanes, history.live[warp], async.of(barrier).completed());
+      history.clocks.acquire(warp, lanes, history.live[warp], async.of(barrier).completed());
     }
   }
 
@@ -196,7 +196,7 @@ final class AsyncSanitizer implements AsyncObserver {
   public void misses(ObservedMbarrier barrier, int thread) {
     long passed = use(barrier, thread).miss(inCluster(thread));
     if (passed > 1) {
-      complain(
+      reportViolation(
           Kind.MBARRIER_OVERRUN,
           thread,
           "waits for a parity of %s, and %d phases have ended since it began to wait"
@@ -257,10 +257,10 @@ final class AsyncSanitizer implements AsyncObserver {
     var writes =
         new MemoryRequest(
             effect.instruction(),
-            effect.combines() ? MemoryRequest.Kind.ATOMIC : MemoryRequest.Kind.STORE);
+            effect.reduces() ? MemoryRequest.Kind.ATOMIC : MemoryRequest.Kind.STORE);
     target.forEach((memory, offset, count, at) -> {
       var to = block.definedness.of(memory);
-      if (to != null && !effect.combines()) {
+      if (to != null && !effect.reduces()) {
         to.copyRange(defined, at, offset, count);
       }
       block.accessAsync(writes, thread, copy.number, memory, offset, count);
@@ -270,12 +270,12 @@ final class AsyncSanitizer implements AsyncObserver {
 
   @Override
   public void awaits(int thread, int until, boolean read) {
-    var news = new SparseVectorClock();
-    news.raise(groups(thread, true), until);
+    var completed = new SparseVectorClock();
+    completed.raise(groups(thread, true), until);
     if (!read) {
-      news.raise(groups(thread, false), until);
+      completed.raise(groups(thread, false), until);
     }
-    learn(thread, news);
+    acquire(thread, completed);
     readGroups[thread] = Math.max(readGroups[thread], until);
   }
 
@@ -299,7 +299,7 @@ final class AsyncSanitizer implements AsyncObserver {
   public void usesMap(int thread, Allocation buffer, long offset) {
     if (launch.races
         && !history.maps.isFenced(buffer, offset, warpOf(thread), Warps.laneOf(thread))) {
-      complain(
+      reportViolation(
           Kind.TENSOR_MAP_FENCE,
           thread,
           "uses the tensor map at 0x%x, which this launch has changed"
@@ -335,10 +335,10 @@ final class AsyncSanitizer implements AsyncObserver {
     if (until <= 0) {
       return;
     }
-    var news = new SparseVectorClock();
-    news.raise(products(ofBlock), until);
+    var completed = new SparseVectorClock();
+    completed.raise(products(ofBlock), until);
     int warp = block.firstWarp + ofBlock;
-    history.clocks.learn(warp, -1, history.live[warp], news);
+    history.clocks.acquire(warp, -1, history.live[warp], completed);
   }
 
   /** The current instruction uses registers of products, or is a fence for them. */
@@ -373,7 +373,7 @@ final class AsyncSanitizer implements AsyncObserver {
             last.instruction,
             block.block(),
             () -> launch.messages.unseen(history.cluster(), last, barrier));
-      } else if (barrier.missingBytes() != 0 && !barrier.isOwed()) {
+      } else if (barrier.missingBytes() != 0 && !barrier.hasPendingSignal()) {
         int maker = known.origin.instruction();
         launch.reports.add(
             Kind.MBARRIER_BYTES,

@@ -118,7 +118,7 @@ final class BlockSanitizer implements Observer {
       case PROXY_FENCE -> history.clocks.fenceProxies(warp, chosen, effect.fences());
       case INIT_FENCE -> history.async.fenceInit(warp, chosen);
       case MAP_FENCE -> history.ordering.fence(warp, chosen, effect); // its step names the map
-      case ACCESS, COPY, MBARRIER, FLIGHT, PRODUCT, PRODUCT_FENCE, OTHER -> {} // events follow
+      case ACCESS, COPY, MBARRIER, ASYNC, PRODUCT, PRODUCT_FENCE, OTHER -> {} // events follow
     }
   }
 
@@ -190,7 +190,8 @@ final class BlockSanitizer implements Observer {
   }
 
   @Override
-  public void complain(Kind kind, int thread, Instruction instruction, String what, String remedy) {
+  public void reportViolation(
+      Kind kind, int thread, Instruction instruction, String what, String remedy) {
     int number = launch.number(instruction);
     launch.reports.add(
         kind,

@@ -12,8 +12,8 @@ import java.util.IdentityHashMap;
 import java.util.List;
 
 /**
- * What has happened in the blocks of a cluster so far, for one cluster of a worker after the other.
- * Warps and threads are numbered through the cluster.
+ * The history of the blocks of a cluster. A worker reuses it for one cluster after another. Warps
+ * and threads are numbered through the cluster.
  */
 final class ClusterHistory {
 

@@ -39,7 +39,7 @@ final class ConflictClassifier implements ConflictListener {
 
   @Override
   public void conflict(Access access, int lane, long before, int cluster, boolean wrote) {
-    if (!access.effect().isInFlight()) {
+    if (!access.effect().isAsync()) {
       report(access, lane, kind(access, lane, before, cluster, wrote), before, cluster, wrote);
       return;
     }
@@ -209,7 +209,7 @@ final class ConflictClassifier implements ConflictListener {
     }
     if (AccessStamp.isAsync(before)) {
       boolean bothReduce =
-          effect.combines() && launch.effects.get(AccessStamp.instruction(before)).combines();
+          effect.reduces() && launch.effects.get(AccessStamp.instruction(before)).reduces();
       return bothReduce || isOver(access, lane, before, cluster, wrote)
           ? null
           : pendingKind(access, before, cluster, wrote);
@@ -224,7 +224,7 @@ final class ConflictClassifier implements ConflictListener {
       time = history.copies.time(thread, time);
     } else if (!isSameThread(access, lane, before, cluster)
         && !knows(access, lane, before, cluster, time)) {
-      return effect.combines() && AccessStamp.has(before, AccessStamp.ATOMIC)
+      return effect.reduces() && AccessStamp.has(before, AccessStamp.ATOMIC)
           ? null
           : race(access, before, cluster);
     }

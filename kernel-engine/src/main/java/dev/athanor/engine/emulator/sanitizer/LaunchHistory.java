@@ -18,7 +18,7 @@ import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** The facts about a kernel, and what has happened in all clusters of a launch so far. */
+/** The static facts about a kernel, and the history of all clusters of its launch. */
 final class LaunchHistory {
   final LaunchGeometry geometry;
   final ReleasedLocations released = new ReleasedLocations();
@@ -26,24 +26,24 @@ final class LaunchHistory {
   /** Numbers the agents of the vector clocks. */
   final AtomicLong agentNumbers = new AtomicLong();
 
-  /** By address the last change of each tensor map by an instruction for tensor maps. */
+  /** By address, the last change of each tensor map by an instruction for tensor maps. */
   final Map<Long, TensorMaps.Change> changedMaps = new ConcurrentHashMap<>();
 
   /** Whether to detect races. */
   final boolean races;
 
-  /** Whether that is so and the kernel has a releasing instruction. */
+  /** Whether races are detected and the kernel has a releasing instruction. */
   final boolean releases;
 
   /**
-   * Held during a strong access, so that no other worker comes between the access and what it
-   * acquires or releases.
+   * Held during a strong access, so that the access and its acquire or release are atomic for other
+   * workers.
    */
   final ReentrantLock strong = new ReentrantLock();
 
   final Reports reports;
 
-  /** By the number of the instruction. */
+  /** The effect of each instruction. */
   final List<MemoryEffect> effects;
 
   final SanitizerMessages messages;

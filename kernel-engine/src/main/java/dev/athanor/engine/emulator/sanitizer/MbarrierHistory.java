@@ -6,11 +6,11 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What the phases of one mbarrier order: what arrivals have published, and who has observed it. */
+/** The history of one mbarrier: the clocks that arrivals published, and the phases observed. */
 final class MbarrierHistory {
 
   /**
-   * How an mbarrier was made.
+   * The initialization of an mbarrier.
    *
    * @param thread its number in its cluster
    * @param time of its warp
@@ -19,7 +19,7 @@ final class MbarrierHistory {
    */
   record Origin(int thread, int time, int instruction, Memory shared, long offset) {}
 
-  /** The round of the cluster barrier that made the mbarrier visible, if none did. */
+  /** Stands for the round of the cluster barrier if none has made the mbarrier visible. */
   static final int NEVER = Integer.MAX_VALUE;
 
   /** Its agent, whose time is the number of complete phases. */
@@ -42,7 +42,7 @@ final class MbarrierHistory {
   private final SparseVectorClock arriving = new SparseVectorClock();
   private final SparseVectorClock completed = new SparseVectorClock();
 
-  /** For each thread whose test failed the phase that it asked for. */
+  /** For each thread whose test failed, the phase that it asked for. */
   private final Map<Integer, Long> waiting = new HashMap<>();
 
   private long phase;
@@ -72,7 +72,7 @@ final class MbarrierHistory {
     return arriving;
   }
 
-  /** Returns the clock with all that arrivals at complete phases have published. */
+  /** Returns the clock that joins all arrivals at complete phases. */
   SparseVectorClock completed() {
     return completed;
   }

@@ -14,12 +14,13 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an instruction does in the memory model (PTX ISA 8).
+ * The effect of an instruction in the memory model (PTX ISA 8).
  *
- * @param strength {@link AccessStamp#WEAK}, or as far as its scope goes
- * @param mark its number, strength and flags
- * @param but how many of a thread's groups a wait leaves, or {@link #ALL_COPIES}
- * @param extent of the variable that its address belongs to; null = any
+ * @param strength {@link AccessStamp#WEAK}, or the scope of a strong operation
+ * @param mark the part of its {@link AccessStamp}s that all executions share
+ * @param but the number of a thread's newest groups that a wait leaves pending, or {@link
+ *     #ALL_COPIES}
+ * @param extent the extent of the variable that its address is based on; null = unknown
  */
 public record MemoryEffect(
     Kind kind,
@@ -35,7 +36,7 @@ public record MemoryEffect(
   /** Waits for all copies, those without a group included. */
   static final int ALL_COPIES = -1;
 
-  /** What is to be done about an instruction. */
+  /** The kinds of effects that the sanitizer distinguishes. */
   enum Kind {
     OTHER,
     ACCESS,
@@ -46,16 +47,16 @@ public record MemoryEffect(
     CLUSTER_ARRIVE,
     /** Uses an mbarrier. */
     MBARRIER,
-    /** Issues a bulk copy, a copy of a tile or a store that an mbarrier learns of. */
-    FLIGHT,
+    /** Issues a bulk copy, a tensor copy or {@code st.async}. */
+    ASYNC,
     /** Issues a product of a warpgroup. */
     PRODUCT,
-    /** Lets products use registers that the threads have touched. */
+    /** Orders accesses of the threads to registers before products that use them. */
     PRODUCT_FENCE,
     PROXY_FENCE,
     /** Makes new mbarriers visible. */
     INIT_FENCE,
-    /** Makes a changed tensor map visible to copies of tiles. */
+    /** Makes a changed tensor map visible to tensor copies. */
     MAP_FENCE,
     EXIT
   }
@@ -120,8 +121,8 @@ public record MemoryEffect(
       case Semantics.Mbarrier _, Semantics.CopyArrive _ ->
           plain(Kind.MBARRIER, number, instruction, 0, 0);
       case Semantics.BulkCopy _, Semantics.TensorCopy _, Semantics.StoreAsync _ ->
-          flight(Kind.FLIGHT, number, instruction);
-      case Semantics.Wgmma _ -> flight(Kind.PRODUCT, number, instruction);
+          async(Kind.ASYNC, number, instruction);
+      case Semantics.Wgmma _ -> async(Kind.PRODUCT, number, instruction);
       case Semantics.Warp warp ->
           switch (warp.kind()) {
             case PRODUCT_FENCE -> plain(Kind.PRODUCT_FENCE, number, instruction, 0, 0);
@@ -158,7 +159,7 @@ public record MemoryEffect(
               0,
               null);
       case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
-      // the emulator tells observers of barriers and of the groups of bulk copies and products
+      // the emulator notifies observers of barriers and of the groups of bulk copies and products
       case Semantics.Pure _,
           Semantics.Converged _,
           Semantics.ClusterRank _,
@@ -202,7 +203,7 @@ public record MemoryEffect(
         null);
   }
 
-  private static MemoryEffect flight(Kind kind, int number, Instruction instruction) {
+  private static MemoryEffect async(Kind kind, int number, Instruction instruction) {
     return new MemoryEffect(
         kind,
         instruction,
@@ -215,22 +216,22 @@ public record MemoryEffect(
         null);
   }
 
-  /** Whether what it touches is touched by something that goes on beside the threads. */
-  boolean isInFlight() {
-    return kind == Kind.FLIGHT || kind == Kind.PRODUCT;
+  /** Returns whether the operation accesses memory asynchronously. */
+  boolean isAsync() {
+    return kind == Kind.ASYNC || kind == Kind.PRODUCT;
   }
 
-  /** Whether that is so by the proxy that a fence separates from the threads'. */
+  /** Returns whether the operation accesses memory through the async proxy. */
   boolean isInAsyncProxy() {
-    return isInFlight() && !(instruction.form().semantics() instanceof Semantics.StoreAsync);
+    return isAsync() && !(instruction.form().semantics() instanceof Semantics.StoreAsync);
   }
 
-  /** Whether the memory that its own thread touches is that of an mbarrier only. */
+  /** Returns whether its own thread accesses no memory except an mbarrier. */
   boolean isOfMbarrier() {
-    return kind == Kind.MBARRIER || kind == Kind.FLIGHT;
+    return kind == Kind.MBARRIER || kind == Kind.ASYNC;
   }
 
-  /** The memory that a proxy fence is for. */
+  /** Returns the memories that a proxy fence covers. */
   Set<ProxyMemory> fences() {
     var modifiers = instruction.modifiers();
     return modifiers.has("global")
@@ -240,9 +241,9 @@ public record MemoryEffect(
             : EnumSet.allOf(ProxyMemory.class);
   }
 
-  /** Whether it combines what is there with something, with nobody between. */
-  boolean combines() {
-    return isInFlight()
+  /** Returns whether it is an asynchronous reduction, which updates memory atomically. */
+  boolean reduces() {
+    return isAsync()
         && (instruction.modifiers().has("reduce")
             || (instruction.form().semantics() instanceof Semantics.StoreAsync store
                 && store.reduces()));
@@ -275,7 +276,7 @@ public record MemoryEffect(
         address.map(variables::of).orElse(null));
   }
 
-  /** Whether it may be the first half of an acquire pattern: a {@code red} never is. */
+  /** Returns whether it may begin an acquire pattern: a strong read, but not {@code red}. */
   boolean observes() {
     return strength != AccessStamp.WEAK
         && kind == Kind.ACCESS
@@ -290,7 +291,7 @@ public record MemoryEffect(
         : AccessStamp.WEAK;
   }
 
-  /** Where none is said it is the device. */
+  /** Returns the scope, by default the device. */
   private static int scope(Modifiers modifiers) {
     return modifiers.has("cta")
         ? AccessStamp.BLOCK

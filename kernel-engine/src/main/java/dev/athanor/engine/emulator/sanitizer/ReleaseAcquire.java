@@ -21,7 +21,7 @@ final class ReleaseAcquire {
   /** The groups of threads that a scope can include: the block, the cluster, all threads. */
   private static final int GROUPS = AccessStamp.DEVICE;
 
-  /** What a read observes where nothing was released. */
+  /** The clocks that a read observes if nothing was released. */
   private static final SparseVectorClock[] NOTHING = ReleasedLocations.nothing();
 
   private final VectorClocks clocks;
@@ -29,15 +29,15 @@ final class ReleaseAcquire {
   private final ReleasedLocations shared = new ReleasedLocations();
   private final int warpsOfBlock;
 
-  /** By group and thread: what the thread knew at its last releasing fence for the group. */
+  /** By group and thread: the knowledge of the thread at its last releasing fence for the group. */
   private final @Nullable Moment[][] fenced;
 
-  /** By group and thread: what the next acquiring fence for the group acquires. */
+  /** By group and thread: the clock that the next acquiring fence for the group acquires. */
   private final @Nullable SparseVectorClock[][] pending;
 
   /**
-   * The location of each thread's last release operation, what the thread knew then, and the scope
-   * of the operation. A later strong write of the thread to that location completes a release
+   * The location of each thread's last release operation, the thread's knowledge then, and the
+   * scope of the operation. A later strong write of the thread to that location completes a release
    * pattern too.
    */
   private final long[] releasedKeys;
@@ -54,13 +54,16 @@ final class ReleaseAcquire {
   private final int[] lastInstructions;
   private final long[] lastVersions;
 
-  /** What reads of that location observed. A later acquire operation there acquires it as well. */
-  private final SparseVectorClock[][] lastNews;
+  /**
+   * By thread: the clocks that its reads of that location observed. A later acquire operation there
+   * acquires them as well.
+   */
+  private final SparseVectorClock[][] lastObserved;
 
   private long cluster;
 
   /**
-   * @param buffers what all blocks release in global memory
+   * @param buffers the releases of all blocks in global memory
    */
   ReleaseAcquire(VectorClocks clocks, ReleasedLocations buffers, int warps, int warpsOfBlock) {
     this.clocks = clocks;
@@ -75,8 +78,8 @@ final class ReleaseAcquire {
     this.lastKeys = new long[threads];
     this.lastInstructions = new int[threads];
     this.lastVersions = new long[threads];
-    this.lastNews = new SparseVectorClock[threads][];
-    Arrays.fill(lastNews, NOTHING);
+    this.lastObserved = new SparseVectorClock[threads][];
+    Arrays.fill(lastObserved, NOTHING);
   }
 
   /** A cluster begins. */
@@ -89,7 +92,7 @@ final class ReleaseAcquire {
     }
     Arrays.fill(released, null);
     Arrays.fill(lastVersions, 0);
-    Arrays.fill(lastNews, NOTHING);
+    Arrays.fill(lastObserved, NOTHING);
   }
 
   /** A fence acquires what strong reads have observed, and lets later writes release. */
@@ -102,9 +105,9 @@ final class ReleaseAcquire {
       int lane = Integer.numberOfTrailingZeros(left);
       int thread = Warps.thread(warp, lane);
       for (int group = 0; fence.acquires() && group < fence.strength(); group++) {
-        var news = pending[group][thread];
-        if (news != null) {
-          clocks.learn(warp, lane, news);
+        var observed = pending[group][thread];
+        if (observed != null) {
+          clocks.acquire(warp, lane, observed);
           pending[group][thread] = null;
         }
       }
@@ -152,7 +155,7 @@ final class ReleaseAcquire {
   /**
    * A thread writes.
    *
-   * @param seen what its warp knows if it is a release operation; null = it is relaxed
+   * @param seen the knowledge of its warp if the write is a release operation; null = it is relaxed
    */
   private void write(
       ReleasedLocations locations,
@@ -176,11 +179,11 @@ final class ReleaseAcquire {
         here != null || fenced[0][thread] != null,
         group -> {
           var known = fenced[group][thread];
-          var news =
+          var clock =
               known == null ? null : clocks.publish(warp, lane, known, new SparseVectorClock());
           return here == null || group >= releasedStrengths[thread]
-              ? news
-              : clocks.publish(warp, lane, here, news == null ? new SparseVectorClock() : news);
+              ? clock
+              : clocks.publish(warp, lane, here, clock == null ? new SparseVectorClock() : clock);
         });
   }
 
@@ -198,18 +201,18 @@ final class ReleaseAcquire {
     lastVersions[thread] = version;
     lastKeys[thread] = key;
     lastInstructions[thread] = effect.number();
-    var before = again ? lastNews[thread] : NOTHING;
-    var news = locations.read(key, party);
+    var before = again ? lastObserved[thread] : NOTHING;
+    var observed = locations.read(key, party);
     for (int group = 0; group < GROUPS; group++) {
-      news[group] = joined(before[group], news[group]);
+      observed[group] = joined(before[group], observed[group]);
       if (effect.acquires() && group < effect.strength()) {
-        clocks.learn(warp, lane, news[group]);
+        clocks.acquire(warp, lane, observed[group]);
         continue;
       }
       var known = pending[group][thread];
-      pending[group][thread] = known == null ? news[group] : joined(known, news[group]);
+      pending[group][thread] = known == null ? observed[group] : joined(known, observed[group]);
     }
-    lastNews[thread] = news;
+    lastObserved[thread] = observed;
   }
 
   private static SparseVectorClock joined(SparseVectorClock one, SparseVectorClock other) {

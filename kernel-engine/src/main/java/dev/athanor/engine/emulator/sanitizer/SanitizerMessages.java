@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 record SanitizerMessages(
     LaunchGeometry geometry, VariableExtents variables, List<MemoryEffect> effects) {
 
-  /** What has happened, and the remedy. */
+  /** The description of a problem, and the remedy. */
   record Text(String what, String remedy) {}
 
   /** A report about an instruction of one thread. */
@@ -156,7 +156,7 @@ record SanitizerMessages(
         "wait with "
             + (product
                 ? "wgmma.wait_group"
-                : issued.isInFlight() ? "cp.async.bulk.wait_group" : "cp.async.wait_all")
+                : issued.isAsync() ? "cp.async.bulk.wait_group" : "cp.async.wait_all")
             + " before the exit",
         1);
   }
@@ -243,7 +243,7 @@ record SanitizerMessages(
     if (effect.combines()) {
       return kind == MemoryRequest.Kind.LOAD ? "combines" : "combines with";
     }
-    if (effect.kind() == MemoryEffect.Kind.COPY || effect.isInFlight()) {
+    if (effect.kind() == MemoryEffect.Kind.COPY || effect.isAsync()) {
       return kind == MemoryRequest.Kind.LOAD ? "copies from" : "copies to";
     }
     return switch (kind) {
@@ -254,7 +254,7 @@ record SanitizerMessages(
   }
 
   private static String earlierVerb(long before, boolean wrote, MemoryEffect earlier) {
-    if (earlier.isInFlight()) {
+    if (earlier.isAsync()) {
       return verb(earlier, wrote ? MemoryRequest.Kind.STORE : MemoryRequest.Kind.LOAD);
     }
     if (AccessStamp.has(before, AccessStamp.COPY)) {
@@ -306,7 +306,7 @@ record SanitizerMessages(
 
   /** Returns the instruction that waits for an asynchronous operation. */
   private static String wait(MemoryEffect earlier) {
-    return !earlier.isInFlight()
+    return !earlier.isAsync()
         ? "cp.async.wait_group"
         : earlier.instruction().modifiers().has("bulk_group")
             ? "cp.async.bulk.wait_group"

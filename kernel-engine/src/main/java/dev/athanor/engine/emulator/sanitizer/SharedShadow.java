@@ -13,7 +13,7 @@ final class SharedShadow {
   private static final int PAGE_BITS = 10;
   private static final int PAGE = 1 << PAGE_BITS;
 
-  /** Asynchronous readers that are kept for a cell. */
+  /** The number of asynchronous readers that a cell records. */
   private static final int ASYNC_READERS = 4;
 
   /** A part of the memory with cells of one size. */
@@ -211,7 +211,9 @@ final class SharedShadow {
     asyncReaders[at] = stamp;
   }
 
-  /** Whether two asyncReaders end one after the other: of one instruction, by one warpgroup. */
+  /**
+   * Returns whether one warpgroup issued two reads by one instruction, so that they end in order.
+   */
   private static boolean isSameIssuer(long one, long other) {
     return AccessStamp.instruction(one) == AccessStamp.instruction(other)
         && AccessStamp.warp(one) / LaunchGeometry.WARPGROUP
@@ -219,8 +221,8 @@ final class SharedShadow {
   }
 
   /**
-   * Returns whether the clocks of their warps do not order two accesses, or cannot tell. The copies
-   * of a thread are not ordered with the thread itself.
+   * Returns whether the clocks of their warps leave two accesses unordered, or cannot tell. The
+   * copies of a thread are not ordered with the thread itself.
    */
   private static boolean isUnordered(long before, long stamp, int[] seen) {
     return before != 0

@@ -282,7 +282,7 @@ public final class Addresses {
   }
 
   /** Describes why the address of a lane is invalid. */
-  private String complaint(int lane, long bytes, int alignment) {
+  private String problem(int lane, long bytes, int alignment) {
     long address = of(lane);
     if ((address & (alignment - 1)) != 0) {
       return "address 0x%x is no multiple of %d".formatted(address, alignment);
@@ -356,8 +356,7 @@ public final class Addresses {
   }
 
   private Report report(int lane, long bytes, int alignment) {
-    return block.report(
-        kind(lane, alignment), lane, instruction, complaint(lane, bytes, alignment));
+    return block.report(kind(lane, alignment), lane, instruction, problem(lane, bytes, alignment));
   }
 
   private Kind kind(int lane, int alignment) {

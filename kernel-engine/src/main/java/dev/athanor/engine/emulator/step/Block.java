@@ -202,9 +202,10 @@ public final class Block {
   }
 
   /** Reports a violated rule that does not stop the block. */
-  public void complain(Kind kind, int lane, Instruction instruction, String what, String remedy) {
+  public void reportViolation(
+      Kind kind, int lane, Instruction instruction, String what, String remedy) {
     if (observer != null) {
-      observer.complain(kind, lane, instruction, what, remedy);
+      observer.reportViolation(kind, lane, instruction, what, remedy);
     }
   }
 

@@ -169,9 +169,9 @@ public final class RuntimeCall implements Step {
     if (address == 0) {
       return;
     }
-    var complaint = heap().free(address, block.place(lane, instruction));
-    if (complaint != null) {
-      throw new Fault(List.of(block.report(Kind.INVALID_FREE, lane, instruction, complaint)));
+    var problem = heap().free(address, block.place(lane, instruction));
+    if (problem != null) {
+      throw new Fault(List.of(block.report(Kind.INVALID_FREE, lane, instruction, problem)));
     }
     block.stored();
   }

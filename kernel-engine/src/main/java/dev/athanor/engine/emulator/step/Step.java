@@ -40,7 +40,7 @@ public interface Step {
      * Completes a pending operation that these lanes wait for; returns whether there was one.
      * Called when no other thread can run.
      */
-    default boolean hasten(int warp, int mask) {
+    default boolean finishOne(int warp, int mask) {
       return false;
     }
 

@@ -141,7 +141,7 @@ public final class WarpSteps {
         for (int others = together; others != 0; others &= others - 1) {
           int other = Integer.numberOfTrailingZeros(others);
           if (members[Warps.thread(warp, other)] != named) {
-            observer.complain(
+            observer.reportViolation(
                 Kind.MEMBER_MASK,
                 Warps.thread(warp, lane),
                 instruction,
@@ -171,7 +171,7 @@ public final class WarpSteps {
             shuffle.source(
                 lane, (int) sources.get(1).bits(thread), (int) sources.get(2).bits(thread));
         if (other != Shuffle.NONE && ((together >>> other) & 1) == 0) {
-          observer.complain(
+          observer.reportViolation(
               Kind.INACTIVE_LANE,
               thread,
               instruction,

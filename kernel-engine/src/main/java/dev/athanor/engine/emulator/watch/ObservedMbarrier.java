@@ -10,5 +10,5 @@ public interface ObservedMbarrier {
   int missingBytes();
 
   /** Returns whether an operation is pending that will signal the mbarrier. */
-  boolean isOwed();
+  boolean hasPendingSignal();
 }

@@ -125,10 +125,10 @@ public interface Observer {
   default void failed(List<Report> reports) {}
 
   /**
-   * A thread has broken a rule, but the block continues.
+   * A thread has violated a rule that does not stop the block.
    *
    * @param thread its number in the block
    */
-  default void complain(
+  default void reportViolation(
       Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {}
 }

@@ -79,8 +79,8 @@ public record Observers(List<Observer> all) implements Observer {
   }
 
   @Override
-  public void complain(
+  public void reportViolation(
       Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {
-    all.forEach(observer -> observer.complain(kind, thread, instruction, what, remedy));
+    all.forEach(observer -> observer.reportViolation(kind, thread, instruction, what, remedy));
   }
 }

@@ -7,17 +7,17 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What threads have released at the locations of a memory, for threads that acquire there (PTX ISA
- * 8.8). A reader acquires the release patterns of the write that it reads from, and of the writes
- * that a chain of atomic operations connects to it (8.9.2, observation order). Any other write to
- * the location ends the chain.
+ * The vector clocks that threads have released at the locations of a memory, for threads that
+ * acquire them there (PTX ISA 8.8). A reader acquires the release patterns of the write that it
+ * reads from, and of the writes that a chain of atomic operations connects to it (8.9.2,
+ * observation order). Any other write to the location ends the chain.
  */
 public final class ReleasedLocations {
 
   /** The threads of all blocks, as a group. */
   public static final long ALL_THREADS = -1;
 
-  /** For each group the clock that is acquired where nothing was released. */
+  /** For each group the clock that a reader acquires if nothing was released. */
   private static final SparseVectorClock[] NOTHING = {
     SparseVectorClock.NONE, SparseVectorClock.NONE, SparseVectorClock.NONE
   };
@@ -54,7 +54,7 @@ public final class ReleasedLocations {
   @FunctionalInterface
   public interface Pattern {
     /**
-     * Returns a new clock with what it releases to a group.
+     * Returns a new clock with everything that it releases to a group.
      *
      * @param group 0 = the block, 1 = the cluster, 2 = all threads
      * @return null if it releases nothing
@@ -62,7 +62,7 @@ public final class ReleasedLocations {
     @Nullable SparseVectorClock to(int group);
   }
 
-  /** One location, as its last strong write has left it. */
+  /** The state of a location after its last strong write. */
   private static final class Location {
     Party writer;
     Map<Long, SparseVectorClock> released = Map.of();
@@ -107,11 +107,11 @@ public final class ReleasedLocations {
         var released =
             new HashMap<Long, SparseVectorClock>(continuesChain ? location.released : Map.of());
         for (int group = 0; group < writer.groups.length; group++) {
-          var news = pattern.to(group);
-          if (news != null) {
-            var before = released.put(writer.groups[group], news);
+          var clock = pattern.to(group);
+          if (clock != null) {
+            var before = released.put(writer.groups[group], clock);
             if (before != null) {
-              news.join(before);
+              clock.join(before);
             }
           }
         }
@@ -122,24 +122,25 @@ public final class ReleasedLocations {
     }
   }
 
-  /** Returns a number that changes with every write; 0 = nothing was ever released there. */
+  /** Returns a number that every write changes; 0 = no thread has released anything there. */
   public long version(long address) {
     var location = locations.get(address);
     return location == null ? 0 : location.version;
   }
 
-  /** Returns for each group what a reader may acquire. Do not change the clocks. */
+  /** Returns for each group the clock that a reader may acquire. Do not change the clocks. */
   public SparseVectorClock[] read(long address, Party reader) {
-    var news = nothing();
+    var observed = nothing();
     var location = locations.get(address);
     if (location == null) {
-      return news;
+      return observed;
     }
     synchronized (location) {
-      for (int group = 0; location.writer.reaches(reader) && group < news.length; group++) {
-        news[group] = location.released.getOrDefault(reader.groups[group], SparseVectorClock.NONE);
+      for (int group = 0; location.writer.reaches(reader) && group < observed.length; group++) {
+        observed[group] =
+            location.released.getOrDefault(reader.groups[group], SparseVectorClock.NONE);
       }
     }
-    return news;
+    return observed;
   }
 }

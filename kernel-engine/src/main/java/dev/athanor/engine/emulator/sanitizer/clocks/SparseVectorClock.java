@@ -3,20 +3,22 @@ package dev.athanor.engine.emulator.sanitizer.clocks;
 import java.util.Arrays;
 
 /**
- * A sparse vector clock. It has entries for threads, for whole warps, for either of them behind a
- * proxy fence, and for agents: everything else that makes progress, such as the phases of an
- * mbarrier. A missing entry is 0.
+ * A sparse vector clock. It has entries for threads, for whole warps, for both behind a proxy
+ * fence, and for agents: everything else that makes progress, such as the phases of an mbarrier. A
+ * missing entry is 0.
  */
 public final class SparseVectorClock {
 
-  /** Stands for all lanes of a warp in place of a lane. */
+  /** Denotes all lanes of a warp, in place of a lane. */
   public static final int ALL = -1;
 
-  /** Upper bound of the warps of a cluster. */
-  private static final int MOST_WARPS = 512;
+  /** The maximum number of warps of a cluster. */
+  private static final int MAX_WARPS = 512;
 
-  /** Warps, and as many again behind a proxy fence for each {@link ProxyMemory}. */
-  private static final int WARPS = 4 * MOST_WARPS;
+  /**
+   * The number of warp keys: the warps, and again those behind a fence of each {@link ProxyMemory}.
+   */
+  private static final int WARPS = 4 * MAX_WARPS;
 
   /** The lanes of a warp and {@link #ALL}. */
   private static final int LANES = 33;
@@ -39,7 +41,7 @@ public final class SparseVectorClock {
 
   /** Returns the key of the same thread or warp behind a proxy fence. */
   static long fencedKey(ProxyMemory memory, long cluster, int warp, int lane) {
-    return key(cluster, memory.clock * MOST_WARPS + warp, lane);
+    return key(cluster, memory.clock * MAX_WARPS + warp, lane);
   }
 
   /** Returns the key of an agent. */
@@ -47,13 +49,13 @@ public final class SparseVectorClock {
     return -1 - number;
   }
 
-  /** Moves everything in this clock behind a proxy fence. */
+  /** Adds for each entry the one behind a proxy fence, with the same time. */
   void fence(ProxyMemory memory) {
     var known = copy();
     for (int i = 0; i < known.keys.length; i++) {
       long key = known.keys[i];
-      if (key > 0 && (key - 1) / LANES % WARPS < MOST_WARPS) {
-        raise(key + (long) memory.clock * MOST_WARPS * LANES, known.times[i]);
+      if (key > 0 && (key - 1) / LANES % WARPS < MAX_WARPS) {
+        raise(key + (long) memory.clock * MAX_WARPS * LANES, known.times[i]);
       }
     }
   }
@@ -68,13 +70,13 @@ public final class SparseVectorClock {
     return keys[at] == 0 ? 0 : times[at];
   }
 
-  /** Returns whether this clock covers what a thread did at a time. */
+  /** Returns whether this clock covers the events of a thread up to a time. */
   public boolean covers(long cluster, int warp, int lane, int time) {
     return size > 0
         && (of(key(cluster, warp, ALL)) >= time || of(key(cluster, warp, lane)) >= time);
   }
 
-  /** Raises an entry to a time; does nothing if it is there already. */
+  /** Raises an entry to a time; does nothing if it is as late already. */
   public void raise(long key, int time) {
     int at = slot(keys, key);
     if (keys[at] == 0) {
@@ -125,7 +127,7 @@ public final class SparseVectorClock {
     }
   }
 
-  /** Returns the index of a key, or the free one where it belongs. */
+  /** Returns the slot of a key, or the free slot for it. */
   private static int slot(long[] keys, long key) {
     int at = (int) ((key * 0x9E37_79B9_7F4A_7C15L) >>> 40) & (keys.length - 1);
     while (keys[at] != 0 && keys[at] != key) {

@@ -13,7 +13,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Each warp has a clock, which advances with every event that others may synchronize with. A
  * second set of clocks tracks what a proxy fence has made visible to the async proxy; it propagates
  * along the same events. Clocks never go back, not even between two clusters of a worker, so that
- * every thread knows all that an earlier cluster did.
+ * all events of an earlier cluster happen before those of a later one.
+ *
+ * <p>A thread <em>knows</em> the events that happen before its next event.
  */
 public final class VectorClocks {
 
@@ -26,18 +28,18 @@ public final class VectorClocks {
   private final int[] now;
 
   /**
-   * For each warp the time up to which all its lanes know what all lanes of each warp did; then,
-   * for each memory, up to which they know it to be behind a proxy fence.
+   * For each warp the times up to which all its lanes know the events of each warp; then, for each
+   * memory, the times up to which they know these events to be behind a proxy fence.
    */
   private final int[][] seen;
 
   /** By memory, for each thread the time of its last proxy fence. */
   private final int[][] fenced;
 
-  /** What else all lanes of a warp know. The clocks are shared and never changed. */
+  /** By warp, all other events that all its lanes know. The clocks are shared and never changed. */
   private final SparseVectorClock[] common;
 
-  /** What a thread knows that the other lanes of its warp may not know. */
+  /** By thread, events that it knows and the other lanes of its warp may not know; null = none. */
   private final @Nullable SparseVectorClock[] own;
 
   private final boolean[] anyOwn;
@@ -66,7 +68,7 @@ public final class VectorClocks {
     this.anyOwn = new boolean[warps];
   }
 
-  /** Begins a cluster of the grid, in which nothing is synchronized yet. */
+  /** Begins a cluster of the grid, without any synchronization between its warps. */
   public void begin(long number) {
     cluster = number;
     int before = Arrays.stream(now).max().orElseThrow();
@@ -92,20 +94,20 @@ public final class VectorClocks {
     return now[warp];
   }
 
-  /** Advances the clock of a warp: what it does from now on happens after its last event. */
+  /** Advances the clock of a warp: its next accesses happen after its last event. */
   public void tick(int warp) {
     now[warp]++;
   }
 
   /**
-   * Returns the times up to which all lanes of a warp know what all lanes of each warp did. The
-   * array changes with the clocks.
+   * Returns the times up to which all lanes of a warp know the events of each warp. The array
+   * changes with the clocks.
    */
   public int[] seen(int warp) {
     return seen[warp];
   }
 
-  /** Returns the times up to which they know it to be behind a proxy fence. */
+  /** Returns the times up to which they know these events to be behind a proxy fence. */
   public int[] fenced(int warp, ProxyMemory memory) {
     return Arrays.copyOfRange(seen[warp], index(memory, 0), index(memory, warps));
   }
@@ -114,7 +116,7 @@ public final class VectorClocks {
     return memory.clock * warps + warp;
   }
 
-  /** Returns whether a thread knows what a thread other than itself did. */
+  /** Returns whether a thread knows the events of another thread up to a time. */
   public boolean knows(
       int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
     if (otherCluster == cluster && time <= seen[warp][otherWarp]) {
@@ -126,7 +128,7 @@ public final class VectorClocks {
   }
 
   /**
-   * Returns whether a thread knows what a thread of its cluster did.
+   * Returns whether a thread knows the events of a thread of its cluster up to a time.
    *
    * @param other its number in the cluster; may be the thread itself
    */
@@ -136,8 +138,8 @@ public final class VectorClocks {
   }
 
   /**
-   * Returns whether a thread knows that what a thread did, which may be itself, is behind a proxy
-   * fence.
+   * Returns whether a thread knows that the events of a thread, which may be itself, are behind a
+   * proxy fence up to a time.
    */
   public boolean knowsFenced(
       ProxyMemory memory,
@@ -164,7 +166,7 @@ public final class VectorClocks {
     return Math.max(common[warp].of(key), alone == null ? 0 : alone.of(key));
   }
 
-  /** A proxy fence: what these threads know becomes visible to the async proxy. */
+  /** A proxy fence: makes the events that these threads know visible to the async proxy. */
   public void fenceProxies(int warp, int lanes, Set<ProxyMemory> memories) {
     anyFence = true;
     for (int left = lanes; left != 0; left &= left - 1) {
@@ -229,7 +231,7 @@ public final class VectorClocks {
     }
   }
 
-  /** A warp arrives at a barrier, which learns what the warp knows. */
+  /** A warp arrives at a barrier and publishes its knowledge there. */
   public void arrive(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
     int[] brought = seen[warp];
@@ -274,7 +276,7 @@ public final class VectorClocks {
     return joined;
   }
 
-  /** A warp leaves a barrier and learns what all warps brought to it. */
+  /** A warp leaves a barrier and acquires the knowledge of all warps that arrived. */
   public void leave(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
     for (int i = 0; i < known.length; i++) {
@@ -296,19 +298,19 @@ public final class VectorClocks {
   /** The knowledge of a thread at some time. */
   public static final class Moment {
 
-    /** What its warp knows, as in {@link #seen}. */
+    /** The knowledge of its warp, as in {@link #seen}. */
     private final int[] seen;
 
-    /** What else its warp knows. */
+    /** The other events that its warp knows. */
     private final SparseVectorClock common;
 
-    /** What only it knows; null = nothing. */
+    /** Events that only the thread knows; null = none. */
     private final @Nullable SparseVectorClock own;
 
     /** By {@link ProxyMemory}, the time of its last proxy fence. */
     private final int[] fenced;
 
-    /** The time up to which it publishes what it did itself. */
+    /** The time up to which it publishes its own events. */
     private final int upTo;
 
     private Moment(
@@ -326,7 +328,7 @@ public final class VectorClocks {
   }
 
   /**
-   * Returns what a thread knows now.
+   * Returns the current knowledge of a thread.
    *
    * @param known a copy of {@link #seen}, which several threads of the warp may share
    */
@@ -339,12 +341,12 @@ public final class VectorClocks {
     return new Moment(known, common[warp], alone == null ? null : alone.copy(), fences, now[warp]);
   }
 
-  /** Adds what a thread knows now to a clock. */
+  /** Adds the current knowledge of a thread to a clock. */
   public void publish(int warp, int lane, SparseVectorClock to) {
     publish(warp, lane, moment(warp, lane, seen[warp]), to);
   }
 
-  /** Adds what a thread knew to a clock, and returns that clock. */
+  /** Adds the earlier knowledge of a thread to a clock, and returns that clock. */
   public SparseVectorClock publish(int warp, int lane, Moment known, SparseVectorClock to) {
     for (int other = 0; other < warps; other++) {
       to.raise(SparseVectorClock.key(cluster, other, SparseVectorClock.ALL), known.seen[other]);
@@ -371,44 +373,44 @@ public final class VectorClocks {
     return to;
   }
 
-  private static void learn(int[] known, int at, SparseVectorClock news, long key) {
-    known[at] = Math.max(known[at], news.of(key));
+  private static void raise(int[] known, int at, SparseVectorClock clock, long key) {
+    known[at] = Math.max(known[at], clock.of(key));
   }
 
-  /** Some threads of a warp learn what a clock covers. */
-  public void learn(int warp, int lanes, int live, SparseVectorClock news) {
-    if (news.isEmpty()) {
+  /** Some threads of a warp acquire a clock: they know all events that it covers. */
+  public void acquire(int warp, int lanes, int live, SparseVectorClock clock) {
+    if (clock.isEmpty()) {
       return;
     }
     if ((live & ~lanes) != 0) {
       for (int left = lanes; left != 0; left &= left - 1) {
-        learn(warp, Integer.numberOfTrailingZeros(left), news);
+        acquire(warp, Integer.numberOfTrailingZeros(left), clock);
       }
       return;
     }
     var known = common[warp].copy();
-    known.join(news);
+    known.join(clock);
     common[warp] = known;
     for (int other = 0; other < warps; other++) {
-      learn(seen[warp], other, news, SparseVectorClock.key(cluster, other, SparseVectorClock.ALL));
+      raise(seen[warp], other, clock, SparseVectorClock.key(cluster, other, SparseVectorClock.ALL));
       for (var memory : MEMORIES) {
         long all = SparseVectorClock.fencedKey(memory, cluster, other, SparseVectorClock.ALL);
-        learn(seen[warp], index(memory, other), news, all);
+        raise(seen[warp], index(memory, other), clock, all);
       }
     }
   }
 
-  /** A thread learns what a clock covers. */
-  public void learn(int warp, int lane, SparseVectorClock news) {
-    if (news.isEmpty()) {
+  /** A thread acquires a clock: it knows all events that the clock covers. */
+  public void acquire(int warp, int lane, SparseVectorClock clock) {
+    if (clock.isEmpty()) {
       return;
     }
     var alone = own[Warps.thread(warp, lane)];
     if (alone == null) {
-      own[Warps.thread(warp, lane)] = news.copy();
+      own[Warps.thread(warp, lane)] = clock.copy();
       anyOwn[warp] = true;
     } else {
-      alone.join(news);
+      alone.join(clock);
     }
   }
 }
