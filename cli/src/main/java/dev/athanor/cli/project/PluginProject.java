@@ -134,8 +134,7 @@ public record PluginProject(
 
   private static String read(String file) {
     try (var in = PluginProject.class.getResourceAsStream(file)) {
-      return new String(
-          Objects.requireNonNull(in, file).readAllBytes(), StandardCharsets.UTF_8);
+      return new String(Objects.requireNonNull(in, file).readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

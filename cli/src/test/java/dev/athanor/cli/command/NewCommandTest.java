@@ -65,9 +65,7 @@ class NewCommandTest {
     assertThat(Files.readAllLines(project.resolve("README.md")))
         .as("a README that fits a screen")
         .hasSizeLessThan(40);
-    assertThat(project.resolve("mvnw"))
-        .isExecutable()
-        .hasSameTextualContentAs(Path.of("../mvnw"));
+    assertThat(project.resolve("mvnw")).isExecutable().hasSameTextualContentAs(Path.of("../mvnw"));
     assertThat(project.resolve(".mvn/find-jdk.sh")).exists();
 
     var classes = compile(project.resolve("src/main/java"), folder.resolve("classes"), List.of());

@@ -8,8 +8,8 @@ import java.util.Optional;
  * The description of a tensor on a device.
  *
  * @param name the name under which the tensor is stored or, if it has no replicas, a label
- * @param replicas the ids of the replicas that received a copy when the tensor was stored under
- *     its name; empty for other tensors
+ * @param replicas the ids of the replicas that received a copy when the tensor was stored under its
+ *     name; empty for other tensors
  * @param scope a group of tensors that can be deleted together
  * @param bytes the size of the values
  * @param version starts at 1 and increments with each in-place write; increases with each tensor

@@ -1,5 +1,6 @@
 package dev.athanor.service.config;
 
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.security.ApiKeys;
 import dev.athanor.service.security.BrowserGuard;
 import dev.athanor.service.security.Callers;
@@ -11,7 +12,6 @@ import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.SecurityMisconfigured;
 import dev.athanor.service.security.SecuritySettings;
-import dev.athanor.service.device.ProcessorShares;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import org.springframework.beans.factory.ObjectProvider;

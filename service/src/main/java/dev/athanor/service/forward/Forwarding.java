@@ -1,5 +1,6 @@
 package dev.athanor.service.forward;
 
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.http.Connections;
@@ -9,7 +10,6 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicaClient;
-import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;

@@ -15,8 +15,8 @@ import org.springframework.util.unit.DataSize;
  * @param idleTimeout How long a stream may wait for its client to send or receive a message before
  *     it is canceled.
  * @param maxConnections Maximum number of connections; further connections are closed at once. By
- *     default one per MiB of heap, at most 4096, and at most a quarter of the files that the process
- *     may open.
+ *     default one per MiB of heap, at most 4096, and at most a quarter of the files that the
+ *     process may open.
  * @param maxConcurrentCalls Maximum number of concurrent calls on one connection.
  * @param maxResets Number of calls that a connection may cancel within ten seconds before it is
  *     closed.

@@ -45,8 +45,7 @@ final class NettyTransport implements AutoCloseable {
   private static MultiThreadIoEventLoopGroup group(String name, int threads) {
     IoHandlerFactory handlers =
         Epoll.isAvailable() ? EpollIoHandler.newFactory() : NioIoHandler.newFactory();
-    return new MultiThreadIoEventLoopGroup(
-        threads, new DefaultThreadFactory(name, true), handlers);
+    return new MultiThreadIoEventLoopGroup(threads, new DefaultThreadFactory(name, true), handlers);
   }
 
   void configure(NettyServerBuilder builder) {

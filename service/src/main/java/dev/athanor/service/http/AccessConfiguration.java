@@ -1,5 +1,6 @@
 package dev.athanor.service.http;
 
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.Unsupported;
@@ -11,7 +12,6 @@ import dev.athanor.service.security.RequestLimit;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Rules.Match;
-import dev.athanor.service.device.ProcessorShares;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;

@@ -2,6 +2,7 @@ package dev.athanor.service.http;
 
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
@@ -13,7 +14,6 @@ import dev.athanor.service.replica.ReplicaClient;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
-import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.ServletInputStream;

@@ -6,9 +6,9 @@ import java.util.LinkedHashSet;
 import java.util.List;
 
 /**
- * Replicas found by DNS. Their ids are ordinals, such as those of the pods of a StatefulSet.
- * Looks up ordinals from 0 until each address of {@code host} belongs to a replica, so ordinals may
- * have gaps.
+ * Replicas found by DNS. Their ids are ordinals, such as those of the pods of a StatefulSet. Looks
+ * up ordinals from 0 until each address of {@code host} belongs to a replica, so ordinals may have
+ * gaps.
  *
  * @param host host whose addresses are those of all replicas, such as a headless Service
  */

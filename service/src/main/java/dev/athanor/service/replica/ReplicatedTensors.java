@@ -1,8 +1,8 @@
 package dev.athanor.service.replica;
 
+import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.replica.Peers.PeerRequest;
-import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;

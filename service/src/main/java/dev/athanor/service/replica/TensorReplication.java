@@ -183,8 +183,7 @@ final class TensorReplication {
     done.add(handles.replica());
     for (var id : others) {
       if (uploads.containsKey(id)) {
-        tell(id, uploads.get(id))
-            .ifPresentOrElse(e -> failed.put(id, e), () -> done.add(id));
+        tell(id, uploads.get(id)).ifPresentOrElse(e -> failed.put(id, e), () -> done.add(id));
       } else if (!unreachable.contains(id) && tell(id, "").isPresent()) {
         unreachable.add(id);
       }
@@ -231,9 +230,7 @@ final class TensorReplication {
                   new ByteArrayInputStream(body.toByteArray()),
                   body.size(),
                   false));
-      return reply.status() == 204
-          ? Optional.empty()
-          : Optional.of(PeerReplies.refusal(id, reply));
+      return reply.status() == 204 ? Optional.empty() : Optional.of(PeerReplies.refusal(id, reply));
     } catch (Failure e) {
       return Optional.of(e);
     }

@@ -87,8 +87,7 @@ class AthanorPropertiesTest {
         .withPropertyValues("athanor.replica=athanor-1", "athanor.forward.replicas=0, 1")
         .run(context ->
             assertThat(context.getStartupFailure())
-                .hasStackTraceContaining(
-                    "must be up to 256 ids of lower-case letters and digits"));
+                .hasStackTraceContaining("must be up to 256 ids of lower-case letters and digits"));
   }
 
   @Test

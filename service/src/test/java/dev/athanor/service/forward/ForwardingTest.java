@@ -525,8 +525,7 @@ class ForwardingTest extends RestTest {
   @ParameterizedTest
   @ValueSource(strings = {"2.example", "ABC", "abcdefghijklmnopq", "2%2F", "2@x", "-2", "2:80"})
   void invalidHandlesDetermineNoHost(String id) throws Exception {
-    assertThat(exchange(head("GET /tensors/" + handle(id)), ""))
-        .matches("(?s)HTTP/1.1 40[04] .*");
+    assertThat(exchange(head("GET /tensors/" + handle(id)), "")).matches("(?s)HTTP/1.1 40[04] .*");
     assertThat(REQUESTS).hasValue(0);
   }
 

@@ -308,8 +308,7 @@ class GrpcReplicasTest {
     delete(LAB, "3", "w");
 
     for (var id : REPLICAS.keySet()) {
-      var thrown =
-          catchThrowableOfType(StatusRuntimeException.class, () -> describe(LAB, id, "w"));
+      var thrown = catchThrowableOfType(StatusRuntimeException.class, () -> describe(LAB, id, "w"));
       assertThat(Status.fromThrowable(thrown).getCode()).isEqualTo(Status.Code.NOT_FOUND);
       assertThat(info(thrown).getReason()).isEqualTo("unknown-handle");
     }

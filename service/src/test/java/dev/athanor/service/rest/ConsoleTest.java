@@ -409,7 +409,8 @@ class ConsoleTest extends BrowserTest {
     list.locator(".opblock-summary-control").click();
     list.locator(".try-out__btn").click();
     list.locator(".execute").click();
-    assertThat(list.locator(".live-responses-table tbody .response-col_status")).containsText("200");
+    assertThat(list.locator(".live-responses-table tbody .response-col_status"))
+        .containsText("200");
     assertThat(list.locator(".curl-command")).containsText(url("/tensors"));
     RestAssured.get(url("/console/swagger-ui/index.html")).then().statusCode(404);
     var styles = RestAssured.get(url("/console/swagger-ui/swagger-ui.css"));
