@@ -5,12 +5,8 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.ServerChannel;
-import io.netty.channel.epoll.Epoll;
-import io.netty.channel.epoll.EpollIoHandler;
-import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
@@ -43,9 +39,8 @@ final class NettyTransport implements AutoCloseable {
    * @param threads the number of threads; 0 for Netty's default
    */
   private static MultiThreadIoEventLoopGroup group(String name, int threads) {
-    IoHandlerFactory handlers =
-        Epoll.isAvailable() ? EpollIoHandler.newFactory() : NioIoHandler.newFactory();
-    return new MultiThreadIoEventLoopGroup(threads, new DefaultThreadFactory(name, true), handlers);
+    return new MultiThreadIoEventLoopGroup(
+        threads, new DefaultThreadFactory(name, true), NioIoHandler.newFactory());
   }
 
   void configure(NettyServerBuilder builder) {
@@ -56,16 +51,15 @@ final class NettyTransport implements AutoCloseable {
   }
 
   private ServerChannel newServerChannel() {
-    ServerChannel channel =
-        Epoll.isAvailable() ? new EpollServerSocketChannel() : new NioServerSocketChannel();
+    var channel = new NioServerSocketChannel();
     channel.pipeline().addLast(limiter);
     return channel;
   }
 
   @Override
   public void close() {
-    acceptors.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-    workers.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    var _ = acceptors.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    var _ = workers.shutdownGracefully(0, 1, TimeUnit.SECONDS);
   }
 
   /** Handles accepted connections before gRPC does. */

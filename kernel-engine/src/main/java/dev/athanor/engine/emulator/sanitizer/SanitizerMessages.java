@@ -240,7 +240,7 @@ record SanitizerMessages(
     if (effect.kind() == MemoryEffect.Kind.PRODUCT) {
       return "multiplies";
     }
-    if (effect.combines()) {
+    if (effect.reduces()) {
       return kind == MemoryRequest.Kind.LOAD ? "combines" : "combines with";
     }
     if (effect.kind() == MemoryEffect.Kind.COPY || effect.isAsync()) {
