@@ -246,8 +246,8 @@ class BulkCopyTest {
         "[tile], [%rd1], 40, [bar]| copies a multiple of 16 bytes, got 40",
         "[tile], [%rd1], 0, [bar]| copies a multiple of 16 bytes, got 0",
         "[tile], [%rd1], 4096, [bar]| touches bytes 0..4095 of ",
-        "[tile+8], [%rd1], 16, [bar]| address 0x8 is no multiple of 16",
-        "[tile], [%rd1+4], 16, [bar]| is no multiple of 16",
+        "[tile+8], [%rd1], 16, [bar]| address 0x8 is not a multiple of 16",
+        "[tile], [%rd1+4], 16, [bar]| is not a multiple of 16",
         "[tile+4096], [%rd1], 64, [bar]| touches bytes ",
         "[tile], [%rd1], 16, [bar+8]| there is no mbarrier at "
       })

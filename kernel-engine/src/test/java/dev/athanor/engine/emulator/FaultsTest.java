@@ -90,7 +90,7 @@ class FaultsTest {
     assertThat(faults(1, 1, "ld.global.u64 %rd5, [%rd1+4092];\n"))
         .singleElement()
         .asString()
-        .contains("no multiple of 8");
+        .contains("not a multiple of 8");
     assertThat(faults(1, 1, "ld.global.v2.u64 {%rd5, %rd6}, [%rd1+4096];\n"))
         .singleElement()
         .asString()
@@ -104,7 +104,7 @@ class FaultsTest {
         .hasSize(8)
         .startsWith(
             ("thread (0,0,0) of block (0,0,0) of kernel test, \"ld.global.f32 %%f0, [%%rd5]\" at"
-                    + " test.ptx:%d:1: address 0x%x is no multiple of 4")
+                    + " test.ptx:%d:1: address 0x%x is not a multiple of 4")
                 .formatted(LINE + 1, in.address() + 2));
   }
 
@@ -205,7 +205,7 @@ class FaultsTest {
         .containsExactly(
             ("thread (5,0,0) of block (0,0,0) of kernel test,"
                     + " \"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%%r6}, [%%r5]\" at test.ptx:%d:1:"
-                    + " address 0x58 is no multiple of 16")
+                    + " address 0x58 is not a multiple of 16")
                 .formatted(LINE + 3));
   }
 
@@ -227,7 +227,7 @@ class FaultsTest {
     assertThat(faults(1, 1, "cp.async.ca.shared.global [tile], [%rd1+4092], 8, 4;\n"))
         .singleElement()
         .asString()
-        .endsWith("is no multiple of 8");
+        .endsWith("is not a multiple of 8");
     assertThat(faults(1, 1, "cp.async.cg.shared.global [tile], [%rd1+4096], 16;\n"))
         .singleElement()
         .asString()

@@ -221,7 +221,7 @@ class MbarrierTest {
         "mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [bar], 3;| .noComplete arrivals complete the phase of the mbarrier",
         "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 1048576;| 1048576 bytes are pending; the maximum is 1048575, at ",
         "mbarrier.arrive.b64 _, [%rd2];| an mbarrier is in shared memory, not there",
-        "mbarrier.arrive.shared::cta.b64 _, [bar+4];| is no multiple of 8"
+        "mbarrier.arrive.shared::cta.b64 _, [bar+4];| is not a multiple of 8"
       })
   void whatIsWrong(String body, String complaint) {
     // in can be an 8-byte barrier only if it has two words

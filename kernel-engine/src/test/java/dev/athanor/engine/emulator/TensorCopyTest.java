@@ -338,9 +338,9 @@ class TensorCopyTest {
     assertThat(fault(LOAD.formatted(128, 3, "{0, 0, 0}"), map))
         .endsWith("has 3 coordinates, but the tensor map 2 dimensions");
     assertThat(fault(load.replace("[tile]", "[tile+64]"), map))
-        .endsWith("address 0x40 is no multiple of 128");
+        .endsWith("address 0x40 is not a multiple of 128");
     assertThat(fault(load.replace("[tile]", "[tile+4224]"), map)).contains("touches bytes ");
-    assertThat(fault("add.u64 %rd0, %rd0, 32;\n" + load, map)).contains("is no multiple of 64");
+    assertThat(fault("add.u64 %rd0, %rd0, 32;\n" + load, map)).contains("is not a multiple of 64");
     assertThat(fault("mov.b64 %rd0, %rd2;\n" + load, map))
         .contains("a tensor map has sizes from 1 to 4294967295, got 0 for dimension 0");
     assertThat(fault("st.global.u32 [%rd2+76], 1; mov.b64 %rd0, %rd2;\n" + load, map))

@@ -176,7 +176,7 @@ class WmmaTest {
         .hasMessageContaining("thread (1,0,0) of block (0,0,0) of kernel test")
         .hasMessageContaining("the stride is 17, but 16 in lane 0; all lanes must give the same");
     assertThatThrownBy(() -> load("mov.u32 %r1, 16;", "%rd0+16"))
-        .hasMessageContaining("is no multiple of 32");
+        .hasMessageContaining("is not a multiple of 32");
     assertThatThrownBy(() -> load("mov.u32 %r1, 32;", "%rd0"))
         .hasMessageContaining("touches bytes 0..991 of");
     assertThatThrownBy(() ->

@@ -17,11 +17,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes a NaN that f32 arithmetic gives the canonical one, {@code 0x7FFFFFFF}, wherever its bits
- * can be seen. Sums and products of the JVM give other NaNs, of two operands even either, and to
- * look at each of them would keep loops from being vectorised. So a register that takes nothing but
- * such results and numbers is left alone until something reads its bits; only one that takes other
- * bits as well, such as loaded ones, which must stay as they are, is looked at after each result.
+ * Replaces the NaNs of f32 arithmetic by the canonical NaN, {@code 0x7FFFFFFF}, wherever their bits
+ * can be observed. Sums and products of the JVM return other NaNs, and a check after each of them
+ * would prevent vectorization. Registers that hold only such results and numbers are corrected where
+ * their bits are read; registers that also hold other bits, such as loaded ones, which must not
+ * change, are corrected after each result.
  */
 final class CanonicalNans {
 
@@ -48,9 +48,9 @@ final class CanonicalNans {
   }
 
   /**
-   * The kernel with what makes NaNs canonical; the kernel itself where nothing is needed.
+   * Returns the kernel with instructions that make NaNs canonical; the kernel itself if it needs none.
    *
-   * @param added takes the instructions that do so
+   * @param added collects these instructions
    */
   static Kernel in(Kernel kernel, Set<Instruction> added) {
     var nans = new CanonicalNans(kernel, added);
@@ -95,7 +95,7 @@ final class CanonicalNans {
         && i.modifiers().type().filter(type -> type == Type.F32).isPresent();
   }
 
-  /** Whether it takes all NaNs alike and gives none but the canonical one. */
+  /** Returns whether the bits of NaN operands do not affect the result. */
   private static boolean isBlind(Instruction i) {
     return switch (i.form().semantics()) {
       case Semantics.Pure pure ->
@@ -133,7 +133,7 @@ final class CanonicalNans {
     };
   }
 
-  /** Whether it never writes a NaN, as other literals and converted integers do not. */
+  /** Returns whether it never writes a NaN: it moves a number or converts to an integer. */
   private static boolean isNumber(Instruction i) {
     return i.form().semantics() instanceof Semantics.Pure pure
         && switch (pure.operation().nans()) {

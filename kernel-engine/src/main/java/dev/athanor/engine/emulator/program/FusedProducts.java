@@ -25,27 +25,26 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Loads from shared memory and f32 multiply-adds that follow each other in a program, as the inner
- * loop of a matrix product has them, executed together: all loads, then the products, with sums in
- * vector registers of the processor. For whole warps in which every lane is active, and when nobody
- * watches.
+ * A run of loads from shared memory and f32 multiply-adds, such as the inner loop of a matrix
+ * product, that is executed as a group: all loads, then the products, with the sums in vector
+ * registers of the CPU. Requires whole warps with all lanes active, and no observer.
  */
 public final class FusedProducts {
 
   /** Rows and columns of {@link Vectors#addOuterProducts}. */
   private static final int SIDE = 4;
 
-  /** Words of shared memory that are loaded from one register's address and constants. */
+  /** Loads of words of shared memory at constant offsets from one address register. */
   private static final class Loads {
     final int[] addresses;
 
-    /** How many words each lies after the address. */
+    /** The offset of each word from the base address, in words. */
     final int[] words;
 
-    /** Where each goes to. */
+    /** The register that receives each word. */
     final float[][] registers;
 
-    /** How many bytes after the address are touched. */
+    /** The end of the loaded bytes, as an offset from the base address. */
     final int bytes;
 
     final int alignment;
@@ -59,7 +58,7 @@ public final class FusedProducts {
     }
   }
 
-  /** Sums, and the factors whose products are added to them in turn. */
+  /** Sums, and the factors whose products are added to them in order. */
   private static final class Products {
     final float[][] sums;
     final float[][] left;
@@ -106,7 +105,7 @@ public final class FusedProducts {
     this.others = others;
   }
 
-  /** What can be executed together in a program; null at places where nothing begins. */
+  /** Returns for each instruction the group that starts there; null = none. */
   public static @Nullable FusedProducts[] in(
       List<Instruction> program, Vectors vectors, Block block) {
     var all = new @Nullable FusedProducts[program.size()];
@@ -122,14 +121,14 @@ public final class FusedProducts {
     return all;
   }
 
-  /** How many instructions these are. */
+  /** Returns the number of instructions in the group. */
   public int length() {
     return length;
   }
 
   /**
-   * Executes all of them for the warps from {@code first} to {@code end - 1}; answers whether that
-   * could be done. Else nothing has been done.
+   * Executes the group for the warps from {@code first} to {@code end - 1}. Returns false, without any
+   * effect, if a lane is inactive or an address is invalid.
    */
   public boolean execute(int first, int end) {
     for (int warp = first; warp < end; warp++) {
@@ -142,7 +141,7 @@ public final class FusedProducts {
         return false;
       }
     }
-    // a vector of all registers fits the first cache, where all of a register would not
+    // one vector of every register fits the L1 cache, whole registers would not
     for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane += vectors.length()) {
       for (var some : loads) {
         load(some, lane, lane > Warps.SIZE * first);
@@ -199,7 +198,7 @@ public final class FusedProducts {
   /** The products of one sum. */
   private record Chain(Register sum, List<Register> left, List<Register> right) {}
 
-  /** What one address register is the base of. */
+  /** The loads that share a base register. */
   private static final class Loaded {
     final List<Integer> words = new ArrayList<>();
     final List<Register> registers = new ArrayList<>();
@@ -207,7 +206,7 @@ public final class FusedProducts {
     int alignment = Integer.BYTES;
   }
 
-  /** Collects instructions whose order among each other is free but for that of each sum. */
+  /** Collects instructions that may be reordered, except within a sum. */
   private static final class Run {
 
     private final Map<Register, Loaded> loads = new LinkedHashMap<>();
@@ -215,7 +214,7 @@ public final class FusedProducts {
     private final Set<Register> loaded = new HashSet<>();
     private final Set<Register> factors = new HashSet<>();
 
-    /** Takes the next instruction, if it is one of those. */
+    /** Adds the next instruction; returns false if it does not belong to the group. */
     boolean takes(Instruction i) {
       if (i.guard() != null) {
         return false;
@@ -295,7 +294,7 @@ public final class FusedProducts {
       return true;
     }
 
-    /** The instructions taken, if it pays to execute them together. */
+    /** Returns the group; null if there are too few products for it to pay. */
     @Nullable FusedProducts bind(int length, Vectors vectors, Block block) {
       var tiles = tiles();
       if (tiles.isEmpty()) {
@@ -313,8 +312,8 @@ public final class FusedProducts {
     }
 
     /**
-     * Four rows of four sums each, where the sums of a row have the same factors on the left and
-     * those of a column the same on the right.
+     * Returns tiles of four rows of four sums each. The sums of a row share their left factors, those
+     * of a column their right factors.
      */
     private List<List<List<Chain>>> tiles() {
       var rows = new LinkedHashMap<List<Register>, Map<List<Register>, Chain>>();

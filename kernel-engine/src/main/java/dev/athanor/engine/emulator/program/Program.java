@@ -28,7 +28,7 @@ import java.util.stream.Collectors;
 public final class Program {
 
   /** Maximum local memory of a thread on any device (CUDA programming guide 16.2). */
-  private static final int MOST_LOCAL_BYTES = 512 << 10;
+  private static final int MAX_LOCAL_BYTES = 512 << 10;
 
   private final Kernel written;
   private final Set<Integer> added = new HashSet<>();
@@ -55,10 +55,10 @@ public final class Program {
     this.kernel =
         AwaitedProducts.in(
             CanonicalNans.in(Normalizer.normal(given, additions), additions), additions);
-    if (kernel.localBytes() > MOST_LOCAL_BYTES) {
+    if (kernel.localBytes() > MAX_LOCAL_BYTES) {
       throw new IllegalArgumentException(
           "kernel %s takes %d bytes of local memory per thread; the maximum is %d; use fewer or smaller .local arrays"
-              .formatted(kernel.name(), kernel.localBytes(), MOST_LOCAL_BYTES));
+              .formatted(kernel.name(), kernel.localBytes(), MAX_LOCAL_BYTES));
     }
     offsets.putAll(kernel.parameterOffsets());
     offsets.putAll(kernel.sharedOffsets());

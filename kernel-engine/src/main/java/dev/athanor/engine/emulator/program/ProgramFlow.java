@@ -79,7 +79,7 @@ public final class ProgramFlow {
     return target;
   }
 
-  /** Whether a register is live before an instruction. */
+  /** Returns whether a register is live before an instruction. */
   public boolean isLive(Register register, int pc) {
     return live.isLive(register, pc);
   }

@@ -285,7 +285,7 @@ public final class Addresses {
   private String problem(int lane, long bytes, int alignment) {
     long address = of(lane);
     if ((address & (alignment - 1)) != 0) {
-      return "address 0x%x is no multiple of %d".formatted(address, alignment);
+      return "address 0x%x is not a multiple of %d".formatted(address, alignment);
     }
     var in = space(address);
     long at = address - start(in);

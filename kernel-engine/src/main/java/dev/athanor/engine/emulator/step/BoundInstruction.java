@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /** A decoded instruction, bound to the registers of a block. */
 public final class BoundInstruction {
 
-  /** How an instruction affects the control flow of its threads. */
+  /** The effects of instructions on the control flow of their threads. */
   public enum Kind {
     /** They continue with the next instruction. */
     STRAIGHT,
@@ -72,7 +72,7 @@ public final class BoundInstruction {
   /** Returns the operands of a barrier. */
   public Barrier barrier() {
     if (barrier == null) {
-      throw new IllegalStateException(instruction + " is no barrier");
+      throw new IllegalStateException(instruction + " is not a barrier");
     }
     return barrier;
   }

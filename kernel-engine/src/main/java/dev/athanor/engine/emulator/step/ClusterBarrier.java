@@ -12,7 +12,7 @@ public final class ClusterBarrier {
 
   private final Cluster cluster;
 
-  /** How many times the barrier has opened. */
+  /** The number of times the barrier has opened. */
   private long phase;
 
   /** By rank and warp, the lanes that have arrived and not yet waited. */

@@ -6,7 +6,7 @@ import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 
-/** The vectors of the module jdk.incubator.vector, to which nothing else is linked. */
+/** The implementation by jdk.incubator.vector, the only class that depends on that module. */
 final class IncubatorVectors implements Vectors {
 
   private static final VectorSpecies<Float> FLOATS =

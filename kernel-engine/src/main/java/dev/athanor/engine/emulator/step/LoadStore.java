@@ -59,7 +59,7 @@ public final class LoadStore implements Step {
     return STRONG.stream().anyMatch(instruction.modifiers()::has);
   }
 
-  /** Returns whether the accessed memory dies with the block. */
+  /** Returns whether the accessed memory ends with the block. */
   public static boolean staysInside(Instruction instruction) {
     var space = Addresses.space(instruction);
     return space == Space.SHARED || space == Space.SHARED_CTA || space == Space.LOCAL;

@@ -14,10 +14,10 @@ import java.util.Locale;
 final class PrintFormat {
 
   /** Maximum number of arguments; directives beyond are printed verbatim. */
-  static final int MOST_ARGUMENTS = 32;
+  static final int MAX_ARGUMENTS = 32;
 
   /** Maximum width and precision, so that no call allocates gigabytes. */
-  private static final int MOST_WIDTH = 1 << 16;
+  private static final int MAX_WIDTH = 1 << 16;
 
   /** The arguments of a call and the strings that they point to. */
   interface Arguments {
@@ -130,20 +130,20 @@ final class PrintFormat {
       return false;
     }
     at++;
-    if (taken + needed > MOST_ARGUMENTS) {
+    if (taken + needed > MAX_ARGUMENTS) {
       return false;
     }
     taken += needed;
     if (widthGiven) {
       int width = arguments.next32();
       directive.left |= width < 0;
-      directive.width = width == Integer.MIN_VALUE ? MOST_WIDTH : Math.abs(width);
+      directive.width = width == Integer.MIN_VALUE ? MAX_WIDTH : Math.abs(width);
     }
     if (precisionGiven) {
       directive.precision = Math.max(-1, arguments.next32());
     }
-    directive.width = Math.min(directive.width, MOST_WIDTH);
-    directive.precision = Math.min(directive.precision, MOST_WIDTH);
+    directive.width = Math.min(directive.width, MAX_WIDTH);
+    directive.precision = Math.min(directive.precision, MAX_WIDTH);
     print(directive);
     return true;
   }
@@ -165,7 +165,7 @@ final class PrintFormat {
   private int number() {
     int value = 0;
     while (peek() >= '0' && peek() <= '9') {
-      value = Math.min(MOST_WIDTH, 10 * value + (format[at++] - '0'));
+      value = Math.min(MAX_WIDTH, 10 * value + (format[at++] - '0'));
     }
     return value;
   }

@@ -36,7 +36,7 @@ final class Uniformity {
   private static final int WARP = Warps.SIZE;
 
   /**
-   * What registers may hold before a statement.
+   * The possible contents of registers before a statement.
    *
    * @param varying the registers that may vary between lanes
    * @param threads the registers that may hold {@code tid.x}
@@ -162,7 +162,7 @@ final class Uniformity {
     };
   }
 
-  /** Whether a thread exits from here on without any effect. */
+  /** Returns whether a thread does nothing from here on except exit. */
   private boolean onlyExits(int statement) {
     for (int at = statement, steps = 0; steps < body.size(); steps++) {
       if (body.get(at) instanceof Instruction i) {
@@ -242,7 +242,7 @@ final class Uniformity {
     return state.varying.get(number(register)) || state.threads.get(number(register));
   }
 
-  /** Whether a warp may diverge at a branch. */
+  /** Returns whether a warp may diverge at a branch. */
   private boolean diverges(int at) {
     var state = states.get(at);
     return state != null
@@ -250,7 +250,7 @@ final class Uniformity {
         && ((Instruction) body.get(at)).reads().stream().anyMatch(r -> varies(r, state));
   }
 
-  /** Whether an instruction that all lanes execute may give them different results. */
+  /** Returns whether an instruction that all lanes execute may give them different results. */
   private boolean makesVarying(Instruction i, State state) {
     boolean reads =
         i.reads().stream().anyMatch(r -> varies(r, state))
@@ -294,7 +294,8 @@ final class Uniformity {
     };
   }
 
-  /** Votes, matches of all, reductions, and shuffles from one lane. */
+  /** Returns whether all lanes get the same result: by votes, {@code match.all}, reductions, or shuffles
+   * from one lane. */
   private boolean answersAlike(WarpKind kind, Instruction i, State state) {
     return switch (kind) {
       case VOTE, REDUCTION -> true;
@@ -308,9 +309,9 @@ final class Uniformity {
   }
 
   /**
-   * Whether an instruction takes away what differs within a warp: the number of the warp, or a
-   * comparison of the thread's number with a multiple of 32. Warps are made of threads of
-   * consecutive numbers, which is {@code tid.x} where blocks are 32 threads wide.
+   * Returns whether the result is uniform although {@code tid.x} varies: the number of the warp, or a
+   * comparison of {@code tid.x} with a multiple of 32. The threads of a warp have consecutive numbers,
+   * so this holds if the width of a block is a multiple of 32.
    */
   private boolean evensOut(LaneOperation operation, Instruction i, State state) {
     var operands = i.operands();

@@ -25,9 +25,10 @@ import org.jspecify.annotations.Nullable;
 /** Reads the statements of one kernel or function. */
 final class BodyParser {
 
-  private static final int MOST_VECTORS = 1 << 16;
+  /** The maximum number of vectors of registers in one declaration. */
+  private static final int MAX_VECTORS = 1 << 16;
 
-  /** The letters of the operands of which video instructions take parts. */
+  /** The letters of the operands of video instructions that may be parts of registers. */
   private static final String VIDEO_OPERANDS = "dabc";
 
   private static final Pattern ELEMENT = Pattern.compile("[bh]\\d+");
@@ -63,22 +64,22 @@ final class BodyParser {
     return body;
   }
 
-  /** The variables in shared memory. */
+  /** Returns the variables in shared memory. */
   List<Variable> shared() {
     return shared;
   }
 
-  /** The variables that each thread has for itself. */
+  /** Returns the variables of which each thread has its own copy. */
   List<Variable> locals() {
     return locals;
   }
 
-  /** The variables that all threads of all kernels share. */
+  /** Returns the variables that all threads of all kernels share. */
   List<Variable> statics() {
     return statics;
   }
 
-  /** The names that operands mention. */
+  /** Returns the names that operands mention. */
   Set<String> symbols() {
     return symbols;
   }
@@ -132,7 +133,7 @@ final class BodyParser {
     }
   }
 
-  /** What stands after a name and its colon. */
+  /** Reads the statement after a name and its colon: a prototype, a list of targets, or a label. */
   private Statement named(String name, Source source) {
     var statement =
         switch (tokens.peek().text()) {
@@ -175,11 +176,11 @@ final class BodyParser {
         tokens.expect(">");
       }
       if (length > 1) {
-        if (count > MOST_VECTORS) {
+        if (count > MAX_VECTORS) {
           throw Tokens.error(
               name,
               "%d vectors of registers are declared; the maximum is %d"
-                  .formatted(count, MOST_VECTORS));
+                  .formatted(count, MAX_VECTORS));
         }
         for (int i = 0; i < count; i++) {
           scopes.vector(numbered ? name.text() + i : name.text(), registerClass, length);
@@ -260,8 +261,8 @@ final class BodyParser {
   }
 
   /**
-   * An operand; if it is a part of a register or a negated one, as those of video instructions are,
-   * then the register, and the {@link Modifier.Part} joins the opcode.
+   * Reads an operand. If it is a part of a register or negated, as operands of video instructions may
+   * be, returns the register and adds the {@link Modifier.Part} to the opcode.
    */
   private Operand part(char letter, StringBuilder parts) {
     if (tokens.peek().is("-") && isRegister(tokens.at(tokens.position() + 1))) {
@@ -294,8 +295,8 @@ final class BodyParser {
   }
 
   /**
-   * Moves a vector, which ptxas takes though the manual does not tell of it, element by element; by
-   * way of other registers where a result is a source as well.
+   * Expands a vector move, which ptxas accepts although the manual does not define it. Overlapping
+   * results and sources go through temporary registers.
    */
   private void move(
       Token opcode, List<Operand> to, List<Operand> from, Statement.@Nullable Guard guard) {
@@ -332,14 +333,14 @@ final class BodyParser {
       if (!list.isEmpty()) {
         tokens.expect(",");
       }
-      // a vector of registers is handed over element by element
+      // a vector of registers is passed element by element
       var next = single();
       list.addAll(next instanceof Operand.Vector vector ? vector.elements() : List.of(next));
     }
     return new Operand.Arguments(list);
   }
 
-  /** A source; ptxas adds a literal to it, though in the manual only addresses have one. */
+  /** Reads the literal added to a source: ptxas accepts it, the manual only in addresses. */
   private Operand sum(Operand source) {
     var plus = tokens.peek();
     if (!plus.is("+") || !(source instanceof Register register)) {
@@ -422,7 +423,7 @@ final class BodyParser {
     };
   }
 
-  /** The operands up to the brace that closes a vector. */
+  /** Reads the operands up to the brace that closes a vector. */
   private List<Operand> elements() {
     tokens.enter();
     var elements = new ArrayList<Operand>();
@@ -453,7 +454,7 @@ final class BodyParser {
     return new Operand.Symbol(symbol.name(), offset());
   }
 
-  /** The bytes that are added to an address; 0 where nothing is. */
+  /** Reads the bytes that are added to an address; 0 = none. */
   private long offset() {
     var sign = tokens.peek();
     if (!sign.is("+") && !sign.is("-")) {

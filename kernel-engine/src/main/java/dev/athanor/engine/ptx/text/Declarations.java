@@ -21,13 +21,13 @@ import org.jspecify.annotations.Nullable;
 /** Reads declarations of variables, parameters and limits. */
 final class Declarations {
 
-  /** The values of a row of an array of arrays; missing ones are zeros. */
-  private static final int MOST_VALUES = 1 << 20;
+  /** The maximum number of values of a row. */
+  private static final int MAX_VALUES = 1 << 20;
 
   private final Tokens tokens;
   private final Expressions expressions;
 
-  /** The bytes of an element of each array. */
+  /** The element size of each array in bytes. */
   private final Map<String, Integer> elementBytes = new HashMap<>();
 
   Declarations(Tokens tokens) {
@@ -35,7 +35,7 @@ final class Declarations {
     this.expressions = new Expressions(tokens);
   }
 
-  /** The bytes of an element of an array; null where the name is that of none. */
+  /** Returns the element size of an array in bytes; null if the name denotes no array. */
   @Nullable Integer elementBytes(String array) {
     return elementBytes.get(array);
   }
@@ -48,7 +48,7 @@ final class Declarations {
     return expressions.count();
   }
 
-  /** Whether a comma says that another name of the same kind follows; else takes the end. */
+  /** Reads a comma, if another name of the same kind follows, or the semicolon; returns which. */
   boolean another() {
     if (tokens.takeIf(",")) {
       return true;
@@ -74,10 +74,10 @@ final class Declarations {
   }
 
   /**
-   * Variables of one type, from there to the semicolon.
+   * Reads variables of one type, up to the semicolon.
    *
-   * @param declare answers the name that each has in the module or function
-   * @param symbol what a name in a first value stands for
+   * @param declare declares a name and returns its name in the module or function
+   * @param symbol resolves a name in an initial value
    */
   void variables(
       String linkage,
@@ -161,12 +161,12 @@ final class Declarations {
         values);
   }
 
-  /** The index of an element counts numbers, also of an array of arrays or vectors. */
+  /** Records the element size. Indices count numbers, even in arrays of arrays or vectors. */
   private void noteElements(String name, Type type, boolean isArray) {
     if (isArray) {
       elementBytes.put(name, type.bytes());
     } else {
-      elementBytes.remove(name); // that of another function
+      elementBytes.remove(name); // an array of another function
     }
   }
 
@@ -174,12 +174,12 @@ final class Declarations {
     var token = tokens.peek();
     var type = tokens.type();
     if (type == Type.PRED) {
-      throw Tokens.error(token, "a predicate has no place in memory; use .b8");
+      throw Tokens.error(token, "a predicate cannot be stored in memory; use .b8");
     }
     return type;
   }
 
-  /** The size of a variable. */
+  /** Returns the size of a variable in bytes. */
   int size(Variable variable) {
     return (int) variable.bytes();
   }
@@ -207,7 +207,7 @@ final class Declarations {
     if (depth > 0) {
       long row =
           lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, LaunchBounds::saturatedProduct);
-      if (depth >= lengths.size() || all.size() - before > row || row > MOST_VALUES) {
+      if (depth >= lengths.size() || all.size() - before > row || row > MAX_VALUES) {
         throw Tokens.error(
             at,
             "a row here has %d values, got %d"
@@ -259,7 +259,7 @@ final class Declarations {
         name, generic, tokens.takeIf("-") ? Literals.negate(expressions.value()) : zero);
   }
 
-  /** Parameters or results in parentheses; none where there are no parentheses. */
+  /** Reads parameters or results in parentheses; none if there are no parentheses. */
   List<Parameter> parameters(Scopes scopes) {
     var parameters = new ArrayList<Parameter>();
     if (!tokens.takeIf("(")) {
@@ -275,7 +275,7 @@ final class Declarations {
     return parameters;
   }
 
-  /** The parameters or results of a prototype, whose names mean nothing. */
+  /** Reads the parameters or results of a prototype, whose names are ignored. */
   List<Parameter> prototype() {
     var parameters = new ArrayList<Parameter>();
     if (tokens.takeIf("(")) {
@@ -289,7 +289,7 @@ final class Declarations {
     return parameters;
   }
 
-  /** A parameter, or several where it is a vector of registers. */
+  /** Reads a parameter; several if it is a vector of registers. */
   private List<Parameter> parameter(Scopes scopes) {
     if (tokens.takeIf(".reg")) {
       int length = vectorLength();
@@ -306,7 +306,7 @@ final class Declarations {
     tokens.expectWord(".param");
     int alignment = tokens.takeIf(".align") ? alignment() : 1;
     var type = type();
-    if (tokens.takeIf(".ptr")) { // what a pointer points to is a hint
+    if (tokens.takeIf(".ptr")) { // the state space of a pointer is a hint
       if (tokens.peek().text().matches("\\.(global|shared|const|local)")) {
         tokens.take();
       }
@@ -333,12 +333,12 @@ final class Declarations {
     return new Parameter(name, type, type.bytes(), Variable.SCALAR, true);
   }
 
-  /** The registers of a vector, as {@code .v2} or {@code .v4} say; else 1. */
+  /** Reads {@code .v2} or {@code .v4} and returns the vector's length; 1 if there is neither. */
   int vectorLength() {
     return tokens.takeIf(".v2") ? 2 : tokens.takeIf(".v4") ? 4 : 1;
   }
 
-  /** What stands between the parameters of a kernel and its body. */
+  /** Reads the directives between the parameters of a kernel and its body. */
   LaunchBounds limits() {
     var limits = LaunchBounds.NONE;
     while (!tokens.peek().is("{")) {
@@ -353,7 +353,7 @@ final class Declarations {
             case ".explicitcluster" -> limits.withExplicitCluster();
             case ".maxclusterrank" -> limits.withMaxClusterRank(count());
             case ".abi_preserve", ".abi_preserve_control" -> {
-              count(); // how many registers keep their values is the assembler's affair
+              count(); // only the assembler needs the number of preserved registers
               yield limits;
             }
             case ".noinline", ".blocksareclusters" -> limits;

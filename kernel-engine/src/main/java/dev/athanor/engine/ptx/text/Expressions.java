@@ -11,7 +11,7 @@ import java.util.List;
 /** Reads constant expressions (PTX ISA 4.6). */
 final class Expressions {
 
-  /** The binary operators, those that bind weakest first. */
+  /** The binary operators, from the lowest precedence to the highest. */
   private static final List<List<String>> LEVELS =
       List.of(
           List.of("||"),
@@ -25,7 +25,7 @@ final class Expressions {
           List.of("+", "-"),
           List.of("*", "/", "%"));
 
-  /** The name of the number of lanes of a warp (PTX ISA 4.6.1). */
+  /** The predefined constant for the number of lanes of a warp (PTX ISA 4.6.1). */
   private static final String WARP_SIZE = "WARP_SZ";
 
   private final Tokens tokens;
@@ -34,7 +34,7 @@ final class Expressions {
     this.tokens = tokens;
   }
 
-  /** Whether one begins here; {@code !} may stand before a predicate as well. */
+  /** Returns whether an expression begins here; {@code !} may also negate a predicate. */
   boolean begin() {
     int at = tokens.position();
     return begins(tokens.at(tokens.at(at).is("!") ? at + 1 : at));
@@ -46,7 +46,7 @@ final class Expressions {
         || (token.kind() == Kind.PUNCTUATION && "-+~(".contains(token.text()));
   }
 
-  /** An integer that fits 32 bits, such as the length of an array; ">" may follow. */
+  /** Reads an integer that fits 32 bits, such as the length of an array; ">" may follow. */
   int integer() {
     var at = tokens.peek();
     if (!begin()) {
@@ -59,7 +59,7 @@ final class Expressions {
     return (int) value.bits();
   }
 
-  /** An integer that fits 32 bits and is not negative. */
+  /** Reads an integer that fits 32 bits and is not negative. */
   int count() {
     var at = tokens.peek();
     int count = integer();
@@ -69,7 +69,7 @@ final class Expressions {
     return count;
   }
 
-  /** A whole expression. */
+  /** Reads a whole expression. */
   Immediate value() {
     var condition = binary(0);
     var operator = tokens.peek();
@@ -141,7 +141,7 @@ final class Expressions {
       throw Tokens.error(
           token,
           token.text().matches("0[0-7]*[89].*")
-              ? token + " is no octal number, which is what a leading 0 means"
+              ? token + " is not an octal number; a leading 0 denotes octal"
               : token + " is too large for a literal of 64 bits");
     }
   }
@@ -156,7 +156,7 @@ final class Expressions {
     if ((operator.is("/") || operator.text().equals("%")) && b == 0) {
       throw Tokens.error(operator, "a constant is divided by zero");
     }
-    // ptxas takes the amount of a shift modulo 64
+    // ptxas takes shift amounts modulo 64
     int order = unsigned ? Long.compareUnsigned(a, b) : Long.compare(a, b);
     long value =
         switch (operator.text()) {

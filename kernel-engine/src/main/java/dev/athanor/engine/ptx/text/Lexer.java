@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 /** Splits PTX text into tokens (PTX ISA 4). */
 final class Lexer {
 
-  /** What a token is. */
+  /** The kinds of tokens. */
   enum Kind {
     /**
      * A name, a directive or an opcode with its modifiers: {@code %r1}, {@code .reg}, {@code
@@ -82,7 +82,7 @@ final class Lexer {
         tokens.add(new Token(Kind.PUNCTUATION, text.substring(at, end), source));
       } else {
         throw new PtxSyntaxException(
-            source, "the character \"%s\" has no place in PTX".formatted(c));
+            source, "the character \"%s\" is not allowed in PTX".formatted(c));
       }
       at = end;
     }
@@ -92,7 +92,7 @@ final class Lexer {
 
   private static final int UNCLOSED = -1;
 
-  /** The end of the blank space or comment that begins here. */
+  /** Returns the end of the blank space or comment that begins here. */
   private static int space(String text, int at) {
     boolean isLineMarker = text.charAt(at) == '#' && (at == 0 || text.charAt(at - 1) == '\n');
     if (text.startsWith("//", at) || isLineMarker) { // # 1 "a.cu", as preprocessors leave it
@@ -111,8 +111,8 @@ final class Lexer {
   }
 
   /**
-   * The end of the word that begins here; {@code ::} belongs to it where a letter follows. A word
-   * that begins with a dot ends before the next one: {@code .reg.v4.u16} is three.
+   * Returns the end of the word that begins here; {@code ::} belongs to it if a letter or digit
+   * follows. A word that begins with a dot ends before the next dot: {@code .reg.v4.u16} is three.
    */
   private static int word(String text, int at) {
     int end = at + 1;

@@ -29,13 +29,12 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads PTX text. It knows PTX's punctuation and directives; all that it has to know of
- * instructions it asks of the table. Sections of debugging information and pragmas, which change no
- * result, are read over.
+ * Parses PTX text. It knows PTX's punctuation and directives; a table defines the instructions. It
+ * skips sections of debugging information and pragmas, which change no result.
  */
 public final class Parser {
 
-  /** Where the meaning of an instruction is looked up. */
+  /** Looks up instructions by their opcodes. */
   public interface Table {
     Statement.Instruction instruction(
         String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source);
@@ -65,14 +64,14 @@ public final class Parser {
   /**
    * Reads a module.
    *
-   * @param file what the text is called in error messages and in the instructions' sources
-   * @throws PtxSyntaxException naming the place, what stands there and what would be legal
+   * @param file the name of the text in error messages and in the instructions' sources
+   * @throws PtxSyntaxException naming the position, the token there and the legal ones
    */
   public static Module parse(String text, String file) {
     return parse(text, file, InstructionTable::instruction);
   }
 
-  /** Reads a module whose instructions are those of another table. */
+  /** Reads a module with the instructions of another table. */
   public static Module parse(String text, String file, Table table) {
     return new Parser(Lexer.tokens(text, file), table).module();
   }
@@ -130,7 +129,7 @@ public final class Parser {
     return name.text();
   }
 
-  /** Declares a variable, or again one that until now is only known to be elsewhere. */
+  /** Declares a variable; it may have been declared as external before. */
   private String declareVariable(Token name) {
     boolean isForeign =
         variables.removeIf(v -> v.name().equals(name.text()) && v.linkage().equals("extern"))
@@ -156,7 +155,7 @@ public final class Parser {
         ofModule);
   }
 
-  /** Files are numbered anywhere in a module; nvcc does so at its end. */
+  /** Returns the numbered files. They may stand anywhere in a module; nvcc puts them at its end. */
   private static Map<Integer, String> files(List<Token> tokens) {
     var files = new HashMap<Integer, String>();
     for (int i = 0; i + 2 < tokens.size(); i++) {
@@ -213,7 +212,7 @@ public final class Parser {
     kernels.add(body(name.text(), parameters, declarations.limits(), scopes));
   }
 
-  /** {@code .alias other, function;}: another name of a function that is defined. */
+  /** Reads {@code .alias other, function;}: another name of a function that is defined before. */
   private void alias() {
     var other = tokens.peek();
     tokens.name();
@@ -224,11 +223,11 @@ public final class Parser {
     var known = functions.get(name.text());
     var declared = functions.get(other.text());
     if (known == null || !known.isDefined()) {
-      throw Tokens.error(name, name + " is no function that is defined before");
+      throw Tokens.error(name, name + " is not a function defined before this line");
     }
     if (declared == null || declared.isDefined()) {
       throw Tokens.error(
-          other, other + " is no function that is declared, but not defined, before");
+          other, other + " is not a function declared, but not defined, before this line");
     }
     var code = known.code();
     functions.put(
@@ -261,7 +260,7 @@ public final class Parser {
       throw Tokens.error(name, name + " is defined twice");
     }
     boolean ends = tokens.takeIf(";");
-    // old compilers leave the semicolon out after external functions
+    // old compilers omit the semicolon after external functions
     if (ends || (linkage.equals("extern") && !tokens.peek().is("{"))) {
       var head = new Kernel(name.text(), parameters, List.of(), 0, 0, List.of());
       functions.putIfAbsent(name.text(), new Function(linkage, results, head, false, returns));

@@ -2,7 +2,7 @@ package dev.athanor.engine.ptx.text;
 
 import dev.athanor.engine.ptx.Source;
 
-/** PTX text that cannot be read. The message begins with the place, {@code file:line:column}. */
+/** A syntax error in PTX text. The message begins with the position, {@code file:line:column}. */
 public final class PtxSyntaxException extends RuntimeException {
 
   private final Source source;
@@ -18,7 +18,7 @@ public final class PtxSyntaxException extends RuntimeException {
     return source;
   }
 
-  /** What is wrong there. */
+  /** Returns the message without the position. */
   public String problem() {
     return problem;
   }

@@ -15,12 +15,12 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the names mean at one place of a function. Braces open a scope whose names hide those
- * outside; each gets a name that is its alone in the function.
+ * The names that are visible at one place of a function. Braces open a scope whose names hide those
+ * outside; each gets a name that is unique in the function.
  */
 final class Scopes {
 
-  /** The names of the elements of a vector of registers; colors mean the same (PTX ISA 6.4.3). */
+  /** The element names of a vector of registers; colors are synonyms (PTX ISA 6.4.3). */
   private static final List<String> ELEMENTS = List.of("xr", "yg", "zb", "wa");
 
   /** {@code .reg .b32 %r<12>}. */
@@ -49,7 +49,7 @@ final class Scopes {
   /**
    * Opens a scope.
    *
-   * @param position that of the first token after its brace
+   * @param position the position of the first token after its brace
    */
   void open(Tokens tokens, int position) {
     open.push(new Scope());
@@ -60,7 +60,7 @@ final class Scopes {
     open.pop();
   }
 
-  /** Labels can be named before they stand there. Those of the scope that begins here are noted. */
+  /** Declares the labels of the scope that begins here, because branches may precede their labels. */
   private void labels(Tokens tokens, int position) {
     int depth = 0;
     for (int at = position; depth >= 0 && tokens.at(at).kind() != Kind.END; at++) {
@@ -70,7 +70,7 @@ final class Scopes {
       } else if (token.is("}")) {
         depth--;
       } else if (depth == 0 && token.kind() == Kind.WORD && tokens.at(at + 1).is(":")) {
-        // a label twice is for the verifier to complain of
+        // the verifier reports a label that is defined twice
         scope().symbols.computeIfAbsent(token.text(), this::unique);
       }
     }
@@ -88,7 +88,7 @@ final class Scopes {
     return free;
   }
 
-  /** A variable or a parameter; answers its name in the function. */
+  /** Declares a variable or a parameter; returns its name in the function. */
   String declare(Token name) {
     var own = unique(name.text());
     if (scope().symbols.put(name.text(), own) != null) {
@@ -109,7 +109,7 @@ final class Scopes {
   }
 
   /**
-   * A vector of registers: each of its elements is a register of its own, {@code v.x} or {@code
+   * Declares a vector of registers. Each element is a register of its own, {@code v.x} or {@code
    * v.r}.
    */
   List<Register> vector(String name, RegisterClass registerClass, int length) {
@@ -123,7 +123,7 @@ final class Scopes {
     return elements;
   }
 
-  /** A register that no text names. */
+  /** Returns a new register with a name that does not occur in the text. */
   Register fresh(RegisterClass registerClass) {
     return new Register(registerClass, unique("%element"));
   }
@@ -132,7 +132,7 @@ final class Scopes {
     scope().ranges.put(prefix, new Range(registerClass, count, new HashMap<>()));
   }
 
-  /** What a name of a variable or label stands for; names that nothing declares are kept. */
+  /** Resolves the name of a variable or label; returns an undeclared name as it is. */
   String symbol(String name) {
     for (var scope : open) {
       var own = scope.symbols.get(name);
@@ -147,7 +147,7 @@ final class Scopes {
     return open.stream().anyMatch(scope -> scope.symbols.containsKey(name));
   }
 
-  /** The elements of a vector of registers; null where the name is none of such. */
+  /** Returns the elements of a vector of registers; null if the name denotes no vector. */
   @Nullable List<Register> findVector(String name) {
     for (var scope : open) {
       var elements = scope.vectors.get(name);
@@ -180,7 +180,7 @@ final class Scopes {
     while (digits > Math.max(0, name.length() - 9) && Character.isDigit(name.charAt(digits - 1))) {
       digits--;
     }
-    // the digits that count may be fewer than there are: in %r12 the prefix can be %r or %r1
+    // the number may have fewer digits than the name ends with: the prefix of %r12 is %r or %r1
     for (int at = digits; at < name.length(); at++) {
       var range = scope.ranges.get(name.substring(0, at));
       var number = name.substring(at);

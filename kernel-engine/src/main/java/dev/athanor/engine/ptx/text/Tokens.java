@@ -8,14 +8,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
 
-/** The tokens of a text and how far they have been read. */
+/** The tokens of a text, with a read position. */
 final class Tokens {
 
-  /** Deeper than any compiler nests expressions, and far from the end of the stack. */
-  private static final int DEEPEST_EXPRESSION = 64;
+  /** More than any compiler emits, and too little to overflow the stack. */
+  private static final int MAX_EXPRESSION_DEPTH = 64;
 
-  /** The same of scopes, which take less of the stack. */
-  private static final int DEEPEST_SCOPE = 512;
+  /** The same for scopes, which need less stack. */
+  private static final int MAX_SCOPE_DEPTH = 512;
 
   private final List<Token> tokens;
   private int next;
@@ -97,7 +97,7 @@ final class Tokens {
     throw expected(token, "a type such as .b32");
   }
 
-  /** Reads one token, whose reader complains of what it cannot read. */
+  /** Converts one token; an {@link IllegalArgumentException} of the reader is a syntax error. */
   <T> T read(Function<String, T> reader) {
     var token = take();
     try {
@@ -109,15 +109,15 @@ final class Tokens {
 
   /** Counts one level of nested expressions, until {@link #leave}. */
   void enter() {
-    if (++depth > DEEPEST_EXPRESSION) {
-      throw error(peek(), "nested more than " + DEEPEST_EXPRESSION + " deep");
+    if (++depth > MAX_EXPRESSION_DEPTH) {
+      throw error(peek(), "nested more than " + MAX_EXPRESSION_DEPTH + " deep");
     }
   }
 
   /** Counts one level of nested scopes, until {@link #leaveScope}. */
   void enterScope() {
-    if (++scopes > DEEPEST_SCOPE) {
-      throw error(peek(), "nested more than " + DEEPEST_SCOPE + " deep");
+    if (++scopes > MAX_SCOPE_DEPTH) {
+      throw error(peek(), "nested more than " + MAX_SCOPE_DEPTH + " deep");
     }
   }
 
