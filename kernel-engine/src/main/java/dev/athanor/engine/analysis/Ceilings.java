@@ -12,8 +12,8 @@ import java.util.Map;
  * @param clock the boost clock, in cycles per second
  * @param l2Bytes the size of the level 2 cache
  * @param l2BytesPerCycle the bandwidth of the level 2 cache for all multiprocessors together. An
- *     estimate, except for the A100, whose whitepaper says 5120: 64 bytes per slice, with the number
- *     of slices that fits the size
+ *     estimate, except for the A100, whose whitepaper says 5120: 64 bytes per slice, with the
+ *     number of slices that fits the size
  * @param f32 results of add, mul or fma per cycle and multiprocessor
  * @param f16 the same for 16-bit elements; a packed instruction has two
  * @param f64 the same for f64
@@ -87,8 +87,8 @@ public record Ceilings(
   }
 
   /**
-   * Returns a type's peak, in operations per second of a number of multiprocessors; 0 if tensor cores
-   * do not support the type.
+   * Returns a type's peak, in operations per second of a number of multiprocessors; 0 if tensor
+   * cores do not support the type.
    */
   public double tensorRate(Tensor type, int multiprocessors) {
     return tensor.getOrDefault(type, 0) * clock * multiprocessors;

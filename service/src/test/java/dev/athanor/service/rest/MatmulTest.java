@@ -84,7 +84,7 @@ class MatmulTest {
         .matches("\\w+\\.java:\\d+");
     assertThat(plan.getInt("kernels[0].lines[%d].live".formatted(store)))
         .isBetween(3, plan.getInt("kernels[0].registersLive"));
-    var source = plan.getString("kernels[0].lines[%d].source".formatted(store)).split(":");
+    var source = plan.getString("kernels[0].lines[%d].source".formatted(store)).split(":", -1);
     var java =
         "sources.find { it.file == '%s' }.lines.find { it.number == %s }.text"
             .formatted(source[0], source[1]);

@@ -16,12 +16,15 @@ import org.springframework.beans.factory.annotation.Autowired;
 class RecentTest extends RestTest {
 
   private static final String TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
-  private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [271828, %s]}";
 
   @Autowired private LoadHistory history;
 
   private void run(String second, int status) {
-    json("{\"inputs\": {\"x\": " + X.formatted(second) + "}}")
+    json(
+            """
+            {"inputs": {"x": {"dtype": "f32", "shape": [2], "data": [271828, %s]}}}
+            """
+                .formatted(second))
         .header("traceparent", "00-" + TRACE + "-00f067aa0ba902b7-00")
         .post("/ops/identity")
         .then()

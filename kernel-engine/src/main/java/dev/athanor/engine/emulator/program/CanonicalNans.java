@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Replaces the NaNs of f32 arithmetic by the canonical NaN, {@code 0x7FFFFFFF}, wherever their bits
  * can be observed. Sums and products of the JVM return other NaNs, and a check after each of them
- * would prevent vectorization. Registers that hold only such results and numbers are corrected where
- * their bits are read; registers that also hold other bits, such as loaded ones, which must not
- * change, are corrected after each result.
+ * would prevent vectorization. Registers that hold only such results and numbers are corrected
+ * where their bits are read; registers that also hold other bits, such as loaded ones, which must
+ * not change, are corrected after each result.
  */
 final class CanonicalNans {
 
@@ -48,7 +48,8 @@ final class CanonicalNans {
   }
 
   /**
-   * Returns the kernel with instructions that make NaNs canonical; the kernel itself if it needs none.
+   * Returns the kernel with instructions that make NaNs canonical; the kernel itself if it needs
+   * none.
    *
    * @param added collects these instructions
    */

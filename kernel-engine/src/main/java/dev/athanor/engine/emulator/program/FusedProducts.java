@@ -127,8 +127,8 @@ public final class FusedProducts {
   }
 
   /**
-   * Executes the group for the warps from {@code first} to {@code end - 1}. Returns false, without any
-   * effect, if a lane is inactive or an address is invalid.
+   * Executes the group for the warps from {@code first} to {@code end - 1}. Returns false, without
+   * any effect, if a lane is inactive or an address is invalid.
    */
   public boolean execute(int first, int end) {
     for (int warp = first; warp < end; warp++) {
@@ -312,8 +312,8 @@ public final class FusedProducts {
     }
 
     /**
-     * Returns tiles of four rows of four sums each. The sums of a row share their left factors, those
-     * of a column their right factors.
+     * Returns tiles of four rows of four sums each. The sums of a row share their left factors,
+     * those of a column their right factors.
      */
     private List<List<List<Chain>>> tiles() {
       var rows = new LinkedHashMap<List<Register>, Map<List<Register>, Chain>>();

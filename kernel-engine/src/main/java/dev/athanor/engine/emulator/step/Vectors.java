@@ -35,8 +35,8 @@ public interface Vectors {
 
   /**
    * Accumulates outer products in one vector of each of 16 sums, four rows of four. For each four
-   * factors of {@code left} and of {@code right} in turn, adds the product of the row's factor and the
-   * column's, rounded once.
+   * factors of {@code left} and of {@code right} in turn, adds the product of the row's factor and
+   * the column's, rounded once.
    */
   void addOuterProducts(float[][] sums, float[][] left, float[][] right, int lane);
 

@@ -294,8 +294,10 @@ final class Uniformity {
     };
   }
 
-  /** Returns whether all lanes get the same result: by votes, {@code match.all}, reductions, or shuffles
-   * from one lane. */
+  /**
+   * Returns whether all lanes get the same result: by votes, {@code match.all}, reductions, or
+   * shuffles from one lane.
+   */
   private boolean answersAlike(WarpKind kind, Instruction i, State state) {
     return switch (kind) {
       case VOTE, REDUCTION -> true;
@@ -309,9 +311,9 @@ final class Uniformity {
   }
 
   /**
-   * Returns whether the result is uniform although {@code tid.x} varies: the number of the warp, or a
-   * comparison of {@code tid.x} with a multiple of 32. The threads of a warp have consecutive numbers,
-   * so this holds if the width of a block is a multiple of 32.
+   * Returns whether the result is uniform although {@code tid.x} varies: the number of the warp, or
+   * a comparison of {@code tid.x} with a multiple of 32. The threads of a warp have consecutive
+   * numbers, so this holds if the width of a block is a multiple of 32.
    */
   private boolean evensOut(LaneOperation operation, Instruction i, State state) {
     var operands = i.operands();

@@ -261,8 +261,8 @@ final class BodyParser {
   }
 
   /**
-   * Reads an operand. If it is a part of a register or negated, as operands of video instructions may
-   * be, returns the register and adds the {@link Modifier.Part} to the opcode.
+   * Reads an operand. If it is a part of a register or negated, as operands of video instructions
+   * may be, returns the register and adds the {@link Modifier.Part} to the opcode.
    */
   private Operand part(char letter, StringBuilder parts) {
     if (tokens.peek().is("-") && isRegister(tokens.at(tokens.position() + 1))) {

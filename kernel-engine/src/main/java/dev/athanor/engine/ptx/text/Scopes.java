@@ -60,7 +60,9 @@ final class Scopes {
     open.pop();
   }
 
-  /** Declares the labels of the scope that begins here, because branches may precede their labels. */
+  /**
+   * Declares the labels of the scope that begins here, because branches may precede their labels.
+   */
   private void labels(Tokens tokens, int position) {
     int depth = 0;
     for (int at = position; depth >= 0 && tokens.at(at).kind() != Kind.END; at++) {

@@ -16,7 +16,8 @@ public final class SparseVectorClock {
   private static final int MAX_WARPS = 512;
 
   /**
-   * A bound on the warp keys: the warps, and again those behind a fence of each {@link ProxyMemory}.
+   * A bound on the warp keys: the warps, and again those behind a fence of each {@link
+   * ProxyMemory}.
    */
   private static final int WARPS = 4 * MAX_WARPS;
 
