@@ -20,11 +20,10 @@ class RecentTest extends RestTest {
   @Autowired private LoadHistory history;
 
   private void run(String second, int status) {
-    json(
-            """
-            {"inputs": {"x": {"dtype": "f32", "shape": [2], "data": [271828, %s]}}}
-            """
-                .formatted(second))
+    json("""
+    {"inputs": {"x": {"dtype": "f32", "shape": [2], "data": [271828, %s]}}}
+    """
+            .formatted(second))
         .header("traceparent", "00-" + TRACE + "-00f067aa0ba902b7-00")
         .post("/ops/identity")
         .then()
