@@ -26,6 +26,7 @@ import dev.athanor.service.tensor.Tenant;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.stub.MetadataUtils;
+import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -459,9 +460,12 @@ class OpsServiceTest extends GrpcTest {
   @Test
   void callThatExceedsItsDeadlineStoresNothing() {
     int tensors = store.count();
+    double ended = requests();
     TestOps.Identity.AT_GATE.set(0);
     var late = refusal(() -> ops().withDeadlineAfter(300, TimeUnit.MILLISECONDS).run(gated()));
     assertThat(late.status()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+    // the client's deadline may pass before the service notices: the gate stays closed until then
+    await().until(() -> requests() == ended + 1);
     openGate();
     assertThat(store.count()).isEqualTo(tensors);
   }
@@ -470,6 +474,7 @@ class OpsServiceTest extends GrpcTest {
   void rejectsCallsIfTheQueueIsFullAndCleansUpCanceledCalls() {
     store.sweep(); // so that the service does not sweep during the test
     long bytes = store.bytes();
+    double ended = requests();
     TestOps.Identity.AT_GATE.set(0);
     var calls = new ArrayList<>(List.of(callAtGate(), callAtGate()));
     await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
@@ -484,10 +489,18 @@ class OpsServiceTest extends GrpcTest {
             "Queue full: 2 jobs are waiting, 2 of them for this tenant \\(see athanor.run.queue, queue-time, queue-bytes and athanor.quota.share\\)\\. Retry after \\d+ s\\.");
     assertThat(full.mayRetry()).isTrue();
     calls.forEach(call -> call.cancel(true));
-    await().until(() -> streams.waiting() == 0);
+    await().until(() -> requests() == ended + 5);
+    assertThat(streams.waiting()).isZero();
     openGate();
     await().until(() -> device.openBuffers() == store.count());
     assertThat(store.bytes()).isEqualTo(bytes);
+  }
+
+  /** Returns how many requests of the identity op have ended, whatever their outcome. */
+  private double requests() {
+    return registry.find("athanor.op.requests").tag("op", "identity").counters().stream()
+        .mapToDouble(Counter::count)
+        .sum();
   }
 
   private com.google.common.util.concurrent.ListenableFuture<RunResponse> callAtGate() {
