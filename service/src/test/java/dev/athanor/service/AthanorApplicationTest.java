@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import dev.athanor.service.config.StartupFailure;
+import dev.athanor.testing.TestTier;
 import io.restassured.RestAssured;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -13,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.SpringApplication;
@@ -34,6 +36,7 @@ class AthanorApplicationTest {
 
   /** The failed service has listened, but it was never ready. */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void explainsUnusableWeightsAndIsNotReadyBefore(@TempDir Path folder) throws IOException {
     var file = Files.write(folder.resolve("w.gguf"), new byte[8]);
     var statuses = new ArrayList<Integer>();

@@ -3,7 +3,9 @@ package dev.athanor.cli.debug;
 import static dev.athanor.cli.debug.DebugClient.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.TestTier;
 import java.util.Arrays;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -76,6 +78,7 @@ class DebugJavaRefusalsTest extends JavaSessions {
           method=all args=true 1 7 cd 1 1 zeros:8 | `args` cd: parameter `d` is char; give one character
           method=all args=true 1 7 c 1 one zeros:8 | `args` one: parameter `f` is double; give a number such as 0.5
           """)
+  @Tag(TestTier.THOROUGH_TAG)
   void reportsInvalidLaunchesInOneSentence(String change, String sentence) throws Exception {
     compile("-g", source);
     var request = request("race", "zeros:256");

@@ -7,6 +7,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +17,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.eclipse.lsp4j.debug.StackFrame;
 import org.eclipse.lsp4j.debug.StoppedEventArguments;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -44,6 +46,7 @@ class RacePictureTest extends JavaSessions {
   private record Scene(String action, int line, List<String> notes) {}
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void pictureShowsWhatTheDebuggerAnswers() throws Exception {
     compile("-g", source);
     var input = MemorySegment.ofArray(IntStream.range(0, 64).map(i -> i * i).toArray());

@@ -23,12 +23,14 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.table.TableWalk;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -42,6 +44,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void executesEverySpelling() {
     try (var device = new EmulatedDevice()) {
       var walk = TableWalk.module(new Version(7, 8), Target.SM_90);

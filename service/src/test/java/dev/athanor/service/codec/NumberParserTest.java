@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.testing.TestTier;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -81,7 +82,7 @@ class NumberParserTest {
    */
   private static List<String> numbers(Random random) {
     var texts = new ArrayList<String>();
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < TestTier.choose(800, 4000, 4000); i++) {
       float next = Float.intBitsToFloat(random.nextInt());
       double wide = Double.longBitsToDouble(random.nextLong());
       if (Float.isFinite(next) && Double.isFinite(wide)) {

@@ -9,6 +9,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.codec.GgufFile;
 import dev.athanor.service.codec.Safetensors;
+import dev.athanor.testing.TestTier;
 import io.restassured.RestAssured;
 import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.specification.RequestSpecification;
@@ -19,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.test.context.SpringBootTest;
@@ -31,6 +33,7 @@ import org.springframework.test.context.DynamicPropertySource;
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "athanor.tuning.cache=none.json"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+@Tag(TestTier.THOROUGH_TAG)
 class WeightsTest {
 
   @TempDir private static Path folder;

@@ -21,6 +21,7 @@ import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.transfer.Transfers;
+import dev.athanor.testing.TestTier;
 import io.micrometer.core.instrument.DistributionSummary;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -36,6 +37,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -228,6 +230,7 @@ class BatchingTest {
 
   /** Few rows use another kernel than many. */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void mixesKernelsOnlyIfBitsMayDiffer() {
     var op = CATALOGUE.find("matmul").orElseThrow();
     var text = "a=f16[%d,256] b=f16[256,512]";

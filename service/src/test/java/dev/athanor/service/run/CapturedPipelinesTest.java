@@ -32,6 +32,7 @@ import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -45,6 +46,7 @@ import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -135,6 +137,7 @@ class CapturedPipelinesTest {
   // -- kernels
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void graphsOfKernelsComputeTheSameBitsForNewInputs() {
     try (var emulator = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20));
         var rig = open(emulator, 1, 4)) {

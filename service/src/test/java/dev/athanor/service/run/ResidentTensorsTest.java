@@ -41,6 +41,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -125,6 +126,7 @@ class ResidentTensorsTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void readsSeeOneVersionWithSpilling() throws Exception {
     var small = new FakeDevice(0, TYPE.bytes() * SLOTS);
     readsSeeOneVersion(small, TYPE.bytes() * SLOTS);

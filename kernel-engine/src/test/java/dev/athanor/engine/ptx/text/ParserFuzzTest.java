@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.ptx.Samples;
 import dev.athanor.testing.TestTier;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The parser accepts or rejects any text, without other failures. */
@@ -95,6 +96,7 @@ class ParserFuzzTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void deepNestingAndLongTokensAreHandled() {
     int many = 200_000;
     var head = ".version 9.0\n.target sm_90\n.address_size 64\n";
