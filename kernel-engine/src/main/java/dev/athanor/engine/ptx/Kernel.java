@@ -195,6 +195,9 @@ public record Kernel(
   private record LayoutEntry(String name, int alignment, int bytes) {}
 
   private List<LayoutEntry> sharedLayout() {
+    if (shared.isEmpty()) {
+      return List.of(); // launches ask often
+    }
     return Stream.concat(
             shared.stream().filter(s -> !s.isDynamic()),
             shared.stream().filter(SharedArray::isDynamic))

@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -176,21 +177,29 @@ public final class GlobalMemory {
   public synchronized Snapshot snapshot() {
     var now = snapshot;
     if (now == null) {
-      now = new Snapshot(open.values(), List.copyOf(closed), heap);
+      now = new Snapshot(open.values(), this::closed, heap);
       snapshot = now;
     }
     return now;
+  }
+
+  /** Returns the buffers that were closed last. */
+  private synchronized List<Allocation> closed() {
+    return List.copyOf(closed);
   }
 
   /** The open buffers at one moment, ordered by address. */
   public static final class Snapshot {
     private final Allocation[] open;
     private final long[] addresses;
-    private final List<Allocation> closed;
+    private final Supplier<List<Allocation>> closed;
     private final @Nullable DeviceHeap heap;
 
+    /**
+     * @param closed returns closed buffers; called only to explain a fault
+     */
     public Snapshot(
-        Collection<Allocation> open, List<Allocation> closed, @Nullable DeviceHeap heap) {
+        Collection<Allocation> open, Supplier<List<Allocation>> closed, @Nullable DeviceHeap heap) {
       this.heap = heap;
       this.open = open.toArray(Allocation[]::new);
       this.addresses = Arrays.stream(this.open).mapToLong(Allocation::address).toArray();
@@ -215,7 +224,7 @@ public final class GlobalMemory {
     public Report.Kind faultKind(long address) {
       return isNull(address)
           ? Report.Kind.NULL_POINTER
-          : closed.stream().anyMatch(each -> each.contains(address))
+          : closed.get().stream().anyMatch(each -> each.contains(address))
               ? Report.Kind.USE_AFTER_CLOSE
               : Report.Kind.OUT_OF_BOUNDS;
     }
@@ -230,7 +239,7 @@ public final class GlobalMemory {
         return "touches %d bytes at 0x%x, which is a null pointer%s"
             .formatted(bytes, address, address == 0 ? "" : " and an offset");
       }
-      for (var each : closed) {
+      for (var each : closed.get()) {
         if (each.contains(address)) {
           return touches(address, bytes, each) + ", which is closed";
         }

@@ -59,7 +59,7 @@ public final class LoadedProgram {
             0,
             code.variables().constants(),
             new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
-            new GlobalMemory.Snapshot(List.of(), List.of(), null),
+            new GlobalMemory.Snapshot(List.of(), List::of, null),
             EmulatorOptions.DEFAULT,
             0,
             new PrintBuffer());
