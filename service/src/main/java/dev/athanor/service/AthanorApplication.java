@@ -12,18 +12,20 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerOAuth2ResourceServerAutoConfiguration;
 import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerSecurityAutoConfiguration;
+import org.springframework.boot.security.autoconfigure.UserDetailsServiceAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.SimpleCommandLinePropertySource;
 
 /**
- * The Spring Boot application. The service secures gRPC calls itself, so Spring's gRPC security is
- * excluded.
+ * The Spring Boot application. The service identifies callers itself, so Spring's gRPC security and
+ * its users are excluded.
  */
 @SpringBootApplication(
     proxyBeanMethods = false,
     exclude = {
       GrpcServerOAuth2ResourceServerAutoConfiguration.class,
-      GrpcServerSecurityAutoConfiguration.class
+      GrpcServerSecurityAutoConfiguration.class,
+      UserDetailsServiceAutoConfiguration.class
     })
 public class AthanorApplication {
 
