@@ -90,6 +90,7 @@ public final class Metrics {
   // caches, since a registry lookup takes longer than a small op
   private final Map<Timed, Timer> timers = new ConcurrentHashMap<>();
   private final Map<Counted, Counter> counters = new ConcurrentHashMap<>();
+  private final Map<String, DistributionSummary> batchSizes = new ConcurrentHashMap<>();
 
   public Metrics(MeterRegistry registry, Tracer tracer, String device, MetricsSettings settings) {
     this(
@@ -159,15 +160,18 @@ public final class Metrics {
 
   /** Records a launch and its batch size. */
   public void launch(String op, int calls) {
-    DistributionSummary.builder(Meters.BATCH_SIZE.id())
-        .description(Meters.BATCH_SIZE.description())
-        .tags(tags(Meters.BATCH_SIZE, List.of(op)))
-        .serviceLevelObjectives(BATCHES)
-        .register(registry)
-        .record(calls);
+    batchSizes.computeIfAbsent(op, this::batchSize).record(calls);
     if (triton != null) {
       triton.launch(op, calls);
     }
+  }
+
+  private DistributionSummary batchSize(String op) {
+    return DistributionSummary.builder(Meters.BATCH_SIZE.id())
+        .description(Meters.BATCH_SIZE.description())
+        .tags(tags(Meters.BATCH_SIZE, List.of(op)))
+        .serviceLevelObjectives(BATCHES)
+        .register(registry);
   }
 
   /** Counts a launch of a captured graph. */

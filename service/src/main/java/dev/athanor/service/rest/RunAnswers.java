@@ -12,11 +12,9 @@ import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.StringJoiner;
 import java.util.function.ToDoubleFunction;
 import tools.jackson.core.JsonGenerator;
 
@@ -106,11 +104,13 @@ final class RunAnswers {
 
   /** Sets the header {@code Server-Timing}, which is in milliseconds. */
   static void timing(HttpServletResponse response, Result.Timing timing) {
-    var text = new StringJoiner(", ");
+    var text = new StringBuilder();
     for (var phase : Phase.values()) {
       // four decimals, never an exponent
-      long tenths = Math.round(timing.micros(phase) * 10);
-      text.add(phase.text() + ";dur=" + BigDecimal.valueOf(tenths, 4));
+      long tenths = Math.max(Math.round(timing.micros(phase) * 10), 0);
+      text.append(text.isEmpty() ? "" : ", ").append(phase.text()).append(";dur=");
+      text.append(tenths / 10_000).append('.');
+      text.append(Long.toString(10_000 + tenths % 10_000), 1, 5);
     }
     response.setHeader("Server-Timing", text.toString());
   }

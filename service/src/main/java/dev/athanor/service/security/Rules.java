@@ -6,11 +6,14 @@ import static dev.athanor.service.security.Rule.open;
 
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.springframework.http.server.PathContainer;
+import org.springframework.http.server.PathContainer.PathSegment;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 
@@ -109,14 +112,19 @@ public final class Rules {
 
   private record Route(String method, PathPattern path, Rule rule) {}
 
-  private final List<Rule> rpcs;
-  private final List<Route> routes;
+  private final Map<String, Rule> rpcs;
+
+  /** The routes by the first segment of their paths, the most specific ones first. */
+  private final Map<String, List<Route>> routes;
 
   /**
    * @param unauthenticatedManagement whether actuator endpoints need no authentication
    */
   public Rules(boolean unauthenticatedManagement) {
-    rpcs = TABLE.stream().filter(rule -> !rule.operation().contains(" ")).toList();
+    rpcs =
+        TABLE.stream()
+            .filter(rule -> !rule.operation().contains(" "))
+            .collect(Collectors.toMap(Rule::operation, rule -> rule));
     routes =
         TABLE.stream()
             .filter(rule -> rule.operation().contains(" "))
@@ -126,7 +134,17 @@ public final class Rules {
                     : rule)
             .map(Rules::route)
             .sorted(Comparator.comparing(Route::path, PathPattern.SPECIFICITY_COMPARATOR))
-            .toList();
+            .collect(
+                Collectors.groupingBy(
+                    route -> firstSegment(PathContainer.parsePath(route.path.getPatternString()))));
+  }
+
+  private static String firstSegment(PathContainer path) {
+    return path.elements().stream()
+        .filter(PathSegment.class::isInstance)
+        .map(segment -> ((PathSegment) segment).valueToMatch())
+        .findFirst()
+        .orElse("");
   }
 
   private static Route route(Rule rule) {
@@ -143,7 +161,7 @@ public final class Rules {
    * rule, access is denied.
    */
   public Optional<Rule> rpc(String fullName) {
-    return rpcs.stream().filter(rule -> rule.operation().equals(fullName)).findFirst();
+    return Optional.ofNullable(rpcs.get(fullName));
   }
 
   /**
@@ -154,7 +172,10 @@ public final class Rules {
    */
   public Match route(String method, String path) {
     var parsed = PathContainer.parsePath(path);
-    var there = routes.stream().filter(route -> route.path.matches(parsed)).toList();
+    var there =
+        routes.getOrDefault(firstSegment(parsed), List.of()).stream()
+            .filter(route -> route.path.matches(parsed))
+            .toList();
     var wanted = method.equals("HEAD") ? "GET" : method;
     var own = there.stream().filter(route -> route.method.equals(wanted)).findFirst();
     if (own.isPresent()) {

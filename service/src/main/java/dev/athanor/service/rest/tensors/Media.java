@@ -20,12 +20,12 @@ public enum Media {
 
   private final String text;
 
+  @SuppressWarnings("ImmutableEnumChecker") // MediaType is immutable
+  private final MediaType type;
+
   Media(String text) {
     this.text = text;
-  }
-
-  private MediaType type() {
-    return MediaType.parseMediaType(text);
+    type = MediaType.parseMediaType(text);
   }
 
   public String text() {
@@ -43,7 +43,7 @@ public enum Media {
       try {
         var type = MediaType.parseMediaType(given);
         for (var media : taken) {
-          if (media.type().equalsTypeAndSubtype(type)) {
+          if (media.type.equalsTypeAndSubtype(type)) {
             return media;
           }
         }
@@ -68,10 +68,14 @@ public enum Media {
    */
   public static Media ofAnswer(HttpServletRequest request, Media... offered) {
     var header = String.join(", ", Collections.list(request.getHeaders("Accept")));
+    if (header.isBlank() || header.equals(MediaType.ALL_VALUE)) {
+      return offered[0];
+    }
+    var accepted = accepted(header, offered);
     Media best = null;
     double bestQuality = 0;
     for (var media : offered) {
-      double quality = header.isBlank() ? 1 : quality(accepted(header, offered), media.type());
+      double quality = quality(accepted, media.type);
       if (quality > bestQuality) {
         best = media;
         bestQuality = quality;
@@ -90,7 +94,7 @@ public enum Media {
       return false;
     }
     var accepted = accepted(header, JSON);
-    return quality(accepted, type) > quality(accepted, JSON.type());
+    return quality(accepted, type) > quality(accepted, JSON.type);
   }
 
   private static List<MediaType> accepted(String header, Media... offered) {
