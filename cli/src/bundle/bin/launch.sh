@@ -57,7 +57,7 @@ if [ "$prepare" = now ]; then
     cd "$home"
     clean="env -i"
     ! command -v nice >/dev/null || clean="nice -n 19 $clean"
-    run "-XX:AOTCacheOutput=$new" serve --check --device emulator --port 0 --grpc-port 0
+    run "-XX:AOTCacheOutput=$new" serve --check --train --device emulator --port 0 --grpc-port 0
   ) >/dev/null 2>&1 &
   training=$!
   # The JVM writes the cache in a process of its own. SIGTERM would make it write the cache first.

@@ -459,7 +459,9 @@ class ScriptsTest {
     assertThat(first.output()).containsExactly("-XX:AOTCache=" + cache);
     assertThat(Files.readString(cache))
         .endsWith(
-            "serve --check --device emulator --port 0 --grpc-port 0 in " + bundle + " with []\n");
+            "serve --check --train --device emulator --port 0 --grpc-port 0 in "
+                + bundle
+                + " with []\n");
 
     for (String command : List.of("serve", "version")) {
       Ran next = run(bundle.resolve("bin/athanor"), command);

@@ -1,6 +1,8 @@
 package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.PluginsOption;
+import dev.athanor.cli.load.LoadException;
+import dev.athanor.cli.load.TrainingRun;
 import dev.athanor.cli.report.Build;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.AthanorApplication;
@@ -8,6 +10,7 @@ import dev.athanor.service.config.AthanorProperties;
 import dev.athanor.service.config.StartupFailure;
 import dev.athanor.service.config.StartupReport;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -78,6 +81,12 @@ public final class ServeCommand implements Callable<Integer> {
           "starts with these settings, runs the self-test and stops; exit status 0 if ready")
   private boolean checkOnly;
 
+  @Option(
+      names = "--train",
+      hidden = true, // for the script that creates the cache of StartupCache
+      description = "with --check, sends typical requests while the service runs")
+  private boolean training;
+
   private boolean ready;
 
   @Override
@@ -88,7 +97,12 @@ public final class ServeCommand implements Callable<Integer> {
     out.flush();
     try {
       if (checkOnly) {
-        AthanorApplication.check(this::print, settings());
+        AthanorApplication.check(
+            report -> {
+              print(report);
+              train(report);
+            },
+            settings());
       } else {
         print(AthanorApplication.start(settings()));
       }
@@ -120,6 +134,19 @@ public final class ServeCommand implements Callable<Integer> {
       StartupCache.script().ifPresent(this::prepare);
     }
     out.flush();
+  }
+
+  private void train(StartupReport report) {
+    var grpc = report.grpcAddress();
+    if (training && ready && grpc != null) {
+      try {
+        TrainingRun.run(URI.create(report.rest()), grpc);
+      } catch (LoadException e) { // what was learned so far helps, too
+        spec.commandLine().getErr().println("athanor serve: " + e.getMessage());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   private void prepare(Path script) {

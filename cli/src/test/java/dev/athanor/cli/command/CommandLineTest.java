@@ -203,10 +203,20 @@ class CommandLineTest {
 
   @Test
   @Tag(TestTier.THOROUGH_TAG)
-  void checkStartsAndStopsTheService() {
+  void checkStartsTrainsAndStopsTheService() {
     var run =
-        athanor("serve", "--check", "--device", "emulator", "--port", "0", "--grpc-port", "0");
+        athanor(
+            "serve",
+            "--check",
+            "--train",
+            "--device",
+            "emulator",
+            "--port",
+            "0",
+            "--grpc-port",
+            "0");
     assertThat(run.out()).contains("is starting.", "emulator:0").endsWith("Ready.%n".formatted());
+    assertThat(run.err()).doesNotContain("training run");
     assertThat(run.status()).isZero();
   }
 
@@ -390,6 +400,7 @@ class CommandLineTest {
   }
 
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void serveReportsAMissingGpu() {
     assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
     var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();

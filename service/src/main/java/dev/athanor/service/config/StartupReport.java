@@ -41,14 +41,14 @@ public record StartupReport(
       add(lines, "", device.reason());
     }
     var listeners = Listeners.of(environment);
-    var rest = url("server", "server.address", "local.server.port");
+    var rest = rest();
     var management =
         listeners.managementIsApart()
             ? url("management.server", "management.server.address", "local.management.port")
             : rest;
     add(lines, "REST", rest);
     if (grpc != null) {
-      add(lines, "gRPC", host("spring.grpc.server.address") + ":" + grpc.getPort());
+      add(lines, "gRPC", grpcAddress(grpc));
     }
     add(lines, "Console", rest + "/console/");
     add(lines, "Metrics", management + "/actuator/prometheus");
@@ -63,6 +63,20 @@ public record StartupReport(
           case MTLS -> "need a client certificate";
         });
     return lines;
+  }
+
+  /** Returns the URL of the REST API. */
+  public String rest() {
+    return url("server", "server.address", "local.server.port");
+  }
+
+  /** Returns the address of the gRPC API as host:port; null if gRPC is disabled. */
+  public @Nullable String grpcAddress() {
+    return grpc == null ? null : grpcAddress(grpc);
+  }
+
+  private String grpcAddress(GrpcServerLifecycle running) {
+    return host("spring.grpc.server.address") + ":" + running.getPort();
   }
 
   /** Whether the devices passed the self-test; the log contains the reason if not. */
