@@ -37,8 +37,11 @@ import java.util.stream.IntStream;
  */
 public final class StreamPool implements AutoCloseable {
 
-  /** Interval between checks of a waiting client for cancellation and its deadline. */
+  /** First interval between checks whether a waiting client has gone; each interval doubles. */
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /** Longest interval, so that many waiting clients cost few checks. */
+  private static final long MAX_POLL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private static final Duration HANG_CHECK_INTERVAL = Duration.ofSeconds(5);
 
@@ -142,9 +145,11 @@ public final class StreamPool implements AutoCloseable {
      */
     public void await() {
       ProcessorShares.release();
+      long poll = POLL_NANOS;
       while (true) {
         try {
-          long wait = Math.clamp(context.deadline().remainingNanos() + 1, 1, POLL_NANOS);
+          long wait = Math.clamp(context.deadline().remainingNanos() + 1, 1, poll);
+          poll = Math.min(2 * poll, MAX_POLL_NANOS);
           pending.answer.get(wait, TimeUnit.NANOSECONDS);
           return;
         } catch (ExecutionException e) {
