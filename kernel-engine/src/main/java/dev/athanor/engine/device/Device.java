@@ -30,6 +30,24 @@ public interface Device extends AutoCloseable {
   Buffer allocate(long bytes);
 
   /**
+   * Allocates memory as {@link #allocate} does for a caller that writes all of it before anything
+   * reads it. The emulator then need not mark it as uninitialized.
+   */
+  default Buffer allocateForWriting(long bytes) {
+    return allocate(bytes);
+  }
+
+  /** Whether {@link #allocate} overwrites what earlier buffers contained. */
+  default boolean clearsMemory() {
+    return false;
+  }
+
+  /** Whether streams do their work on the calling thread, before their methods return. */
+  default boolean isSynchronous() {
+    return false;
+  }
+
+  /**
    * Allocates host memory for copies to and from this device, aligned to 256 bytes. Its contents
    * are undefined. Other devices may use it like any native memory, but closing the memory does not
    * wait for their work. It does not count in {@link #memory}.

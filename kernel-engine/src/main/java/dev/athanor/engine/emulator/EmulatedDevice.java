@@ -116,11 +116,31 @@ public final class EmulatedDevice implements Device {
 
   @Override
   public Buffer allocate(long bytes) {
+    checkAllocation(bytes);
+    return memory.allocate(bytes);
+  }
+
+  @Override
+  public Buffer allocateForWriting(long bytes) {
+    checkAllocation(bytes);
+    return memory.allocateForWriting(bytes, "a buffer");
+  }
+
+  private void checkAllocation(long bytes) {
     checkOpen();
     if (bytes < 1) {
       throw new IllegalArgumentException("a buffer has at least 1 byte, got " + bytes);
     }
-    return memory.allocate(bytes);
+  }
+
+  @Override
+  public boolean clearsMemory() {
+    return true;
+  }
+
+  @Override
+  public boolean isSynchronous() {
+    return true;
   }
 
   @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.text.Parser;
@@ -93,6 +94,32 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
     stream.download(buffer, 4, MemorySegment.ofArray(middle));
     stream.synchronize();
     assertThat(middle).containsExactly(2, -3, -4);
+  }
+
+  @Test
+  void memoryAllocatedForWritingCanBeWritten() {
+    var source = MemorySegment.ofArray(new int[] {1, 2, 3});
+    var buffer = device.allocateForWriting(12);
+    stream.upload(source, buffer, 0);
+    stream.synchronize();
+    assertThat(intsOf(buffer)).containsExactly(1, 2, 3);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> device.allocateForWriting(0))
+        .withMessageContaining("0");
+  }
+
+  @Test
+  void clearedMemoryHoldsNothingOfEarlierBuffers() {
+    assumeTrue(device.clearsMemory());
+    for (int i = 0; i < 10; i++) {
+      var old = device.allocateForWriting(1 << 16);
+      stream.fill(old, 0, old.bytes(), (byte) 42);
+      stream.synchronize();
+      old.close();
+      var buffer = device.allocate(1 << 16);
+      assertThat(intsOf(buffer)).doesNotContain(0x2A2A2A2A);
+      buffer.close();
+    }
   }
 
   @Test

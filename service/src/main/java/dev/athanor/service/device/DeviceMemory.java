@@ -12,10 +12,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The memory of a device. Freed memory is zeroed before it is allocated again. */
+/**
+ * The memory of a device. Memory is zeroed when it is freed, unless the device overwrites it when
+ * it allocates it again.
+ */
 public final class DeviceMemory implements DeviceStorage, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceMemory.class);
@@ -107,13 +111,26 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
    * @throws DeviceException.OutOfMemory if memory does not suffice even after the shortage action
    */
   public Buffer allocate(long bytes) {
+    return allocate(bytes, device::allocate);
+  }
+
+  /**
+   * Allocates memory that is written before anything reads it.
+   *
+   * @throws DeviceException.OutOfMemory as for {@link #allocate}
+   */
+  public Buffer allocateForWriting(long bytes) {
+    return allocate(bytes, device::allocateForWriting);
+  }
+
+  private Buffer allocate(long bytes, LongFunction<Buffer> how) {
     return threads.call(() -> {
       try {
-        return device.allocate(bytes);
+        return how.apply(bytes);
       } catch (DeviceException.OutOfMemory e) {
         LOG.debug("Freeing memory to allocate {} bytes", bytes);
         shortageAction.accept(bytes);
-        return device.allocate(bytes);
+        return how.apply(bytes);
       }
     });
   }
@@ -133,12 +150,21 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   }
 
   /**
+   * Allocates optional memory that is written before anything reads it.
+   *
+   * @throws DeviceException.OutOfMemory if memory does not suffice
+   */
+  public Buffer spareForWriting(long bytes) {
+    return device.allocateForWriting(bytes);
+  }
+
+  /**
    * Enqueues a copy into newly allocated optional memory.
    *
    * @throws DeviceException.OutOfMemory if memory does not suffice
    */
   public Buffer copy(Buffer source, Stream on) {
-    var copy = spare(source.bytes());
+    var copy = spareForWriting(source.bytes());
     try {
       on.copy(source, 0, copy, 0, source.bytes());
       return copy;
@@ -197,7 +223,9 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
 
   /** Zeroes and frees memory in stream order, without waiting. */
   void free(Buffer buffer, Stream after) {
-    after.fill(buffer, 0, buffer.bytes(), (byte) 0);
+    if (!device.clearsMemory()) {
+      after.fill(buffer, 0, buffer.bytes(), (byte) 0);
+    }
     buffer.close();
   }
 
@@ -208,7 +236,7 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
       try (buffer) {
         onFree.accept(buffer);
         exclusively(() -> {
-          if (!isLost()) {
+          if (!isLost() && !device.clearsMemory()) {
             stream.fill(buffer, 0, buffer.bytes(), (byte) 0);
             stream.synchronize();
           }
@@ -246,7 +274,7 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   public Buffer restore(HostMemory saved) {
     Buffer buffer;
     try {
-      buffer = allocate(saved.segment().byteSize());
+      buffer = allocateForWriting(saved.segment().byteSize());
     } catch (DeviceException e) {
       throw explain(e);
     }

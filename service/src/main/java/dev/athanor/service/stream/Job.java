@@ -28,6 +28,11 @@ public interface Job extends AutoCloseable {
     return false;
   }
 
+  /** Whether it only copies between host and device. */
+  default boolean isTransfer() {
+    return false;
+  }
+
   /** Returns the batch that it can join; empty if it must run alone. */
   default Optional<Ticket.Batch> batch() {
     return Optional.empty();

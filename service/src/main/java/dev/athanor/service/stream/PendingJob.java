@@ -26,6 +26,7 @@ final class PendingJob {
   final Job job;
   final Deadline deadline;
   final CompletableFuture<Boolean> answer = new CompletableFuture<>();
+  final WaitingClient client = new WaitingClient();
 
   // guarded by the lock of the pool
 

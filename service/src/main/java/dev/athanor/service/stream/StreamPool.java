@@ -13,6 +13,7 @@ import dev.athanor.service.schedule.Decision;
 import dev.athanor.service.schedule.Decision.Reason;
 import dev.athanor.service.schedule.Event;
 import dev.athanor.service.schedule.Scheduler;
+import dev.athanor.service.schedule.Scheduler.Phase;
 import dev.athanor.service.schedule.SharedLimit;
 import dev.athanor.service.schedule.TenantShares;
 import dev.athanor.service.schedule.Ticket;
@@ -37,14 +38,11 @@ import java.util.stream.IntStream;
  */
 public final class StreamPool implements AutoCloseable {
 
-  /** First interval between checks whether a waiting client has gone; each interval doubles. */
-  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-
-  /** Longest interval, so that many waiting clients cost few checks. */
-  private static final long MAX_POLL_NANOS = TimeUnit.SECONDS.toNanos(1);
+  private static final long DRAIN_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private static final Duration HANG_CHECK_INTERVAL = Duration.ofSeconds(5);
 
+  private final List<Device> devices;
   private final DeviceHealth health;
   private final Scheduler scheduler;
   private final ContentLocks locks;
@@ -64,6 +62,7 @@ public final class StreamPool implements AutoCloseable {
    */
   public StreamPool(
       List<Device> devices, DeviceHealth health, RunSettings settings, TenantShares shares) {
+    this.devices = List.copyOf(devices);
     this.health = health;
     locks = new ContentLocks(health, new SharedLimit(settings.queue(), shares));
     scheduler = new Scheduler(settings.policy(shares), devices.size(), settings.streams());
@@ -85,6 +84,8 @@ public final class StreamPool implements AutoCloseable {
             .daemon()
             .name("stream-watch")
             .start(() -> watchUntilClosed(settings.launchTimeout())));
+    threads.add(
+        ClientWatch.start(this::pendingJobs, pending -> dispatch(new Event.Cancel(pending.id))));
   }
 
   private StreamWorker worker(int device, int number) {
@@ -110,6 +111,10 @@ public final class StreamPool implements AutoCloseable {
    * @throws Failure if the job is rejected, as for {@link #run}
    */
   public Submitted start(Job job, RequestContext context) {
+    var device = devices.get(job.device());
+    if (job.isTransfer() && device.isSynchronous()) {
+      return transfer(job, context, device);
+    }
     PendingJob pending;
     lock.lock();
     try {
@@ -125,7 +130,41 @@ public final class StreamPool implements AutoCloseable {
       pending.close();
       throw e;
     }
+    if (pending.answer.isCompletedExceptionally()) {
+      pending.join(); // throws the failure of a rejected job
+    }
     return new Submitted(pending, context);
+  }
+
+  /**
+   * Runs a transfer on this thread. A synchronous device would copy on the thread of a stream, so
+   * that the data would have to move from the cache of one processor to that of another.
+   */
+  private Submitted transfer(Job job, RequestContext context, Device device) {
+    var pending = new PendingJob(0, job, context.deadline(), health);
+    try {
+      context.deadline().check();
+      admit(job);
+    } catch (RuntimeException e) {
+      pending.close();
+      throw e;
+    }
+    try (var stream = device.openStream()) {
+      pending.run(stream);
+      pending.inTime = true;
+      pending.end(stream);
+    }
+    return new Submitted(pending, context);
+  }
+
+  private void admit(Job job) {
+    if (health.isLost(job.device())) {
+      throw Failure.Busy.deviceLost();
+    }
+    var phase = ask(Scheduler::phase);
+    if (phase == Phase.DRAINED || (phase == Phase.REFUSING && !job.isContinuation())) {
+      throw Failure.Busy.draining();
+    }
   }
 
   /** The handle of a submitted job. */
@@ -145,19 +184,28 @@ public final class StreamPool implements AutoCloseable {
      */
     public void await() {
       ProcessorShares.release();
-      long poll = POLL_NANOS;
+      pending.client.enter(context.clientHasGone());
+      try {
+        awaitAnswer();
+      } finally {
+        pending.client.leave();
+      }
+    }
+
+    private void awaitAnswer() {
       while (true) {
         try {
-          long wait = Math.clamp(context.deadline().remainingNanos() + 1, 1, poll);
-          poll = Math.min(2 * poll, MAX_POLL_NANOS);
-          pending.answer.get(wait, TimeUnit.NANOSECONDS);
+          if (context.deadline().isSet()) {
+            long wait = Math.max(context.deadline().remainingNanos() + 1, 1);
+            pending.answer.get(wait, TimeUnit.NANOSECONDS);
+          } else {
+            pending.answer.get();
+          }
           return;
         } catch (ExecutionException e) {
           throw PendingJob.failure(e);
         } catch (TimeoutException e) {
-          boolean gone =
-              context.deadline().remainingNanos() >= 0 && context.clientHasGone().getAsBoolean();
-          dispatch(gone ? new Event.Cancel(pending.id) : new Event.Tick());
+          dispatch(new Event.Tick());
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
           dispatch(new Event.Cancel(pending.id));
@@ -210,8 +258,12 @@ public final class StreamPool implements AutoCloseable {
     switch (decision) {
       case Decision.Admitted _ -> {}
       case Decision.Started(int device, int stream, var tickets) -> {
-        var launch = tickets.stream().map(this::pending).toList();
-        launch.forEach(pending -> pending.started = true);
+        var launch = new ArrayList<PendingJob>(tickets.size());
+        for (var ticket : tickets) {
+          var pending = pending(ticket);
+          pending.started = true;
+          launch.add(pending);
+        }
         workers.get(device).get(stream).started.add(launch);
       }
       case Decision.Done(var ticket) -> {
@@ -327,6 +379,15 @@ public final class StreamPool implements AutoCloseable {
     launch.forEach(pending -> pending.end(stream));
   }
 
+  private List<PendingJob> pendingJobs() {
+    lock.lock();
+    try {
+      return List.copyOf(pendingJobs.values());
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void watchUntilClosed(Duration limit) {
     try {
       while (true) {
@@ -415,7 +476,7 @@ public final class StreamPool implements AutoCloseable {
     dispatch(new Event.Drain());
     while (!drained.isDone()) {
       try {
-        drained.get(POLL_NANOS, TimeUnit.NANOSECONDS);
+        drained.get(DRAIN_POLL_NANOS, TimeUnit.NANOSECONDS);
       } catch (TimeoutException e) {
         dispatch(new Event.Tick());
       } catch (ExecutionException e) {

@@ -101,7 +101,7 @@ abstract class TensorUpload implements AutoCloseable {
     @Override
     void accept(Stream stream, MemorySegment piece, long offset, boolean isLast) {
       if (buffer == null) {
-        buffer = memory().allocate(type.bytes());
+        buffer = memory().allocateForWriting(type.bytes());
       }
       stream.upload(piece, buffer, offset);
     }
@@ -158,7 +158,7 @@ abstract class TensorUpload implements AutoCloseable {
     private void reserve() {
       long bytes = pin.type().bytes();
       try {
-        deviceCopy = memory().spare(bytes);
+        deviceCopy = memory().spareForWriting(bytes);
       } catch (DeviceException.OutOfMemory e) {
         hostCopy = memory().allocateHost(bytes);
       }

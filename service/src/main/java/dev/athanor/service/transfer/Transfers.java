@@ -170,6 +170,11 @@ public final class Transfers {
     }
 
     @Override
+    public boolean isTransfer() {
+      return true;
+    }
+
+    @Override
     public void run(Stream stream) {
       upload.accept(stream, filled, at, isLast);
       stream.synchronize();
@@ -402,6 +407,11 @@ public final class Transfers {
     @Override
     public boolean isContinuation() {
       return isContinuation;
+    }
+
+    @Override
+    public boolean isTransfer() {
+      return true;
     }
 
     @Override

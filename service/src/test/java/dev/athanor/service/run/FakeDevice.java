@@ -57,6 +57,7 @@ public final class FakeDevice implements Device {
   private volatile boolean freedDirty;
   private volatile @Nullable DeviceException fault;
   private volatile @Nullable CountDownLatch hang;
+  private volatile boolean synchronous;
   private volatile boolean closed;
   private volatile boolean heldCarrier;
 
@@ -73,6 +74,16 @@ public final class FakeDevice implements Device {
   @Override
   public Capability capability() {
     return new Capability(id, "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, memory);
+  }
+
+  /** Declares that streams do their work on the calling thread, as they do. */
+  public void declareSynchronous() {
+    synchronous = true;
+  }
+
+  @Override
+  public boolean isSynchronous() {
+    return synchronous;
   }
 
   /** Makes the next synchronization of any stream fail; null cancels this. */

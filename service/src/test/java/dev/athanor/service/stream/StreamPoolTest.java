@@ -75,6 +75,9 @@ class StreamPoolTest {
     final CountDownLatch gate = new CountDownLatch(1);
     final CountDownLatch commitGate = new CountDownLatch(1);
     @Nullable RuntimeException fault;
+    boolean isTransfer;
+    boolean isContinuation;
+    @Nullable Thread ranOn;
     boolean failsToClose;
     boolean hangsInCommit;
     Object kind;
@@ -106,7 +109,18 @@ class StreamPoolTest {
     }
 
     @Override
+    public boolean isTransfer() {
+      return isTransfer;
+    }
+
+    @Override
+    public boolean isContinuation() {
+      return isContinuation;
+    }
+
+    @Override
     public void run(Stream stream) {
+      ranOn = Thread.currentThread();
       begun.countDown();
       try {
         gate.await();
@@ -184,6 +198,75 @@ class StreamPoolTest {
     job.gate.countDown();
     pool.run(job, RequestContext.OWN);
     assertThat(log).containsExactly("run only", "commit only", "close only");
+  }
+
+  private GatedJob transfer(String name) {
+    var job = new GatedJob(name);
+    job.gate.countDown();
+    job.isTransfer = true;
+    return job;
+  }
+
+  @Test
+  void transfersRunOnTheCallersThreadIfTheDeviceIsSynchronous() {
+    var queued = transfer("queued");
+    pool.run(queued, RequestContext.OWN);
+    assertThat(queued.ranOn).isNotEqualTo(Thread.currentThread());
+    device.declareSynchronous();
+    var direct = transfer("direct");
+    pool.run(direct, RequestContext.OWN);
+    assertThat(direct.ranOn).isEqualTo(Thread.currentThread());
+    assertThat(log)
+        .containsExactly(
+            "run queued",
+            "commit queued",
+            "close queued",
+            "run direct",
+            "commit direct",
+            "close direct");
+  }
+
+  @Test
+  void transfersOnTheCallersThreadReportFaults() {
+    device.declareSynchronous();
+    var job = transfer("broken");
+    job.fault = new DeviceException.OutOfMemory(10, 5);
+    var submitted = pool.start(job, RequestContext.OWN);
+    assertThat(catchThrowableOfType(Failure.class, submitted::await).code())
+        .isEqualTo(Code.OUT_OF_DEVICE_MEMORY);
+    assertThat(log).containsExactly("close broken");
+  }
+
+  @Test
+  void transfersOnTheCallersThreadMeetTheirDeadline() throws InterruptedException {
+    device.declareSynchronous();
+    var deadline = Deadline.in(1);
+    while (deadline.remainingNanos() > 0) {
+      Thread.onSpinWait();
+    }
+    var answer = start(transfer("late"), context(deadline, new AtomicBoolean()));
+    assertThat(failure(answer).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    assertThat(log).containsExactly("close late");
+  }
+
+  @Test
+  void whileDrainingOnlyTransfersThatHaveBegunContinue() {
+    device.declareSynchronous();
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var held = running(RequestContext.OWN, answers);
+    var drained = CompletableFuture.runAsync(pool::drain, clients);
+    await().until(this::rejectsAsDraining);
+    log.clear();
+    var next = transfer("next");
+    next.isContinuation = true;
+    pool.run(next, RequestContext.OWN);
+    assertThat(failure(start(transfer("new"), RequestContext.OWN)).code()).isEqualTo(Code.DRAINING);
+    assertThat(log).containsExactly("run next", "commit next", "close next", "close new");
+    held.gate.countDown();
+    drained.join();
+    var last = transfer("last");
+    last.isContinuation = true;
+    assertThat(failure(start(last, RequestContext.OWN)).code()).isEqualTo(Code.DRAINING);
   }
 
   @Test

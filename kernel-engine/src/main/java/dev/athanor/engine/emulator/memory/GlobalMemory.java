@@ -75,26 +75,29 @@ public final class GlobalMemory {
    * @param name of the buffer in messages
    */
   public Allocation allocate(long bytes, String name) {
-    Allocation allocation;
-    synchronized (this) {
-      if (bytes > limit - used) {
-        throw new DeviceException.OutOfMemory(bytes, limit - used);
-      }
-      HostMemory block;
-      try {
-        block = blocks.acquire(bytes);
-      } catch (DeviceException.OutOfMemory e) {
-        var refused = new DeviceException.OutOfMemory(bytes, limit - used);
-        refused.initCause(e);
-        throw refused;
-      }
-      allocation = new Allocation(this, block, bytes, nextAddress, name, sanitized);
-      nextAddress += Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT + GAP;
-      used += bytes;
-      open.put(allocation.address(), allocation);
-      snapshot = null;
-    }
+    var allocation = allocateForWriting(bytes, name);
     poison(allocation.segment());
+    return allocation;
+  }
+
+  /** Allocates a buffer as {@link #allocate(long, String)} does, with any contents. */
+  public synchronized Allocation allocateForWriting(long bytes, String name) {
+    if (bytes > limit - used) {
+      throw new DeviceException.OutOfMemory(bytes, limit - used);
+    }
+    HostMemory block;
+    try {
+      block = blocks.acquire(bytes);
+    } catch (DeviceException.OutOfMemory e) {
+      var refused = new DeviceException.OutOfMemory(bytes, limit - used);
+      refused.initCause(e);
+      throw refused;
+    }
+    var allocation = new Allocation(this, block, bytes, nextAddress, name, sanitized);
+    nextAddress += Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT + GAP;
+    used += bytes;
+    open.put(allocation.address(), allocation);
+    snapshot = null;
     return allocation;
   }
 
