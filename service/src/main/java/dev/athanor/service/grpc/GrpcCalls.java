@@ -115,16 +115,16 @@ final class GrpcCalls {
   /** The same for a call of an op, which a failure names. */
   <T> void answer(
       StreamObserver<T> observer, InlineMemory inline, String op, Function<RequestMemory, T> work) {
-    answer(
-        observer,
-        inline,
-        memory -> {
-          try {
-            return work.apply(memory);
-          } catch (Failure e) {
-            throw e.of(op);
-          }
-        });
+    answer(observer, inline, memory -> of(op, () -> work.apply(memory)));
+  }
+
+  /** Does work of a call of an op, which a failure names. */
+  static <T> T of(String op, Supplier<T> work) {
+    try {
+      return work.get();
+    } catch (Failure e) {
+      throw e.of(op);
+    }
   }
 
   /**
@@ -132,19 +132,22 @@ final class GrpcCalls {
    * delivered on the call's own thread. The work belongs to the call's trace.
    */
   void start(StreamObserver<?> observer, Runnable work) {
-    var inContext =
-        Context.current()
-            .wrap(() -> {
-              try {
-                abandonable(() -> {
-                  work.run();
-                  return observer;
-                });
-              } catch (Throwable e) {
-                observer.onError(Statuses.of(e));
-              }
-            });
-    Thread.startVirtualThread(io.opentelemetry.context.Context.current().wrap(inContext));
+    start(() -> {
+      try {
+        abandonable(() -> {
+          work.run();
+          return observer;
+        });
+      } catch (Throwable e) {
+        observer.onError(Statuses.of(e));
+      }
+    });
+  }
+
+  /** Runs work on a new thread in the context and the trace of the current call. */
+  static void start(Runnable work) {
+    var trace = io.opentelemetry.context.Context.current();
+    Thread.startVirtualThread(trace.wrap(Context.current().wrap(work)));
   }
 
   /**

@@ -27,10 +27,9 @@ import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Models;
-import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import io.opentelemetry.context.Context;
 import java.util.List;
+import java.util.function.Supplier;
 import org.springframework.grpc.server.service.GrpcService;
 
 /** The Open Inference Protocol over gRPC, with ops as models. */
@@ -134,104 +133,70 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
   @Override
   public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> answer) {
-    calls.answer(answer, inline, request.getModelName(), memory -> infer(request, memory));
+    calls.answer(
+        answer,
+        inline,
+        request.getModelName(),
+        memory -> counted(request, () -> start(request, memory).get()));
   }
 
-  private ModelInferResponse infer(ModelInferRequest request, RequestMemory memory) {
+  private ModelInferResponse counted(
+      ModelInferRequest request, Supplier<ModelInferResponse> inference) {
     var name = request.getModelName();
-    return metrics.counted(
-        GrpcCalls.tenant(),
-        catalogue.find(name).isPresent() ? name : "unknown",
-        () -> {
-          InferenceRequest.checkedId(request.getId());
-          var op = models.find(name, request.getModelVersion());
-          var inference =
-              models.infer(
-                  op,
-                  InferenceMessages.request(op.description(), request),
-                  GrpcCalls.context(memory));
-          return InferenceMessages.response(request, inference);
-        });
+    var label = catalogue.find(name).isPresent() ? name : "unknown";
+    return metrics.counted(GrpcCalls.tenant(), label, inference);
+  }
+
+  private Supplier<ModelInferResponse> start(ModelInferRequest request, RequestMemory memory) {
+    InferenceRequest.checkedId(request.getId());
+    var op = models.find(request.getModelName(), request.getModelVersion());
+    var inference =
+        models.start(
+            op, InferenceMessages.request(op.description(), request), GrpcCalls.context(memory));
+    return () -> InferenceMessages.response(request, inference.get());
   }
 
   @Override
   public StreamObserver<ModelInferRequest> modelStreamInfer(
       StreamObserver<ModelStreamInferResponse> answers) {
-    return new Inferences((ServerCallStreamObserver<ModelStreamInferResponse>) answers);
+    boolean failsStream = CallMetadata.FAILS_WHOLE.get();
+    return new RequestStream<>(
+        calls,
+        inline,
+        answers,
+        this::start,
+        (request, inference) -> streamed(request, inference, failsStream));
   }
 
-  /**
-   * The requests of one stream. The next request is read only after the client has received
-   * previous responses, except for buffered ones (flow control).
-   */
-  private final class Inferences implements StreamObserver<ModelInferRequest> {
-    private final ServerCallStreamObserver<ModelStreamInferResponse> answers;
-    private final boolean failsStream = CallMetadata.FAILS_WHOLE.get();
-    private final Context trace = Context.current();
-    private boolean requestDue;
-
-    Inferences(ServerCallStreamObserver<ModelStreamInferResponse> answers) {
-      this.answers = answers;
-      answers.disableAutoRequest();
-      answers.setOnReadyHandler(this::next);
-      requestDue = true;
-    }
-
-    /** Requests the next message. Callbacks are serialized, so no lock is needed. */
-    private void next() {
-      if (requestDue && answers.isReady()) {
-        requestDue = false;
-        answers.request(1);
+  private ModelStreamInferResponse streamed(
+      ModelInferRequest request, Supplier<ModelInferResponse> inference, boolean failsStream) {
+    var answer = ModelStreamInferResponse.newBuilder();
+    try {
+      var response = counted(request, inference);
+      return answer.setInferResponse(markedFinal(request, response)).build();
+    } catch (RuntimeException e) {
+      if (failsStream) {
+        throw e;
       }
+      var description = Statuses.of(e).getStatus().getDescription();
+      return answer
+          .setErrorMessage(String.valueOf(description))
+          .setInferResponse(
+              ModelInferResponse.newBuilder()
+                  .setModelName(request.getModelName())
+                  .setId(request.getId()))
+          .build();
     }
+  }
 
-    @Override
-    public void onNext(ModelInferRequest request) {
-      try (var memory = inline.open(GrpcCalls.account())) {
-        answers.onNext(trace.wrapSupplier(() -> answer(request, memory)).get());
-      }
-      requestDue = true;
-      next();
-    }
-
-    private ModelStreamInferResponse answer(ModelInferRequest request, RequestMemory memory) {
-      var answer = ModelStreamInferResponse.newBuilder();
-      try {
-        var response = calls.abandonable(() -> infer(request, memory));
-        return answer.setInferResponse(markedFinal(request, response)).build();
-      } catch (RuntimeException e) {
-        if (failsStream) {
-          throw e;
-        }
-        var description = Statuses.of(e).getStatus().getDescription();
-        return answer
-            .setErrorMessage(String.valueOf(description))
-            .setInferResponse(
-                ModelInferResponse.newBuilder()
-                    .setModelName(request.getModelName())
-                    .setId(request.getId()))
-            .build();
-      }
-    }
-
-    /** Marks a response as final if the client requested it; every response is final. */
-    private static ModelInferResponse markedFinal(
-        ModelInferRequest request, ModelInferResponse response) {
-      return request.containsParameters(InferenceRequest.FINAL_RESPONSE_WANTED)
-          ? response.toBuilder()
-              .putParameters(
-                  "triton_final_response", InferParameter.newBuilder().setBoolParam(true).build())
-              .build()
-          : response;
-    }
-
-    @Override
-    public void onCompleted() {
-      answers.onCompleted();
-    }
-
-    /** Ignored: the client has disconnected. */
-    @Override
-    public void onError(Throwable gone) {}
+  /** Marks a response as final if the client requested it; every response is final. */
+  private static ModelInferResponse markedFinal(
+      ModelInferRequest request, ModelInferResponse response) {
+    return request.containsParameters(InferenceRequest.FINAL_RESPONSE_WANTED)
+        ? response.toBuilder()
+            .putParameters(
+                "triton_final_response", InferParameter.newBuilder().setBoolParam(true).build())
+            .build()
+        : response;
   }
 }

@@ -11,14 +11,17 @@ import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunPipelineResponse;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
+import dev.athanor.api.v1.RunStreamResponse;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.Call;
 import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import io.grpc.stub.StreamObserver;
+import java.util.function.Supplier;
 import org.springframework.grpc.server.service.GrpcService;
 
 /** Lists, describes and runs ops. */
@@ -70,21 +73,45 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   @Override
   public void run(RunRequest request, StreamObserver<RunResponse> answer) {
-    var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
     calls.answer(
         answer,
         inline,
         request.getOp(),
-        memory -> metrics.counted(GrpcCalls.tenant(), label, () -> run(request, memory)));
+        memory -> counted(request, () -> start(request, memory).get()));
   }
 
-  private RunResponse run(RunRequest request, RequestMemory memory) {
+  @Override
+  public StreamObserver<RunRequest> runStream(StreamObserver<RunStreamResponse> answers) {
+    return new RequestStream<>(calls, inline, answers, this::start, this::streamed);
+  }
+
+  private RunStreamResponse streamed(RunRequest request, Supplier<RunResponse> run) {
+    var answer = RunStreamResponse.newBuilder();
+    try {
+      return answer.setResponse(GrpcCalls.of(request.getOp(), () -> counted(request, run))).build();
+    } catch (RuntimeException e) {
+      return answer.setError(Statuses.message(e)).build();
+    }
+  }
+
+  private RunResponse counted(RunRequest request, Supplier<RunResponse> run) {
+    var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
+    return metrics.counted(GrpcCalls.tenant(), label, run);
+  }
+
+  private Supplier<RunResponse> start(RunRequest request, RequestMemory memory) {
     var call = RunMessages.call(catalogue, request, GrpcCalls.context(memory));
+    if (!request.hasIdempotencyKey()) {
+      var run = runner.start(call);
+      return () -> response(call, run.get());
+    }
     var result =
-        request.hasIdempotencyKey()
-            ? idempotent.run(
-                call, "idempotency_key", request.getIdempotencyKey(), Messages.sha256(request))
-            : runner.run(call);
+        idempotent.run(
+            call, "idempotency_key", request.getIdempotencyKey(), Messages.sha256(request));
+    return () -> response(call, result);
+  }
+
+  private RunResponse response(Call call, Result result) {
     var answer =
         RunResponse.newBuilder()
             .setOp(call.op().description().name())

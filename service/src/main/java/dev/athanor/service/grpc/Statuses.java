@@ -13,6 +13,7 @@ import io.grpc.Status;
 import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
+import java.util.Objects;
 
 /**
  * Converts failures into gRPC statuses: standard codes, with a {@code google.rpc.ErrorInfo} whose
@@ -65,6 +66,11 @@ final class Statuses {
       case RuntimeException fault -> of(DeviceHealth.internal(fault));
       default -> of(DeviceHealth.internal(new IllegalStateException(thrown)));
     };
+  }
+
+  /** Converts an exception into the message of its status. */
+  static com.google.rpc.Status message(Throwable thrown) {
+    return Objects.requireNonNull(StatusProto.fromThrowable(of(thrown)), "it has a status");
   }
 
   /**

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -120,19 +121,33 @@ public final class Models {
   }
 
   /**
-   * Runs a model and waits for its result.
+   * Starts a model.
    *
    * @param context the context, which the request's parameters may restrict
+   * @return waits for the result; must be called
    * @throws Failure if the request is invalid, cannot be served now, or fails
    */
-  public Inference infer(Op op, InferenceRequest request, RequestContext context) {
+  public Supplier<Inference> start(Op op, InferenceRequest request, RequestContext context) {
     var call = Calls.of(op, request, store.of(context.tenant()), context);
     var name = op.description().name();
     long asked = System.nanoTime();
-    try {
-      var result = runner.run(call);
+    var run = counting(name, asked, () -> runner.start(call));
+    return () -> {
+      var result = counting(name, asked, run);
       count(name, known -> known.succeeded(clock.millis(), result));
       return Inference.of(result);
+    };
+  }
+
+  /** Runs a model and waits for its result; see {@link #start}. */
+  public Inference infer(Op op, InferenceRequest request, RequestContext context) {
+    return start(op, request, context).get();
+  }
+
+  /** Does work of an inference and counts its failure. */
+  private <T> T counting(String name, long asked, Supplier<T> work) {
+    try {
+      return work.get();
     } catch (Failure e) {
       double micros = (System.nanoTime() - asked) / 1e3;
       count(name, known -> known.failed(clock.millis(), micros));

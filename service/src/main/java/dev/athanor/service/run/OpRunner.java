@@ -30,6 +30,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 
 /**
  * Runs calls and pipelines. It resolves inputs, plans, reserves memory, queues the job and waits
@@ -92,23 +93,44 @@ public final class OpRunner {
    * @throws Failure if the request is invalid, cannot be served now, or fails
    */
   public Result run(Call call) {
+    return start(call).get();
+  }
+
+  /**
+   * Starts an op. Of the runs that use the same tensor, each sees what those that were started
+   * earlier wrote.
+   *
+   * @return waits for the result; must be called
+   * @throws Failure if the request is invalid or cannot be served now; the returned supplier throws
+   *     it if the run fails
+   */
+  public Supplier<Result> start(Call call) {
     long asked = System.nanoTime();
     var runtime = chooseRuntime(call);
-    var result = run(call, runtime, asked);
-    runtime
-        .metrics()
-        .ran(call.context().tenant(), call.op().description().name(), result.timing()::micros);
-    return result;
+    var run = start(call, runtime, asked);
+    return () -> {
+      var result = run.get();
+      runtime
+          .metrics()
+          .ran(call.context().tenant(), call.op().description().name(), result.timing()::micros);
+      return result;
+    };
   }
 
   /** Runs an op on the given device, for the service itself. */
   Result run(Call call, DeviceRuntime runtime) {
-    return run(call, runtime, System.nanoTime());
+    return start(call, runtime, System.nanoTime()).get();
   }
 
-  private Result run(Call call, DeviceRuntime runtime, long asked) {
+  private Supplier<Result> start(Call call, DeviceRuntime runtime, long asked) {
+    var run = orInternal(() -> start(prepare(call, runtime), asked, call.context()));
+    return () -> orInternal(run);
+  }
+
+  /** Does work whose unexpected exceptions are faults of the service. */
+  private static <T> T orInternal(Supplier<T> work) {
     try {
-      return run(prepare(call, runtime), asked, call.context());
+      return work.get();
     } catch (Failure e) {
       throw e;
     } catch (RuntimeException e) {
@@ -184,7 +206,7 @@ public final class OpRunner {
     long asked = System.nanoTime();
     var job = prepare(pipeline, chooseRuntime(pipeline));
     try {
-      var result = run(job, asked, pipeline.context());
+      var result = start(job, asked, pipeline.context()).get();
       job.runtime().metrics().ran(pipeline.context().tenant(), PIPELINE, result.timing()::micros);
       return result;
     } catch (Failure e) {
@@ -195,8 +217,15 @@ public final class OpRunner {
     }
   }
 
-  private Result run(StepsJob job, long asked, RequestContext context) {
-    streams.run(job, context);
+  private Supplier<Result> start(StepsJob job, long asked, RequestContext context) {
+    var submitted = streams.start(job, context);
+    return () -> {
+      submitted.await();
+      return result(job, asked);
+    };
+  }
+
+  private static Result result(StepsJob job, long asked) {
     var ran = job.ran();
     var timing =
         new Result.Timing(

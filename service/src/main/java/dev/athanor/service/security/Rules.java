@@ -82,6 +82,7 @@ public final class Rules {
           anyCaller("athanor.v1.Ops/List"),
           anyCaller("athanor.v1.Ops/Describe"),
           needs(Scope.OPS_RUN, "athanor.v1.Ops/Run"),
+          needs(Scope.OPS_RUN, "athanor.v1.Ops/RunStream"),
           needs(Scope.OPS_RUN, "athanor.v1.Ops/RunPipeline"),
           needs(Scope.TENSORS_WRITE, "athanor.v1.Tensors/Put"),
           needs(Scope.TENSORS_READ, "athanor.v1.Tensors/Get"),

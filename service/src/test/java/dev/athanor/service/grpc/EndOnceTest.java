@@ -2,6 +2,7 @@ package dev.athanor.service.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.service.grpc.interceptor.EndOnce;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.ServerCall;

@@ -39,4 +39,9 @@ final class RawMessages {
         .setFullMethodName(method)
         .build();
   }
+
+  /** Returns a method whose requests are raw bytes. */
+  static <A> MethodDescriptor<byte[], A> withRawRequests(MethodDescriptor<?, A> method) {
+    return method.toBuilder(BYTES, method.getResponseMarshaller()).build();
+  }
 }

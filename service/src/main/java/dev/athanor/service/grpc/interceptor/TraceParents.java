@@ -1,4 +1,4 @@
-package dev.athanor.service.grpc;
+package dev.athanor.service.grpc.interceptor;
 
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -10,7 +10,7 @@ import org.springframework.core.annotation.Order;
 
 /** Discards several {@code traceparent} values of a call, which start a new trace (W3C). */
 @Order(Ordered.HIGHEST_PRECEDENCE)
-final class TraceParents implements ServerInterceptor {
+public final class TraceParents implements ServerInterceptor {
 
   private static final Metadata.Key<String> PARENT =
       Metadata.Key.of("traceparent", Metadata.ASCII_STRING_MARSHALLER);

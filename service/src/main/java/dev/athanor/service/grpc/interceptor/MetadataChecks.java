@@ -1,4 +1,4 @@
-package dev.athanor.service.grpc;
+package dev.athanor.service.grpc.interceptor;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -15,14 +15,14 @@ import org.springframework.core.annotation.Order;
  * its own limit it ends with all its calls.
  */
 @Order(Ordered.HIGHEST_PRECEDENCE + 4) // runs inside the exception handler, before authentication
-final class MetadataChecks implements ServerInterceptor {
+public final class MetadataChecks implements ServerInterceptor {
 
   /** Bytes that HTTP/2 adds to each name and value (RFC 9113, section 6.5.2). */
   private static final int OVERHEAD = 32;
 
   private final long limit;
 
-  MetadataChecks(long limit) {
+  public MetadataChecks(long limit) {
     this.limit = limit;
   }
 

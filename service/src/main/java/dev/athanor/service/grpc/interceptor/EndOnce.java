@@ -1,4 +1,4 @@
-package dev.athanor.service.grpc;
+package dev.athanor.service.grpc.interceptor;
 
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.Metadata;
@@ -14,7 +14,7 @@ import org.springframework.core.annotation.Order;
  * for example because its next message is malformed; gRPC would throw an exception at that thread.
  */
 @Order(Ordered.HIGHEST_PRECEDENCE)
-final class EndOnce implements ServerInterceptor {
+public final class EndOnce implements ServerInterceptor {
 
   @Override
   public <Q, A> ServerCall.Listener<Q> interceptCall(

@@ -1,4 +1,4 @@
-package dev.athanor.service.grpc;
+package dev.athanor.service.grpc.interceptor;
 
 import dev.athanor.service.metrics.Traces;
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
@@ -11,7 +11,7 @@ import org.springframework.core.annotation.Order;
 
 /** Adds the trace of the call to the response metadata. */
 @Order(Ordered.HIGHEST_PRECEDENCE + 5) // runs inside the interceptor that starts the span
-final class TraceMetadata implements ServerInterceptor {
+public final class TraceMetadata implements ServerInterceptor {
 
   private static final Metadata.Key<String> RESPONSE =
       Metadata.Key.of(Traces.RESPONSE, Metadata.ASCII_STRING_MARSHALLER);
