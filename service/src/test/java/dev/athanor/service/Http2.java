@@ -3,6 +3,7 @@ package dev.athanor.service;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersDecoder;
 import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Headers;
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -12,6 +13,9 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** HTTP/2 frames (RFC 9113) as bytes, for input that client libraries do not send. */
@@ -30,6 +34,10 @@ public final class Http2 {
 
   public static final int CANCEL = 8;
   public static final int ENHANCE_YOUR_CALM = 11;
+
+  /** Pseudo headers at their index in the static table (RFC 7541, appendix A). */
+  private static final List<String> PSEUDO_HEADERS =
+      List.of("", ":authority", ":method", "", ":path", "", ":scheme");
 
   private Http2() {}
 
@@ -56,23 +64,43 @@ public final class Http2 {
    * values in turn.
    */
   public static byte[] call(int stream, String method, String... further) {
+    var headers = Stream.of("content-type", "application/grpc", "te", "trailers");
+    return request(
+        stream,
+        0,
+        "POST",
+        "/" + method,
+        "localhost",
+        Stream.concat(headers, Arrays.stream(further)).toArray(String[]::new));
+  }
+
+  /** Returns the HEADERS frame of a request. {@code further} has names and values in turn. */
+  public static byte[] request(
+      int stream, int flags, String method, String path, String authority, String... further) {
     var block =
         join(
-            field(":method", "POST"),
+            field(":method", method),
             field(":scheme", "http"),
-            field(":path", "/" + method),
-            field(":authority", "x"),
-            field("content-type", "application/grpc"),
-            field("te", "trailers"));
+            field(":path", path),
+            field(":authority", authority));
     for (int i = 0; i < further.length; i += 2) {
       block = join(block, field(further[i], further[i + 1]));
     }
-    return frame(HEADERS, END_HEADERS, stream, block);
+    return frame(HEADERS, flags | END_HEADERS, stream, block);
   }
 
-  /** Returns a header field as a literal without indexing (RFC 7541, 6.2.2). */
+  /** Returns the frame that cancels a request. */
+  public static byte[] cancel(int stream) {
+    return frame(RST_STREAM, 0, stream, ByteBuffer.allocate(4).putInt(CANCEL).array());
+  }
+
+  /**
+   * Returns a header field as a literal without indexing (RFC 7541, 6.2.2). Only the names of
+   * pseudo headers are indexed, since Tomcat rejects a literal colon.
+   */
   public static byte[] field(String name, String value) {
-    return join(new byte[] {0}, text(name), text(value));
+    int index = Math.max(PSEUDO_HEADERS.indexOf(name), 0);
+    return join(new byte[] {(byte) index}, index > 0 ? new byte[0] : text(name), text(value));
   }
 
   private static byte[] text(String text) {
@@ -178,20 +206,44 @@ public final class Http2 {
       return frame;
     }
 
-    /**
-     * Returns a header of a HEADERS frame. Must be called for all HEADERS frames in order, because
-     * of their shared HPACK state.
-     */
+    /** Returns a header of a HEADERS frame, for which {@link #headers} was not called. */
     public @Nullable String header(Frame headers, String name) {
+      var value = headers(headers).get(name);
+      return value == null ? null : value.toString();
+    }
+
+    /**
+     * Returns the headers in a HEADERS frame. Must be called for all HEADERS frames in order,
+     * because of their shared HPACK state.
+     */
+    public Http2Headers headers(Frame headers) {
       try {
-        var value =
-            decoder
-                .decodeHeaders(headers.stream, Unpooled.wrappedBuffer(headers.payload))
-                .get(name);
-        return value == null ? null : value.toString();
+        return decoder.decodeHeaders(headers.stream, Unpooled.wrappedBuffer(headers.payload));
       } catch (Http2Exception e) {
         throw new AssertionError(e);
       }
+    }
+
+    /**
+     * Reads to the end of a stream and returns its headers and body as text, ending with {@code
+     * reset N} if the server has reset it. Discards frames of other streams.
+     */
+    public String response(int stream) throws IOException {
+      var text = new StringBuilder();
+      for (var frame = next(); frame != null; frame = next()) {
+        if (frame.type == HEADERS) {
+          var headers = headers(frame);
+          text.append(frame.stream == stream ? headers + "\n" : "");
+        } else if (frame.type == DATA && frame.stream == stream) {
+          text.append(new String(frame.payload, StandardCharsets.UTF_8));
+        } else if (frame.type == RST_STREAM && frame.stream == stream) {
+          return text + "reset " + frame.error();
+        }
+        if (frame.stream == stream && frame.ends()) {
+          return text.toString();
+        }
+      }
+      return text + "closed";
     }
 
     @Override

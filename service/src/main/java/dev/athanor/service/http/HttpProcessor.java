@@ -1,21 +1,21 @@
 package dev.athanor.service.http;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.Collections;
+import java.util.function.BooleanSupplier;
 import org.apache.coyote.Adapter;
 import org.apache.coyote.ErrorState;
 import org.apache.coyote.Request;
 import org.apache.coyote.Response;
 import org.apache.coyote.http11.Http11Processor;
+import org.apache.tomcat.util.http.MimeHeaders;
 import org.apache.tomcat.util.net.AbstractEndpoint.Handler.SocketState;
-import org.apache.tomcat.util.net.SocketEvent;
 import org.apache.tomcat.util.net.SocketWrapperBase;
 import org.jspecify.annotations.Nullable;
 
 /** Processes the requests of a connection, one at a time. Processors are pooled. */
-final class HttpProcessor extends Http11Processor {
-
-  private static final ThreadLocal<HttpProcessor> CURRENT = new ThreadLocal<>();
+final class HttpProcessor extends Http11Processor implements Exchange {
 
   private static final String PARENT = "traceparent";
   private static final String ACCEPT = "accept";
@@ -32,12 +32,15 @@ final class HttpProcessor extends Http11Processor {
   HttpProcessor(HttpProtocol protocol) {
     super(protocol, protocol.getAdapter());
     this.protocol = protocol;
-    completingAdapter = new CompletingAdapter(protocol.getAdapter());
-  }
-
-  /** Returns the processor of this thread's request; null outside of requests. */
-  static @Nullable HttpProcessor currentOrNull() {
-    return CURRENT.get();
+    completingAdapter =
+        new AdapterFilter(protocol.getAdapter()) {
+          @Override
+          public void service(Request request, Response response) throws Exception {
+            abandoned = false;
+            super.service(request, response);
+            finish();
+          }
+        };
   }
 
   @Override
@@ -61,13 +64,11 @@ final class HttpProcessor extends Http11Processor {
   }
 
   /**
-   * Rejects requests with ambiguous length, which allow request smuggling (RFC 9112, section 6.1),
-   * and HTTP/0.9, which has no status. Discards several {@code traceparent} headers, which start a
-   * new trace (W3C Trace Context), and an empty {@code Accept}, which means no preference (RFC
-   * 9110, section 12.5.1) and on which Spring Boot's endpoints fail.
+   * Removes several {@code traceparent} headers, which start a new trace (W3C Trace Context), and
+   * an empty {@code Accept}, which means no preference (RFC 9110, section 12.5.1) and on which
+   * Spring Boot's endpoints fail.
    */
-  void checkHeaders() {
-    var headers = request.getMimeHeaders();
+  static void removeInvalid(MimeHeaders headers) {
     if (Collections.list(headers.values(PARENT)).size() > 1) {
       headers.removeHeader(PARENT);
     }
@@ -75,6 +76,15 @@ final class HttpProcessor extends Http11Processor {
     if (!accepted.isEmpty() && accepted.stream().allMatch(each -> each.matches("[\\s,]*"))) {
       headers.removeHeader(ACCEPT);
     }
+  }
+
+  /**
+   * Rejects requests with ambiguous length, which allow request smuggling (RFC 9112, section 6.1),
+   * and HTTP/0.9, which has no status.
+   */
+  void checkHeaders() {
+    var headers = request.getMimeHeaders();
+    removeInvalid(headers);
     if (request.protocol().equals("")) {
       setErrorState(ErrorState.CLOSE_NOW, null);
     } else if (headers.getValue("transfer-encoding") != null
@@ -84,25 +94,51 @@ final class HttpProcessor extends Http11Processor {
     }
   }
 
-  SocketWrapperBase<?> socket() {
-    return getSocketWrapper();
+  /** A half-closed connection counts as disconnected. */
+  @Override
+  public BooleanSupplier clientHasGone() {
+    var socket = getSocketWrapper();
+    return () -> hasGone(socket);
   }
 
-  boolean isBodyRead() {
+  private static boolean hasGone(SocketWrapperBase<?> socket) {
+    if (socket.isClosed()) {
+      return true;
+    }
+    try {
+      var next = ByteBuffer.allocate(1);
+      int count = socket.read(false, next);
+      if (count > 0) {
+        socket.unRead(next.flip()); // a byte of a pipelined request
+      }
+      return count < 0;
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
+  @Override
+  public long readTimeoutMillis() {
+    return getSocketWrapper().getReadTimeout();
+  }
+
+  @Override
+  public boolean isBodyRead() {
     return isRequestBodyFullyRead();
   }
 
-  /** Stops reading this request's body. */
-  void abandonBody() {
+  @Override
+  public void abandonBody() {
     abandoned = true;
   }
 
-  /**
-   * Discards what has arrived of this request's body.
-   *
-   * @return whether the body has ended, so that the connection can be reused
-   */
-  boolean discardArrivedBody() {
+  @Override
+  public boolean needsWholeBody() {
+    return true;
+  }
+
+  @Override
+  public boolean discardArrivedBody() {
     if (sentBody() && !abandoned && getErrorState().isIoAllowed()) {
       var _ = protocol.unreadBodies().discard(request, getSocketWrapper(), false);
     }
@@ -114,15 +150,16 @@ final class HttpProcessor extends Http11Processor {
     return !request.hasExpectation() || request.getBytesRead() > 0;
   }
 
-  /** Aborts a response that has begun, so that the client sees that it is incomplete. */
-  void abortResponse() {
+  @Override
+  public void abortResponse() {
     if (response.isCommitted()) {
       setSwallowResponse();
       setErrorState(ErrorState.CLOSE_NOW, null);
     }
   }
 
-  void enlargeBuffers() {
+  @Override
+  public void enlargeBuffers() {
     if (getSocketWrapper().getSocketBufferHandler() instanceof SocketBuffers buffers) {
       buffers.enlarge();
     }
@@ -149,47 +186,5 @@ final class HttpProcessor extends Http11Processor {
   @Override
   public Adapter getAdapter() {
     return completingAdapter;
-  }
-
-  /** Wraps Tomcat's servlet adapter to act after each response. */
-  private final class CompletingAdapter implements Adapter {
-    private final Adapter servlets;
-
-    CompletingAdapter(Adapter servlets) {
-      this.servlets = servlets;
-    }
-
-    @Override
-    public void service(Request request, Response response) throws Exception {
-      abandoned = false;
-      servlets.service(request, response);
-      finish();
-    }
-
-    @Override
-    public boolean prepare(Request request, Response response) throws Exception {
-      return servlets.prepare(request, response);
-    }
-
-    @Override
-    public boolean asyncDispatch(Request request, Response response, SocketEvent status)
-        throws Exception {
-      return servlets.asyncDispatch(request, response, status);
-    }
-
-    @Override
-    public void log(Request request, Response response, long time) {
-      servlets.log(request, response, time);
-    }
-
-    @Override
-    public void checkRecycled(Request request, Response response) {
-      servlets.checkRecycled(request, response);
-    }
-
-    @Override
-    public String getDomain() {
-      return servlets.getDomain();
-    }
   }
 }

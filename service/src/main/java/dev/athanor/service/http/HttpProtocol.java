@@ -40,10 +40,14 @@ public final class HttpProtocol extends Http11NioProtocol {
    */
   @Override
   public int getConnectionUploadTimeout() {
-    var current = HttpProcessor.currentOrNull();
-    if (current != null) {
+    if (Exchange.CURRENT.get() instanceof HttpProcessor current) {
       current.checkHeaders();
     }
+    return bodyTimeout();
+  }
+
+  /** Returns how long a body may be silent, in milliseconds. */
+  int bodyTimeout() {
     return ((Endpoint) getEndpoint()).configuredTimeout();
   }
 

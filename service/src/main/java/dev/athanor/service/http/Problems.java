@@ -120,7 +120,9 @@ public final class Problems {
       }
       out.writeEndObject();
     }
-    if (!Connections.isBodyRead() && (closes(status) || !Connections.discardArrivedBody())) {
+    if (!Connections.isBodyRead()
+        && (closes(status) || !Connections.discardArrivedBody())
+        && Connections.needsWholeBody()) {
       response.setHeader("Connection", "close");
     }
     response.setContentLength(text.size());

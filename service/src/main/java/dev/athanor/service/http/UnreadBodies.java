@@ -91,7 +91,7 @@ final class UnreadBodies {
   }
 
   /** Receives buffers from Tomcat and ignores their contents. */
-  private static final class Discarded implements ApplicationBufferHandler {
+  static final class Discarded implements ApplicationBufferHandler {
     private @Nullable ByteBuffer buffer;
 
     @Override

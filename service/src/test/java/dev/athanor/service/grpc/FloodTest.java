@@ -39,14 +39,7 @@ class FloodTest extends GrpcTest {
           Thread.startVirtualThread(() -> {
             boolean open = true;
             for (int stream = 1; open && stream < 40_000; stream += 2) {
-              open =
-                  client.send(
-                      Http2.call(stream, "athanor.v1.Ops/Run"),
-                      Http2.frame(
-                          Http2.RST_STREAM,
-                          0,
-                          stream,
-                          ByteBuffer.allocate(4).putInt(Http2.CANCEL).array()));
+              open = client.send(Http2.call(stream, "athanor.v1.Ops/Run"), Http2.cancel(stream));
             }
           });
       expectEnhanceYourCalm(client);

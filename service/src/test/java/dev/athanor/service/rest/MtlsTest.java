@@ -39,7 +39,7 @@ import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
 
-/** Tests the mode mtls, with certificates from keytool. */
+/** Tests the mode mtls, over HTTP/2 if not stated, with certificates from keytool. */
 @TestPropertySource(
     properties = {
       "athanor.security.mode=mtls",
@@ -47,6 +47,7 @@ import org.springframework.test.context.TestPropertySource;
       "athanor.security.mtls.tenant-pattern=spiffe://example\\\\.org/athanor/([^/]+)",
       "server.ssl.bundle=web",
       "server.ssl.client-auth=want",
+      "server.http2.enabled=true",
       "spring.ssl.bundle.jks.web.reload-on-update=true",
       "spring.ssl.bundle.watch.file.quiet-period=100ms"
     })
@@ -192,6 +193,36 @@ class MtlsTest extends RestTest {
     assertThat(metrics.statusCode()).isEqualTo(403);
     assertThat(metrics.body())
         .contains("This request needs the scope metrics; the client certificate has ");
+  }
+
+  @Test
+  void negotiatesTheProtocol() throws Exception {
+    try (var client = client("lab")) {
+      for (var version : List.of(HttpClient.Version.HTTP_2, HttpClient.Version.HTTP_1_1)) {
+        var request =
+            HttpRequest.newBuilder(URI.create("https://127.0.0.1:" + port + "/ops"))
+                .version(version)
+                .build();
+        var answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+        assertThat(answer.version()).isEqualTo(version);
+        assertThat(answer.statusCode()).isEqualTo(200);
+      }
+    }
+  }
+
+  /** A client that sends its whole body before it reads gets the response. */
+  @Test
+  void rejectsLargeBodies() throws Exception {
+    try (var client = client(null)) {
+      var request =
+          HttpRequest.newBuilder(URI.create("https://127.0.0.1:" + port + "/tensors"))
+              .POST(HttpRequest.BodyPublishers.ofByteArray(new byte[20 << 20]))
+              .build();
+      for (int i = 0; i < 10; i++) {
+        assertThat(client.send(request, HttpResponse.BodyHandlers.ofString()).statusCode())
+            .isEqualTo(401);
+      }
+    }
   }
 
   @Test

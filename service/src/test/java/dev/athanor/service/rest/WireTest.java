@@ -206,9 +206,8 @@ class WireTest extends RestTest {
         .containsOnly("400");
   }
 
-  /** Without HTTP/2, clients cannot flood the service with frames. */
   @Test
-  void doesNotSupportHttp2() throws IOException {
+  void doesNotSupportHttp2ByDefault() throws IOException {
     try (var socket = connect("")) {
       socket.getOutputStream().write(Http2.preface());
       socket.shutdownOutput();
