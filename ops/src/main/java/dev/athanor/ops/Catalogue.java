@@ -51,12 +51,11 @@ public final class Catalogue {
    * @throws OpException for an unknown or missing input, or a dtype that the input does not accept
    */
   public static void checkInputs(OpDescription op, Map<String, TensorType> inputs) {
-    var names = String.join(", ", op.inputs().stream().map(OpDescription.Input::name).toList());
     for (var name : inputs.keySet()) {
       if (op.input(name).isEmpty()) {
         throw new OpException.UnknownField(
             "inputs." + name,
-            "%s has no input \"%s\"; its inputs are %s".formatted(op.name(), name, names));
+            "%s has no input \"%s\"; its inputs are %s".formatted(op.name(), name, inputNames(op)));
       }
     }
     for (var input : op.inputs()) {
@@ -65,7 +64,7 @@ public final class Catalogue {
         throw new OpException.MissingInput(
             input.name(),
             "input \"%s\" %s is missing; the inputs of %s are %s"
-                .formatted(input.name(), input.shape(), op.name(), names));
+                .formatted(input.name(), input.shape(), op.name(), inputNames(op)));
       }
       if (given != null && !input.dtypes().contains(given.dtype())) {
         throw new OpException.UnsupportedDType(
@@ -84,5 +83,9 @@ public final class Catalogue {
                 .formatted(input.name(), given.shape()));
       }
     }
+  }
+
+  private static String inputNames(OpDescription op) {
+    return String.join(", ", op.inputs().stream().map(OpDescription.Input::name).toList());
   }
 }

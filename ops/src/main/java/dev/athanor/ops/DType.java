@@ -7,6 +7,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
@@ -38,6 +39,9 @@ public enum DType {
   /** An f32 scale and 64 four-bit indices into a table of normal quantiles. */
   NF4(64, 36);
 
+  private static final Map<String, DType> BY_TEXT =
+      Arrays.stream(values()).collect(Collectors.toMap(DType::text, dtype -> dtype));
+
   private static final ValueLayout.OfShort SHORT =
       ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
   private static final ValueLayout.OfInt INT =
@@ -49,6 +53,7 @@ public enum DType {
   private static final ValueLayout.OfDouble DOUBLE =
       ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+  private final String text = name().toLowerCase(Locale.ROOT);
   private final int blockElements;
   private final int bytes;
   private final int digits;
@@ -80,12 +85,12 @@ public enum DType {
 
   /** Returns the name used in requests and responses: {@code f32}. */
   public String text() {
-    return name().toLowerCase(Locale.ROOT);
+    return text;
   }
 
   /** Returns the dtype with this name. */
   public static Optional<DType> of(String text) {
-    return Arrays.stream(values()).filter(d -> d.text().equals(text)).findFirst();
+    return Optional.ofNullable(BY_TEXT.get(text));
   }
 
   /** Returns all names, for error messages. */

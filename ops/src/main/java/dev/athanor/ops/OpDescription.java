@@ -223,7 +223,12 @@ public record OpDescription(
 
   /** Returns the input with this name or alias. */
   public Optional<Input> input(String input) {
-    return inputs.stream().filter(i -> i.names().anyMatch(input::equals)).findFirst();
+    for (var each : inputs) {
+      if (each.name().equals(input) || each.aliases().contains(input)) {
+        return Optional.of(each);
+      }
+    }
+    return Optional.empty();
   }
 
   /**
@@ -248,10 +253,20 @@ public record OpDescription(
   }
 
   public Optional<Attribute> attribute(String attribute) {
-    return attributes.stream().filter(a -> a.name().equals(attribute)).findFirst();
+    for (var each : attributes) {
+      if (each.name().equals(attribute)) {
+        return Optional.of(each);
+      }
+    }
+    return Optional.empty();
   }
 
   public Optional<Output> output(String output) {
-    return outputs.stream().filter(o -> o.name().equals(output)).findFirst();
+    for (var each : outputs) {
+      if (each.name().equals(output)) {
+        return Optional.of(each);
+      }
+    }
+    return Optional.empty();
   }
 }

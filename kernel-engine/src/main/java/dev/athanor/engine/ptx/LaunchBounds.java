@@ -39,9 +39,11 @@ public record LaunchBounds(
   /** Returns the maximum number of threads per block; 0 if not declared. */
   public int maxThreads() {
     var block = requiredBlockShape.isEmpty() ? maxBlockShape : requiredBlockShape;
-    long product =
-        block.stream().mapToLong(Integer::longValue).reduce(1, LaunchBounds::saturatedProduct);
-    return block.isEmpty() ? 0 : (int) product;
+    long product = block.isEmpty() ? 0 : 1;
+    for (int extent : block) {
+      product = saturatedProduct(product, extent);
+    }
+    return (int) product;
   }
 
   /** Returns a product, saturated to an {@code int}. */

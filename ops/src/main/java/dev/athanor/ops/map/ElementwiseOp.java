@@ -60,10 +60,13 @@ record ElementwiseOp(
 
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
-    boolean equal =
-        inputs.values().stream().map(TensorType::shape).distinct().count() == 1
-            && inputs.values().stream().noneMatch(type -> type.shape().rank() == 0);
-    return equal ? Optional.of(new Rows(inputs.keySet())) : Optional.empty();
+    var shape = inputs.values().iterator().next().shape();
+    for (var type : inputs.values()) {
+      if (!type.shape().equals(shape)) {
+        return Optional.empty();
+      }
+    }
+    return shape.rank() == 0 ? Optional.empty() : Optional.of(new Rows(inputs.keySet()));
   }
 
   /**

@@ -21,7 +21,12 @@ public record DeviceRuntimes(List<DeviceRuntime> all) implements AutoCloseable {
 
   /** Returns a device that is not lost, or the first if all are lost. */
   DeviceRuntime alive() {
-    return all.stream().filter(runtime -> !runtime.memory().isLost()).findFirst().orElse(first());
+    for (var runtime : all) {
+      if (!runtime.memory().isLost()) {
+        return runtime;
+      }
+    }
+    return first();
   }
 
   /** Sets the action that releases a number of bytes of a device before an allocation fails. */

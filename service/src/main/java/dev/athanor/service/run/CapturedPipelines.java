@@ -167,6 +167,9 @@ public final class CapturedPipelines implements DeviceCache {
   private void drop(Predicate<CapturedPipeline> which) {
     var idle =
         guarded(() -> {
+          if (entries.isEmpty()) {
+            return List.<CapturedPipeline>of(); // as on the emulator; called for each tensor
+          }
           var dropped = entries.values().stream().filter(which).toList();
           entries.values().removeAll(dropped);
           return dropped.stream().filter(each -> !busy.contains(each)).toList();

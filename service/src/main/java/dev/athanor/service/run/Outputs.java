@@ -108,11 +108,12 @@ final class Outputs {
 
   /** Returns the existing tensor that a value overwrites, if any. */
   Optional<DeviceTensor> target(RunValue value) {
-    return outs.stream()
-        .filter(out -> out.value == value)
-        .flatMap(out -> Optional.ofNullable(out.into).stream())
-        .map(Pin::tensor)
-        .findFirst();
+    for (var out : outs) {
+      if (out.value == value && out.into != null) {
+        return Optional.of(out.into.tensor());
+      }
+    }
+    return Optional.empty();
   }
 
   /** Copies inline outputs to the host. */

@@ -102,7 +102,11 @@ final class RunInputs {
   }
 
   private static long bytes(Collection<RunValue> values) {
-    return values.stream().mapToLong(value -> value.type().bytes()).sum();
+    long sum = 0;
+    for (var value : values) {
+      sum += value.type().bytes();
+    }
+    return sum;
   }
 
   /** Copies all inputs that are not on this device to scratch memory. */

@@ -16,6 +16,10 @@ record RunTiming(
     double downloadMicros,
     int batchSize) {
   double kernelMicros() {
-    return stepMicros.stream().mapToDouble(Double::doubleValue).sum();
+    double sum = 0;
+    for (double micros : stepMicros) {
+      sum += micros;
+    }
+    return sum;
   }
 }

@@ -91,7 +91,12 @@ final class Devices {
 
   /** Returns an idle stream of a device; a lost device has none. */
   Optional<Slot> idle(int device) {
-    return slots.get(device).stream().filter(slot -> slot.idle).findFirst();
+    for (var slot : slots.get(device)) {
+      if (slot.idle) {
+        return Optional.of(slot);
+      }
+    }
+    return Optional.empty();
   }
 
   /** Returns the device with an idle stream and the least remaining work. */

@@ -266,13 +266,13 @@ public final class Scheduler {
       return;
     }
     var entry = new Entry(ticket, estimates.cost(ticket), sequence++, now, policy);
-    long delay = untilTurn(entry);
+    var idle = devices.idle(ticket.device());
+    long delay = idle.isPresent() ? 0 : untilTurn(entry);
     if (delay + entry.cost > ticket.deadline() - now) {
       estimates.doubt(ticket);
       refuse(ticket, Reason.DEADLINE_EXCEEDED, 0);
       return;
     }
-    var idle = devices.idle(ticket.device());
     if (idle.isEmpty() && !ticket.isContinuation() && !waiting.fits(entry)) {
       long room = devices.delay(waiting.excess(entry), now);
       refuse(ticket, Reason.QUEUE_FULL, seconds(room));
@@ -325,7 +325,11 @@ public final class Scheduler {
   }
 
   private static long cost(List<Entry> launch) {
-    return launch.stream().mapToLong(entry -> entry.cost).sum();
+    long cost = 0;
+    for (var entry : launch) {
+      cost += entry.cost;
+    }
+    return cost;
   }
 
   /** Ends the launch of a stream; empty for a lost device, whose launches have already failed. */

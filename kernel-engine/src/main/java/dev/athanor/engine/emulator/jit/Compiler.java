@@ -24,8 +24,11 @@ public final class Compiler {
     /** Returns the code for the registers and memory of a block. */
     public CompiledCode bind(Block block) {
       try {
-        return (CompiledCode)
-            constructor.invokeExact(block, values.stream().map(v -> v.apply(block)).toArray());
+        var fields = new Object[values.size()];
+        for (int i = 0; i < fields.length; i++) {
+          fields[i] = values.get(i).apply(block);
+        }
+        return (CompiledCode) constructor.invokeExact(block, fields);
       } catch (RuntimeException | Error e) {
         throw e;
       } catch (Throwable e) {
