@@ -54,6 +54,15 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return new Operations<>(async().inline());
   }
 
+  /**
+   * Opens a stream, which runs many calls in order without a round trip for each. Needs gRPC.
+   *
+   * @throws UnsupportedOperationException over HTTP
+   */
+  public OpStream stream() {
+    return session.stream();
+  }
+
   /** Copies values to the device. */
   public Tensor upload(HostTensor values) {
     return Futures.await(async().upload(values));

@@ -1,7 +1,6 @@
 package dev.athanor.client;
 
 import java.time.Duration;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
@@ -14,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 /** The attempts of one call, until one succeeds, no retry is allowed, or the deadline passes. */
 final class Attempts<T> {
 
-  private static final System.Logger LOG = System.getLogger("dev.athanor.client");
   private static final long FIRST_DELAY = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long MAX_DELAY = TimeUnit.SECONDS.toNanos(30);
 
@@ -65,22 +63,8 @@ final class Attempts<T> {
   /** Reports to the listener once, before callers see a result of this class. */
   private void report(@Nullable Throwable failure) {
     if (reported.compareAndSet(false, true)) {
-      var duration = Duration.ofNanos(System.nanoTime() - started);
-      try {
-        session.settings.listener.completed(name, outcome(failure), duration);
-      } catch (RuntimeException e) {
-        LOG.log(System.Logger.Level.WARNING, "A call listener failed.", e);
-      }
+      session.report(name, started, failure);
     }
-  }
-
-  private static String outcome(@Nullable Throwable failure) {
-    if (failure == null) {
-      return "ok";
-    }
-    return failure instanceof AthanorException e
-        ? e.code()
-        : failure instanceof CancellationException ? "cancelled" : "error";
   }
 
   private void send(Transport transport) {

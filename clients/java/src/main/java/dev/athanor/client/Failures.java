@@ -28,11 +28,8 @@ final class Failures {
    * @param url of the service; empty if the call has no service
    */
   static RuntimeException of(Throwable thrown, String url) {
-    if (thrown instanceof StatusRuntimeException status) {
-      return GrpcFailures.of(status.getStatus(), status, url);
-    }
-    if (thrown instanceof StatusException status) {
-      return GrpcFailures.of(status.getStatus(), status, url);
+    if (thrown instanceof StatusRuntimeException || thrown instanceof StatusException) {
+      return GrpcFailures.of(thrown, url);
     }
     if (thrown instanceof ConnectException || thrown instanceof HttpConnectTimeoutException) {
       var reason = thrown.getMessage();
@@ -49,8 +46,7 @@ final class Failures {
           AthanorException.CONNECTION_LOST, "The connection was lost: " + thrown, thrown);
     }
     if (thrown instanceof JacksonException || thrown instanceof MalformedAnswer) {
-      return new AthanorException(
-          "malformed-answer", "The response is malformed: " + thrown.getMessage(), thrown);
+      return malformed(String.valueOf(thrown.getMessage()), thrown);
     }
     return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
   }
@@ -85,6 +81,14 @@ final class Failures {
             : "The TLS handshake failed: %s. The trust store must contain the issuer of the service's certificate, and the certificate must name the host of the URL."
                 .formatted(cause.getMessage()),
         cause);
+  }
+
+  static AthanorException malformed(String reason, @Nullable Throwable cause) {
+    return new AthanorException("malformed-answer", "The response is malformed: " + reason, cause);
+  }
+
+  static AthanorException interrupted(InterruptedException cause) {
+    return new AthanorException("interrupted", "The thread was interrupted.", cause);
   }
 
   static AthanorException deadlineExceeded(@Nullable Throwable cause) {

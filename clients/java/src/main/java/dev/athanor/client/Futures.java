@@ -68,7 +68,7 @@ final class Futures {
     } catch (InterruptedException e) {
       call.cancel(true);
       Thread.currentThread().interrupt();
-      throw new AthanorException("interrupted", "The thread was interrupted.", e);
+      throw Failures.interrupted(e);
     } catch (CancellationException e) {
       throw new AthanorException("cancelled", "The call was cancelled.", e);
     } catch (ExecutionException e) {

@@ -47,7 +47,11 @@ final class GrpcFailures {
 
   private GrpcFailures() {}
 
-  static AthanorException of(Status status, Throwable thrown, String url) {
+  static AthanorException of(Throwable thrown, String url) {
+    return of(Status.fromThrowable(thrown), thrown, url);
+  }
+
+  private static AthanorException of(Status status, Throwable thrown, String url) {
     ErrorInfo info = null;
     Duration retryAfter = null;
     var details = StatusProto.fromThrowable(thrown);
@@ -64,7 +68,7 @@ final class GrpcFailures {
         }
       }
     } catch (InvalidProtocolBufferException e) {
-      throw new Failures.MalformedAnswer("cannot parse the status details: " + e.getMessage());
+      return Failures.malformed("cannot parse the status details: " + e.getMessage(), e);
     }
     return info == null
         ? ofLibrary(status, thrown, url)

@@ -20,6 +20,7 @@ import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
 import dev.athanor.api.v1.RenewRequest;
 import dev.athanor.api.v1.Replacement;
+import dev.athanor.api.v1.RunResponse;
 import dev.athanor.api.v1.TensorsGrpc;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -69,6 +70,9 @@ final class GrpcTransport implements Transport {
     var builder =
         NettyChannelBuilder.forAddress(url.getHost(), port)
             .maxInboundMessageSize(Integer.MAX_VALUE)
+            // Finds lost connections of streams, which have no deadline; servers permit a ping
+            // every 5 minutes.
+            .keepAliveTime(6, TimeUnit.MINUTES)
             // Attempts retries calls; it knows which ones are safe to repeat.
             .disableRetry();
     if ("grpc".equals(url.getScheme())) {
@@ -105,16 +109,26 @@ final class GrpcTransport implements Transport {
       OpCall call, Map<String, Target> targets, CallContext context) {
     return unary(
         operations(context).run(Protos.run(call, targets, context.idempotencyKey())),
-        answer -> {
-          if (answer.hasTiming()) {
-            call.timing().accept(Protos.timing(answer.getTiming()));
-          }
-          var receiver = call.execution();
-          if (receiver != null) {
-            receiver.accept(new Execution(answer.getDevice(), answer.getKernel()));
-          }
-          return Protos.outputs(answer.getOutputsMap());
-        });
+        answer -> outputs(call, answer));
+  }
+
+  /** Returns the outputs of a call, after its receivers were told of its timing and execution. */
+  static Map<String, Output> outputs(OpCall call, RunResponse answer) {
+    if (answer.hasTiming()) {
+      call.timing().accept(Protos.timing(answer.getTiming()));
+    }
+    var receiver = call.execution();
+    if (receiver != null) {
+      receiver.accept(new Execution(answer.getDevice(), answer.getKernel()));
+    }
+    return Protos.outputs(answer.getOutputsMap());
+  }
+
+  @Override
+  public RunStream stream(Session session) {
+    var stream = new RunStream(session, url);
+    Object unused = stub(OpsGrpc.newStub(channel), 0).runStream(stream);
+    return stream;
   }
 
   @Override
@@ -296,13 +310,17 @@ final class GrpcTransport implements Transport {
   }
 
   private <S extends AbstractStub<S>> S stub(S stub, CallContext context) {
+    return stub(stub, context.priority())
+        .withDeadlineAfter(Math.max(1, context.remainingNanos()), TimeUnit.NANOSECONDS);
+  }
+
+  private <S extends AbstractStub<S>> S stub(S stub, int priority) {
     var metadata = new Metadata();
     settings.headers().forEach((name, value) -> put(metadata, name, value));
-    if (context.priority() != 0) {
-      put(metadata, "x-priority", Integer.toString(context.priority()));
+    if (priority != 0) {
+      put(metadata, "x-priority", Integer.toString(priority));
     }
-    return stub.withDeadlineAfter(Math.max(1, context.remainingNanos()), TimeUnit.NANOSECONDS)
-        .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
+    return stub.withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
   }
 
   private static void put(Metadata metadata, String name, String value) {

@@ -101,6 +101,12 @@ final class HttpTransport implements Transport {
   }
 
   @Override
+  public RunStream stream(Session session) {
+    throw new UnsupportedOperationException(
+        "A stream of calls needs gRPC; connect to the service's grpc:// or grpcs:// URL.");
+  }
+
+  @Override
   public CompletableFuture<Map<String, Output>> run(Program program, CallContext context) {
     var request =
         request("/pipelines/run", Map.of(), context)

@@ -18,7 +18,10 @@ public abstract class OpRunner<T> {
     this.runner = runner;
   }
 
-  /** Runs a call and returns its outputs by name. Cancelling the future cancels the call. */
+  /**
+   * Runs a call and returns its outputs by name. Cancelling the future cancels the call, except in
+   * an {@link OpStream}.
+   */
   public final CompletableFuture<Map<String, T>> run(OpCall call) {
     return runner.apply(call);
   }

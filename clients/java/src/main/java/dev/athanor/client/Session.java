@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -19,12 +20,14 @@ import org.jspecify.annotations.Nullable;
 /** The state of a client: connections, tensors, and a thread for lease renewals and retries. */
 final class Session implements AutoCloseable {
 
+  private static final System.Logger LOG = System.getLogger("dev.athanor.client");
   private static final int PARALLEL_DELETIONS = 16;
   private static final Pattern HANDLE = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]*");
   private static final Pattern NAME = Pattern.compile("(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}");
 
   final AthanorBuilder settings;
   final ScheduledThreadPoolExecutor scheduler;
+  final Set<RunStream> streams = ConcurrentHashMap.newKeySet();
   private final Transport transport;
   private final Map<URI, Transport> replicas = new ConcurrentHashMap<>();
   private final Set<Resident> open = ConcurrentHashMap.newKeySet();
@@ -60,9 +63,7 @@ final class Session implements AutoCloseable {
   /** Sends a request and retries it if that is safe. */
   <T> CompletableFuture<T> call(
       String name, Call call, BiFunction<Transport, CallContext, CompletableFuture<T>> attempt) {
-    if (closed) {
-      throw new AthanorException(AthanorException.CLOSED, "The client is closed.", null);
-    }
+    checkOpen();
     var limit = call.deadline() == null ? settings.deadline : call.deadline();
     var context =
         new CallContext(
@@ -72,6 +73,42 @@ final class Session implements AutoCloseable {
     var result = attempts.start(transport);
     Futures.on(result, (value, failure) -> inFlight.remove(attempts));
     return result;
+  }
+
+  /** Tells the listener about a call that has ended. */
+  void report(String name, long began, @Nullable Throwable failure) {
+    var duration = Duration.ofNanos(System.nanoTime() - began);
+    try {
+      settings.listener.completed(name, outcome(failure), duration);
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.WARNING, "A call listener failed.", e);
+    }
+  }
+
+  private static String outcome(@Nullable Throwable failure) {
+    if (failure == null) {
+      return "ok";
+    }
+    return failure instanceof AthanorException e
+        ? e.code()
+        : failure instanceof CancellationException ? "cancelled" : "error";
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new AthanorException(AthanorException.CLOSED, "The client is closed.", null);
+    }
+  }
+
+  OpStream stream() {
+    checkOpen();
+    return new OpStream(this, transport.stream(this));
+  }
+
+  /** Sends the calls of operations; without targets, all outputs are returned as values. */
+  interface Runner {
+    CompletableFuture<Map<String, Transport.Output>> run(
+        OpCall call, Map<String, Transport.Target> targets);
   }
 
   /**
@@ -88,13 +125,17 @@ final class Session implements AutoCloseable {
   }
 
   CompletableFuture<Map<String, HostTensor>> runInline(OpCall call) {
+    return runInline(call, this::run);
+  }
+
+  CompletableFuture<Map<String, HostTensor>> runInline(OpCall call, Runner runner) {
     if (!call.into().isEmpty()) {
       throw new IllegalArgumentException(
           "A result on the host cannot be written into a tensor; call %s on the client itself."
               .formatted(call.op()));
     }
     return Futures.map(
-        run(call, Map.of()),
+        runner.run(call, Map.of()),
         outputs -> {
           var values = new LinkedHashMap<String, HostTensor>();
           outputs.forEach((name, output) -> values.put(name, output.onHost()));
@@ -103,6 +144,10 @@ final class Session implements AutoCloseable {
   }
 
   CompletableFuture<Map<String, Tensor>> runOnDevice(OpCall call) {
+    return runOnDevice(call, this::run);
+  }
+
+  CompletableFuture<Map<String, Tensor>> runOnDevice(OpCall call, Runner runner) {
     if (call.outputs().isEmpty()) {
       throw new IllegalArgumentException(
           "The call of %s requests no output; request one with output(name).".formatted(call.op()));
@@ -114,7 +159,7 @@ final class Session implements AutoCloseable {
           name, into == null ? Transport.Target.KEEP : new Transport.Target(into.handle(), false));
     }
     return Futures.map(
-        run(call, targets),
+        runner.run(call, targets),
         outputs -> {
           var tensors = new LinkedHashMap<String, Tensor>();
           outputs.forEach(
@@ -258,6 +303,7 @@ final class Session implements AutoCloseable {
         new AthanorException(
             AthanorException.CLOSED, "The client was closed during the call.", null);
     inFlight.forEach(attempts -> attempts.fail(failure));
+    streams.forEach(stream -> stream.end(failure));
     scheduler.shutdownNow();
     transport.close();
     replicas.values().forEach(Transport::close);

@@ -59,6 +59,9 @@ interface Transport extends AutoCloseable {
   CompletableFuture<Map<String, Output>> run(
       OpCall call, Map<String, Target> targets, CallContext context);
 
+  /** Opens a stream of calls. */
+  RunStream stream(Session session);
+
   CompletableFuture<Map<String, Output>> run(Program program, CallContext context);
 
   CompletableFuture<TensorInfo> create(
