@@ -29,8 +29,8 @@ stamp=$(python3 --version | cat - pyproject.toml)
 if [ ! -f "$venv/stamp" ] || [ "$(cat "$venv/stamp")" != "$stamp" ]; then
   python3 -m venv --clear "$venv"
   "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
-    'flit_core >=3.12,<5' 'httpx >=0.27,<1' 'numpy >=1.26' ||
-    skip "pip could not install flit_core, httpx and numpy."
+    'flit_core >=3.12,<5' 'grpcio >=1.60' 'httpx >=0.27,<1' 'numpy >=1.26' 'protobuf >=4.25' ||
+    skip "pip could not install flit_core, grpcio, httpx, numpy and protobuf."
   echo "$stamp" >"$venv/stamp"
 fi
 

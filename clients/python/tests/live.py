@@ -15,7 +15,7 @@ from pathlib import Path
 
 JAR = Path(__file__).resolve().parents[3] / "cli/target/athanor.jar"
 JAVA = Path(os.environ["JAVA_HOME"], "bin/java") if "JAVA_HOME" in os.environ else Path("java")
-REPORT = re.compile(rb" REST +(\S+)\r?\n(?s:.*)\nReady\.")
+REPORT = re.compile(rb" REST +(\S+)\r?\n(?s:.*) gRPC +(\S+)\r?\n(?s:.*)\nReady\.")
 
 
 @functools.cache
@@ -27,9 +27,19 @@ def refusing() -> str:
     return f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
-@functools.cache
 def url() -> str:
-    """Returns the URL of the service, which ends with this process.
+    """Returns the URL of the service."""
+    return _service()[0]
+
+
+def grpc_url() -> str:
+    """Returns the URL of its gRPC server."""
+    return "grpc://" + _service()[1]
+
+
+@functools.cache
+def _service() -> tuple[str, str]:
+    """Starts the service, which ends with this process, and returns its addresses.
 
     ATHANOR_SERVE holds the command that starts it, without options; by default, the jar of the build.
     """
@@ -45,7 +55,7 @@ def url() -> str:
         log.seek(0)
         output = log.read()
         if report := REPORT.search(output):
-            return report[1].decode()
+            return report[1].decode(), report[2].decode()
         if ended:
             raise AssertionError("The service did not start:\n" + output.decode())
         time.sleep(0.1)

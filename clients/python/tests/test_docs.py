@@ -14,7 +14,7 @@ from .test_package import PROJECT
 
 
 def live_code(code: str) -> str:
-    return code.replace("http://127.0.0.1:8080", live.url())
+    return code.replace("http://127.0.0.1:8080", live.url()).replace("grpc://127.0.0.1:9090", live.grpc_url())
 
 
 class DocsTest(unittest.TestCase):

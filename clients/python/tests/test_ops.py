@@ -41,6 +41,21 @@ class OpsTest(unittest.TestCase):
                     tensors = [result] if isinstance(result, athanor.Tensor) else list(result)
                     self.compare(example, [one and one.numpy() for one in tensors])
 
+    def test_every_op_equals_numpy_over_a_stream(self) -> None:
+        with athanor.connect(live.url()) as a, a.stream(live.grpc_url()) as s:
+            calls = {}
+            for name, example in examples().items():
+                inputs = [
+                    a.upload(one.data, dtype=one.dtype, shape=one.shape) if isinstance(one, Raw) else one
+                    for one in example.inputs
+                ]
+                calls[name] = example, getattr(s, name)(*inputs, **example.attributes)
+            for name, (example, future) in calls.items():
+                with self.subTest(name):
+                    result = future.result()
+                    tensors = [result] if isinstance(result, athanor.Tensor) else list(result)
+                    self.compare(example, [one and one.numpy() for one in tensors])
+
 
 class AsyncOpsTest(unittest.IsolatedAsyncioTestCase):
     @classmethod

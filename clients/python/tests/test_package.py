@@ -15,8 +15,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import athanor
-from athanor._client import Client
+from athanor._client import Client, OpCaller
 from athanor._ops import Ops
+from athanor._stream import Stream
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -48,11 +49,11 @@ class PackageTest(unittest.TestCase):
             (athanor.Athanor, athanor.AsyncAthanor),
             (athanor.Tensor, athanor.AsyncTensor),
         ):
-            self.assertEqual(public(blocking).keys(), public(asynchronous).keys())
-            for kind in (blocking, asynchronous):
+            self.assertEqual(public(blocking).keys() - {"stream"}, public(asynchronous).keys())
+            for kind in (blocking, asynchronous, Stream):
                 for name, method in public(kind).items():
                     self.assertTrue(method.__doc__, f"{kind.__name__}.{name} has no docstring")
-        for client in (Client, athanor.Athanor, athanor.AsyncAthanor):
+        for client in (OpCaller, Client, athanor.Athanor, athanor.AsyncAthanor, Stream):
             self.assertFalse(public(Ops).keys() & vars(client).keys(), "an op hides a method of the client")
 
     def test_methods_have_the_signatures_of_their_client(self) -> None:
@@ -62,6 +63,7 @@ class PackageTest(unittest.TestCase):
             self.assertEqual(f"{tensor} | Array", signature.parameters["table"].annotation)
             self.assertEqual(f"list[{tensor}]", inspect.signature(kind.tensors).return_annotation)
             self.assertEqual(tensor == "AsyncTensor", inspect.iscoroutinefunction(kind.gather))
+        self.assertEqual("Future[Tensor]", inspect.signature(Stream.gather).return_annotation)
 
     def test_the_version_is_that_of_the_service(self) -> None:
         pom = ElementTree.parse(PROJECT.parents[1] / "pom.xml")

@@ -1,4 +1,4 @@
-"""What both clients have in common, and the blocking client."""
+"""What the clients have in common, and the blocking client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import httpx
 
 from ._arrays import Array, Bytes, NDArray
-from ._core import Attribute, Core, Step
+from ._core import Attribute, Core, OpCore, Step
 from ._http import Answer, Flow, Settings
 from ._method import Blocking, method
 from ._ops import Ops
@@ -22,10 +22,83 @@ from ._tensor import AnyTensor, Tensor
 if TYPE_CHECKING:
     from types import TracebackType
 
+    import grpc
+
+    from ._stream import Stream
+
 T = TypeVar("T")
 
 
-class Client(Ops[AnyTensor]):
+class OpCaller(Ops[AnyTensor]):
+    """The calls of ops, by methods and by names."""
+
+    _core: OpCore
+
+    def _run_op(
+        self,
+        op: str,
+        inputs: Mapping[str, AnyTensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        outputs: Sequence[str],
+        out: AnyTensor | Sequence[AnyTensor | None] | None,
+        timeout: float | None,
+    ) -> Flow[dict[str, AnyTensor]]:
+        targets = Core.targets(op, outputs, out)
+        described = yield from self._core.run_op(op, inputs, attributes, targets, timeout)
+        return self._results(described, targets)
+
+    @method
+    def run(
+        self,
+        op: str,
+        inputs: Mapping[str, AnyTensor | Array],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        outputs: Sequence[str],
+        out: AnyTensor | Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[dict[str, AnyTensor]]:
+        """Runs an op by its name, such as one of a plugin, and keeps the named outputs on the device.
+
+        Inputs and attributes have the names that `ops` lists, such as `transposeB`.
+        """
+        return self._run_op(op, inputs, attributes or {}, outputs, out, timeout)
+
+    @method
+    def compute(
+        self,
+        op: str,
+        inputs: Mapping[str, AnyTensor | Array],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Flow[dict[str, NDArray]]:
+        """Runs an op by its name and returns its outputs as arrays, in one request."""
+        return self._core.compute(op, inputs, attributes or {}, timeout)
+
+    # -- what callers do in their own ways
+
+    @abstractmethod
+    def _run(self, flow: Flow[Any]) -> Any:
+        """Runs a call and returns its result, or a coroutine that does."""
+
+    @abstractmethod
+    def _own(self, description: Mapping[str, Any]) -> AnyTensor:
+        """Returns a tensor whose lease the client renews and which it frees at the end."""
+
+    def _results(
+        self, described: Mapping[str, Mapping[str, Any]], targets: Mapping[str, AnyTensor | None]
+    ) -> dict[str, AnyTensor]:
+        results = {}
+        for name, description in described.items():
+            target = targets.get(name)
+            if target is not None:
+                target._set(description)
+            results[name] = target or self._own(description)
+        return results
+
+
+class Client(OpCaller[AnyTensor]):
     """What both clients have in common."""
 
     _core: Core
@@ -126,48 +199,6 @@ class Client(Ops[AnyTensor]):
 
     # -- ops
 
-    def _run_op(
-        self,
-        op: str,
-        inputs: Mapping[str, AnyTensor | Array | None],
-        attributes: Mapping[str, Attribute],
-        outputs: Sequence[str],
-        out: AnyTensor | Sequence[AnyTensor | None] | None,
-        timeout: float | None,
-    ) -> Flow[dict[str, AnyTensor]]:
-        targets = self._core.targets(op, outputs, out)
-        described = yield from self._core.run_op(op, inputs, attributes, targets, timeout)
-        return self._results(described, targets)
-
-    @method
-    def run(
-        self,
-        op: str,
-        inputs: Mapping[str, AnyTensor | Array],
-        attributes: Mapping[str, Attribute] | None = None,
-        *,
-        outputs: Sequence[str],
-        out: AnyTensor | Sequence[AnyTensor | None] | None = None,
-        timeout: float | None = None,
-    ) -> Flow[dict[str, AnyTensor]]:
-        """Runs an op by its name, such as one of a plugin, and keeps the named outputs on the device.
-
-        Inputs and attributes have the names that `ops` lists, such as `transposeB`.
-        """
-        return self._run_op(op, inputs, attributes or {}, outputs, out, timeout)
-
-    @method
-    def compute(
-        self,
-        op: str,
-        inputs: Mapping[str, AnyTensor | Array],
-        attributes: Mapping[str, Attribute] | None = None,
-        *,
-        timeout: float | None = None,
-    ) -> Flow[dict[str, NDArray]]:
-        """Runs an op by its name and returns its outputs as arrays, in one request."""
-        return self._core.compute(op, inputs, attributes or {}, timeout)
-
     @method
     def pipeline(
         self,
@@ -205,27 +236,6 @@ class Client(Ops[AnyTensor]):
         """Returns whether the service can be reached and takes calls."""
         return self._core.ready()
 
-    # -- what the clients do in their own ways
-
-    @abstractmethod
-    def _run(self, flow: Flow[Any]) -> Any:
-        """Runs a call and returns its result, or a coroutine that does."""
-
-    @abstractmethod
-    def _own(self, description: Mapping[str, Any]) -> AnyTensor:
-        """Returns a tensor whose lease the client renews and which it frees at the end."""
-
-    def _results(
-        self, described: Mapping[str, Mapping[str, Any]], targets: Mapping[str, AnyTensor | None]
-    ) -> dict[str, AnyTensor]:
-        results = {}
-        for name, description in described.items():
-            target = targets.get(name)
-            if target is not None:
-                target._set(description)
-            results[name] = target or self._own(description)
-        return results
-
 
 class Athanor(Client[Tensor], Blocking):
     """A client of one service, made by `athanor.connect`. Threads may share it."""
@@ -235,6 +245,7 @@ class Athanor(Client[Tensor], Blocking):
     def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
         self._core = Core(settings)
         self._http = httpx.Client(**{"verify": settings.encrypted, "timeout": None, **options})
+        self._verify = options.get("verify", True)
         self._lock = threading.Lock()
         self._tender: threading.Thread | None = None
 
@@ -249,6 +260,34 @@ class Athanor(Client[Tensor], Blocking):
             tender.join()
         self._run(self._core.free_all())
         self._http.close()
+
+    def stream(
+        self, url: str, *, window: int = 64, credentials: grpc.ChannelCredentials | None = None
+    ) -> Stream:
+        """Opens a gRPC stream, over which ops run one after the other without waiting for each answer.
+
+        It needs the extra `athanor[grpc]`. The stream has the methods of the ops, `run` and `compute`; they
+        return futures:
+
+            with a.stream("grpc://127.0.0.1:9090") as s:
+                results = [s.relu(x) for x in xs]
+                print(results[-1].result().numpy())
+
+        Args:
+            url: the gRPC server, such as `grpc://127.0.0.1:9090`, or `grpcs://` with TLS.
+            window: the maximum number of unanswered calls, beyond which calls block.
+            credentials: those of `grpcs://`, such as a client certificate. By default, the server's certificate
+                is checked as `verify` of `connect` says.
+
+        Raises:
+            ImportError: if the extra is not installed.
+            ValueError: if the URL or the window makes no sense, or `verify` is False.
+        """
+        try:
+            from ._stream import Stream
+        except ImportError as e:
+            raise ImportError(f"a stream needs grpcio and protobuf: pip install 'athanor[grpc]' ({e})") from e
+        return Stream(self, url, window, credentials)
 
     def __enter__(self) -> Athanor:
         return self

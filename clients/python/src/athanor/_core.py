@@ -7,7 +7,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Protocol, TypeAlias, TypedDict
 from urllib.parse import quote
 
 from ._arrays import Array, Bytes, HostTensor, NDArray, decode_safetensors, encode_safetensors, to_host
@@ -36,6 +36,29 @@ class Step(TypedDict, total=False):
     inputs: Mapping[str, str | BaseTensor]
     attributes: Mapping[str, bool | int | float | str]
     outputs: Mapping[str, str]
+
+
+class OpCore(Protocol):
+    """The calls of ops, over HTTP or over a stream."""
+
+    def run_op(
+        self,
+        op: str,
+        inputs: Mapping[str, BaseTensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        targets: Mapping[str, BaseTensor | None],
+        timeout: float | None,
+    ) -> Flow[dict[str, Description]]:
+        """Runs an op whose outputs stay on the device; returns their descriptions."""
+
+    def compute(
+        self,
+        op: str,
+        inputs: Mapping[str, BaseTensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        timeout: float | None,
+    ) -> Flow[dict[str, NDArray]]:
+        """Runs an op whose outputs come back at once."""
 
 
 class Core(Caller):

@@ -12,7 +12,7 @@ class AthanorError(Exception):
     Attributes:
         code: the kind of failure, such as `shape-mismatch`; programs decide on it. `connection-failed` if
             the service could not be reached, `deadline-exceeded` also if it did not answer in time.
-        status: the HTTP status; None if the service did not answer.
+        status: the HTTP status; None over a stream, or if the service did not answer.
         detail: the sentence.
         trace_id: 32 hexadecimal digits that find the call in the service's traces and log, or None.
         retry_after: seconds after which the service suggests another try, or None.

@@ -176,6 +176,12 @@ class Caller:
             LOG.debug("%s %s: %s; attempt %d in %.2f s", method, path, error.code, attempt + 1, pause)
             yield pause
 
+    def headers(self) -> dict[str, str]:
+        """Returns the credentials and the headers that the user wants."""
+        key = self.settings.api_key
+        fields = {} if key is None else {"Authorization": "Bearer " + (key() if callable(key) else key)}
+        return {**fields, **(self.settings.headers or {})}
+
     def _request(
         self,
         method: str,
@@ -193,10 +199,7 @@ class Caller:
         fields["Host"] = httpx.URL(base).netloc.decode()
         if method in ("POST", "PUT", "PATCH"):
             fields["Content-Length"] = str(body.nbytes)
-        key = self.settings.api_key
-        if key is not None:
-            fields["Authorization"] = "Bearer " + (key() if callable(key) else key)
-        fields |= {**(self.settings.headers or {}), **(headers or {})}
+        fields |= {**self.headers(), **(headers or {})}
         patience = None
         if end < math.inf:
             left = max(end - time.monotonic(), 0.001)
