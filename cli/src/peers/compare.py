@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import socket
 import statistics
@@ -31,7 +32,7 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 JAR = ROOT / "cli" / "target" / "athanor.jar"
-PACKAGES = ["fastapi", "uvicorn", "numpy", "pyarrow"]
+PACKAGES = ["fastapi", "uvicorn[standard]", "orjson", "numpy", "pyarrow"]
 
 RAW = [f"{verb} {size}" for size in ("64KiB", "1MiB", "16MiB") for verb in ("put", "get")]
 JSON = [f"{verb} {count}" for count in (1024, 262144) for verb in ("put-json", "get-json")]
@@ -47,6 +48,10 @@ SCENARIOS = {
 # how many are done in a second shows only where several clients keep the server busy
 CROWD = 8
 CROWDED = {"athanor": OPS + GRPC[2:], "fastapi": OPS}
+
+# without the client of Java, which takes as long as a small op
+SOCKET = "add of 4 numbers as JSON over a plain socket"
+SOCKETS = ("athanor", "fastapi")
 
 
 def crowded(scenario):
@@ -150,7 +155,44 @@ def measure(name, port, grpc, python, seconds, warmup, folder):
         arguments += ["--concurrency", str(CROWD)]
         for row in load(arguments, CROWDED[name], folder):
             found[crowded(row["scenario"])] = row
+    if name in SOCKETS:
+        over_socket(port, float(warmup))
+        found[SOCKET] = over_socket(port, float(seconds))
     return checked(name, found)
+
+
+def over_socket(port, seconds):
+    """Calls one after the other over one connection."""
+    vector = {"dtype": "f32", "shape": [4], "data": [1, -2, 3, -4]}
+    body = json.dumps({"inputs": {"a": vector, "b": vector}}).encode()
+    head = "POST /ops/add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    latencies, wrong = [], 0
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end = time.perf_counter() + seconds
+        while not latencies or time.perf_counter() < end:
+            began = time.perf_counter()
+            connection.sendall(request)
+            answer = receive(connection)
+            latencies.append((time.perf_counter() - began) * 1e6)
+            wrong += json.loads(answer)["outputs"]["y"]["data"] != [2, -4, 6, -8]
+    latencies.sort()
+    percentiles = {f"p{each}": latencies[len(latencies) * each // 100] for each in (50, 99)}
+    rate = 1e6 * len(latencies) / sum(latencies)
+    return {"scenario": SOCKET, "perSecond": rate, "latency": percentiles, "wrong": wrong}
+
+
+def receive(connection):
+    """The body of a response that says its length."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += connection.recv(1 << 16)
+    head, body = received.split(b"\r\n\r\n", 1)
+    length = int(re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)[1])
+    while len(body) < length:
+        body += connection.recv(1 << 16)
+    return body
 
 
 def load(arguments, scenarios, folder):
@@ -174,7 +216,8 @@ def spread(values):
 def summary(turns):
     """Median, least and greatest of the rounds, by scenario and then by who was measured."""
     result = {}
-    for scenario in SCENARIOS["athanor"] + [crowded(each) for each in CROWDED["athanor"]]:
+    crowd = [crowded(each) for each in CROWDED["athanor"]]
+    for scenario in SCENARIOS["athanor"] + crowd + [SOCKET]:
         result[scenario] = {}
         for name, rounds in turns.items():
             rows = [rows[scenario] for rows in rounds if scenario in rows]

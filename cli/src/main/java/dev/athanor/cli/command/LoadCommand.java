@@ -44,7 +44,8 @@ import picocli.CommandLine.Spec;
       "Measures a running service under load and checks a sample of its responses.",
       "Scenarios, each quoted as one argument: put SIZE, get SIZE (raw bytes; 64KiB, 16MiB),"
           + " put-json N, get-json N (a list of N f32), op OP PROBLEM, pipeline FILE; over gRPC"
-          + " put-grpc SIZE, get-grpc SIZE, op-grpc OP PROBLEM.",
+          + " put-grpc SIZE, get-grpc SIZE, op-grpc OP PROBLEM, op-stream OP PROBLEM (all calls in"
+          + " one stream).",
       "Example: athanor load --self --resident \"op matmul a=f16[64,64] b=f16[64,64]\" \"put 16MiB\"",
       "Exit status 0: all scenarios measured, no wrong result; 1: otherwise."
     },

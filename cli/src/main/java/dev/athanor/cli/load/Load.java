@@ -56,9 +56,10 @@ public final class Load {
       Scenario scenario, Scenario.Ready ready, Level level, BiConsumer<Integer, Double> progress)
       throws InterruptedException {
     var windows = new ArrayList<TimedWindow>();
+    var warmup = new Window();
     try (var clients = new RunningClients(ready, level)) {
       if (plan.warmup().isPositive()) {
-        clients.window(plan.warmup());
+        warmup.add(clients.window(plan.warmup()).seen);
       }
       if (plan.fixed().isPresent()) {
         windows.add(clients.window(plan.fixed().get()));
@@ -81,6 +82,7 @@ public final class Load {
         plan.fixed().isPresent() || isStable(windows),
         windows.size(),
         last.stream().mapToDouble(TimedWindow::seconds).sum(),
+        warmup,
         all,
         ready.residentTensorsAreCorrect());
   }

@@ -15,6 +15,8 @@ import org.HdrHistogram.Histogram;
  * @param seconds the total length of the counted windows
  * @param requests successful requests
  * @param megabytesPerSecond 10⁶ bytes of tensors per second; absent if the scenario has no size
+ * @param warmup the latency in the warm-up, which shows the first seconds of a service that has
+ *     just started; absent without a warm-up
  * @param latency the latency measured by the client; in an open loop, from the scheduled time
  * @param phases times by {@code Server-Timing}; {@code outside} is latency minus the service's
  *     total, {@code above} is latency minus the kernel
@@ -32,6 +34,7 @@ public record Measurement(
     long requests,
     double perSecond,
     Optional<Double> megabytesPerSecond,
+    Optional<Micros> warmup,
     Micros latency,
     Map<String, Micros> phases,
     Map<String, Long> errors,
@@ -71,6 +74,7 @@ public record Measurement(
       boolean stable,
       int windows,
       double seconds,
+      Window warmup,
       Window seen,
       boolean residentCorrect) {
     var phases = new LinkedHashMap<String, Micros>();
@@ -93,6 +97,9 @@ public record Measurement(
         scenario.bytes() == 0
             ? Optional.empty()
             : Optional.of(perSecond * (double) scenario.bytes() / 1e6),
+        Optional.of(warmup)
+            .filter(window -> window.requests() > 0)
+            .map(window -> Micros.of(window.nanos("latency"))),
         Micros.of(seen.nanos("latency")),
         phases,
         seen.errors(),

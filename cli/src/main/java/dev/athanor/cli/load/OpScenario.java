@@ -1,12 +1,12 @@
 package dev.athanor.cli.load;
 
 import dev.athanor.cli.client.ClientTensors;
-import dev.athanor.client.Athanor;
 import dev.athanor.client.HostTensor;
 import dev.athanor.client.OpCall;
 import dev.athanor.client.Operand;
 import dev.athanor.client.Tensor;
 import dev.athanor.client.Timing;
+import dev.athanor.client.ops.AsyncOperations;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.Problem;
@@ -18,6 +18,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -25,8 +27,16 @@ import java.util.concurrent.atomic.AtomicReference;
  *
  * @param resident whether inputs and outputs are resident tensors instead of inline values
  */
-record OpScenario(String text, Problem problem, boolean resident, boolean grpc, long seed)
+record OpScenario(String text, Problem problem, boolean resident, Route route, long seed)
     implements Scenario {
+
+  /** How calls are sent. */
+  enum Route {
+    HTTP,
+    GRPC,
+    /** All over one gRPC stream, which answers them in order. */
+    STREAM
+  }
 
   @Override
   public long bytes() {
@@ -62,15 +72,26 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
           check(drawn, name, contents);
           expected.put(name, contents);
         });
-    var client = grpc ? target.grpc() : target.http();
     if (!resident) {
-      return new Inline(client, call, values, expected);
+      AsyncOperations<HostTensor> operations =
+          switch (route) {
+            case HTTP -> target.http().async().inline();
+            case GRPC -> target.grpc().async().inline();
+            case STREAM -> target.stream().inline();
+          };
+      return new Inline(operations, call, values, expected);
     }
+    AsyncOperations<Tensor> operations =
+        switch (route) {
+          case HTTP -> target.http().async();
+          case GRPC -> target.grpc().async();
+          case STREAM -> target.stream();
+        };
     var targets = new ArrayList<Map<String, Tensor>>();
     for (int slot = 0; slot < slots; slot++) {
       targets.add(runResident(target, call, handles));
     }
-    return new OnDevice(client, call, handles, targets, expected);
+    return new OnDevice(operations, call, handles, targets, expected);
   }
 
   /** Runs the op and returns its outputs as resident tensors. */
@@ -123,15 +144,28 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
     }
   }
 
+  private static <T> T await(CompletableFuture<T> call) throws InterruptedException {
+    try {
+      return call.get();
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof RuntimeException failure
+          ? failure
+          : new IllegalStateException(e.getCause());
+    }
+  }
+
   /** Calls with inline inputs and outputs. */
   private record Inline(
-      Athanor client, Call call, Map<String, HostTensor> values, Map<String, HostTensor> expected)
+      AsyncOperations<HostTensor> operations,
+      Call call,
+      Map<String, HostTensor> values,
+      Map<String, HostTensor> expected)
       implements Ready {
 
     @Override
-    public Response send(int slot, boolean check) {
+    public Response send(int slot, boolean check) throws InterruptedException {
       var timing = new AtomicReference<Timing>();
-      var outputs = client.inline().run(call.on(values).timing(timing::set));
+      var outputs = await(operations.run(call.on(values).timing(timing::set)));
       return Response.of(timing.get(), () -> areCorrect(outputs));
     }
 
@@ -150,7 +184,7 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
    * @param targets the tensors that receive the outputs, by slot and name
    */
   private record OnDevice(
-      Athanor client,
+      AsyncOperations<Tensor> operations,
       Call call,
       Map<String, Tensor> handles,
       List<Map<String, Tensor>> targets,
@@ -158,11 +192,11 @@ record OpScenario(String text, Problem problem, boolean resident, boolean grpc, 
       implements Ready {
 
     @Override
-    public Response send(int slot, boolean check) {
+    public Response send(int slot, boolean check) throws InterruptedException {
       var timing = new AtomicReference<Timing>();
       var run = call.on(handles).timing(timing::set);
       targets.get(slot).forEach(run::into);
-      client.run(run);
+      var _ = await(operations.run(run));
       return Response.of(timing.get(), () -> true);
     }
 

@@ -1,5 +1,6 @@
 package dev.athanor.cli.load;
 
+import dev.athanor.cli.load.OpScenario.Route;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Problem;
@@ -15,7 +16,7 @@ public final class Scenarios {
   private static final long MAX_BYTES = 1L << 30;
   private static final String FORMS =
       "put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE,"
-          + " get-grpc SIZE or op-grpc OP PROBLEM";
+          + " get-grpc SIZE, op-grpc OP PROBLEM or op-stream OP PROBLEM";
 
   private final Catalogue catalogue;
   private final boolean resident;
@@ -46,8 +47,9 @@ public final class Scenarios {
       case "get-grpc" -> new Transfer(text, false, true, size(text, rest), seed);
       case "put-json" -> new JsonTransfer(text, true, count(text, rest), seed);
       case "get-json" -> new JsonTransfer(text, false, count(text, rest), seed);
-      case "op" -> op(text, false, rest);
-      case "op-grpc" -> op(text, true, rest);
+      case "op" -> op(text, Route.HTTP, rest);
+      case "op-grpc" -> op(text, Route.GRPC, rest);
+      case "op-stream" -> op(text, Route.STREAM, rest);
       case "pipeline" -> new JsonPost(text, "/pipelines/run", file(text, rest));
       default ->
           throw new IllegalArgumentException(
@@ -77,7 +79,7 @@ public final class Scenarios {
         "\"%s\": expected the number of elements, 1 to 99999999".formatted(text));
   }
 
-  private Scenario op(String text, boolean grpc, String rest) {
+  private Scenario op(String text, Route route, String rest) {
     var words = rest.split("\\s+", 2);
     var op =
         catalogue
@@ -88,7 +90,7 @@ public final class Scenarios {
                         .formatted(text, words[0])));
     try {
       var problem = Problem.parse(op, words.length == 2 ? words[1] : "");
-      return new OpScenario(text, problem, resident, grpc, seed);
+      return new OpScenario(text, problem, resident, route, seed);
     } catch (IllegalArgumentException | OpException e) {
       throw new IllegalArgumentException("\"%s\": %s".formatted(text, e.getMessage()), e);
     }

@@ -1,6 +1,7 @@
 package dev.athanor.cli.load;
 
 import dev.athanor.client.Athanor;
+import dev.athanor.client.OpStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -27,6 +28,7 @@ public final class Target implements AutoCloseable {
   private final Map<String, String> headers;
   private final Athanor http;
   private @Nullable Athanor grpc;
+  private @Nullable OpStream stream;
   private @Nullable HttpClient documents;
 
   /**
@@ -69,6 +71,16 @@ public final class Target implements AutoCloseable {
     return client;
   }
 
+  /** The stream of calls of the gRPC client. */
+  synchronized OpStream stream() {
+    var open = stream;
+    if (open == null) {
+      open = grpc().stream();
+      stream = open;
+    }
+    return open;
+  }
+
   private synchronized HttpClient documents() {
     var client = documents;
     if (client == null) {
@@ -101,6 +113,9 @@ public final class Target implements AutoCloseable {
 
   @Override
   public synchronized void close() {
+    if (stream != null) {
+      stream.close();
+    }
     if (grpc != null) {
       grpc.close();
     }

@@ -40,6 +40,7 @@ public record LoadReport(
             "level",
             "req/s",
             "bytes/s",
+            "warm-up",
             "p50",
             "p90",
             "p95",
@@ -59,6 +60,7 @@ public record LoadReport(
           number(row.level()),
           "%.1f".formatted(row.perSecond()),
           row.megabytesPerSecond().map(rate -> Units.bytes(1e6 * rate)).orElse(""),
+          row.warmup().map(micros -> Units.time(micros.p50())).orElse(""),
           Units.time(latency.p50()),
           Units.time(latency.p90()),
           Units.time(latency.p95()),
@@ -89,7 +91,7 @@ public record LoadReport(
 
   public List<String> notes() {
     return List.of(
-        "Medians: kernel, server (total time of the service), outside (latency minus server) and"
+        "Medians: warm-up (latency before the measurement), kernel, server (total time of the service), outside (latency minus server) and"
             + " above kernel (latency minus kernel).",
         "Open-loop latency starts at the scheduled time of a request. Load average of the machine: %s to %s on %d processors."
             .formatted(loadAverage.getFirst(), loadAverage.getLast(), processors));

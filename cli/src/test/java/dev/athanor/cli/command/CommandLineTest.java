@@ -148,7 +148,7 @@ class CommandLineTest {
           debug --port 70000 | athanor debug: --port 70000: expected a port from 0 to 65535
           debug x.ptx | athanor debug: unexpected argument "x.ptx"; see athanor debug --help
           emulate x.ptx | athanor emulate: --block X[,Y[,Z]] is missing; see athanor emulate --help
-          load post | athanor load: unknown scenario "post"; expected put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
+          load post | athanor load: unknown scenario "post"; expected put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE, op-grpc OP PROBLEM or op-stream OP PROBLEM
           load put | athanor load: "put": expected a size such as 65536, 64KiB or 16MiB, at most 1024MiB
           load op | athanor load: "op": unknown op ""; athanor ops lists the ops
           load get-json --url x | athanor load: "get-json": expected the number of elements, 1 to 99999999

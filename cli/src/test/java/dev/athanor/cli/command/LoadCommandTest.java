@@ -70,7 +70,8 @@ class LoadCommandTest {
             "pipeline " + pipeline,
             "put-grpc 600KiB",
             "get-grpc 600KiB",
-            "op-grpc add a=f32[8] b=f32[8]");
+            "op-grpc add a=f32[8] b=f32[8]",
+            "op-stream add a=f32[8] b=f32[8]");
     var options = new ArrayList<>(scenarios);
     options.addAll(List.of("--duration", Double.toString(millis / 1e3), "--warmup", "0"));
     options.addAll(List.of("--json", json.toString(), "--csv", csv.toString()));
@@ -95,7 +96,7 @@ class LoadCommandTest {
           .isPositive()
           .isLessThanOrEqualTo(latency.get("p99").asDouble());
     }
-    for (int op : new int[] {4, 8}) {
+    for (int op : new int[] {4, 8, 9}) {
       var phases = rows.get(op).get("phases");
       assertThat(phases.propertyNames())
           .containsExactly(
@@ -130,8 +131,9 @@ class LoadCommandTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"op", "op-grpc"})
+  @ValueSource(strings = {"op", "op-grpc", "op-stream"})
   void residentOpsAndRangesOfClients(String op) {
+    var json = folder.resolve("rows.json");
     var run =
         load(
             op + " matmul a=f16[16,16] b=f16[16,16] transposeB=true",
@@ -141,8 +143,13 @@ class LoadCommandTest {
             "--duration",
             "0.2",
             "--warmup",
-            "0");
+            "0.2",
+            "--json",
+            json.toString());
     assertThat(run.err()).isEmpty();
+    for (var row : JsonMapper.shared().readTree(json.toFile()).get("rows")) {
+      assertThat(row.get("warmup").get("p50").asDouble()).isPositive();
+    }
     assertThat(run.out())
         .containsPattern("transposeB=true +closed +1 ")
         .containsPattern("transposeB=true +closed +3 ")
