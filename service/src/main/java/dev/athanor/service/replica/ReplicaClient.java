@@ -43,14 +43,19 @@ public final class ReplicaClient implements AutoCloseable {
   /** The header of a forwarded request: the id of the replica that forwarded it. */
   public static final String FORWARDED = "Athanor-Forwarded";
 
+  /** Bytes of a body that are passed on at once. */
+  private static final int PIECE = 1 << 16;
+
   static {
     // The owner closes idle connections after 20 s; one that is reused then would break.
     if (System.getProperty("jdk.httpclient.keepalive.timeout") == null) {
       System.setProperty("jdk.httpclient.keepalive.timeout", "10");
     }
+    // The default of 16 KiB per read would limit the throughput of large tensors.
+    if (System.getProperty("jdk.httpclient.bufsize") == null) {
+      System.setProperty("jdk.httpclient.bufsize", Integer.toString(PIECE));
+    }
   }
-
-  private static final int PIECE = 1 << 14;
 
   /** Of an answer to a request of this replica's own, in bytes; it is a description. */
   private static final int LONGEST_REPLY = 1 << 16;
