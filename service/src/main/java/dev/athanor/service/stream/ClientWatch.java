@@ -46,7 +46,7 @@ final class ClientWatch {
     try {
       return pending.client.hasGone(now);
     } catch (RuntimeException e) {
-      LOG.debug("Whether the client of job {} waits is unknown", pending.id, e);
+      LOG.debug("Cannot check the client of job {}", pending.id, e);
       return false;
     }
   }

@@ -142,14 +142,16 @@ public final class StreamPool implements AutoCloseable {
    */
   private Submitted transfer(Job job, RequestContext context, Device device) {
     var pending = new PendingJob(0, job, context.deadline(), health);
+    Stream stream;
     try {
       context.deadline().check();
       admit(job);
+      stream = device.openStream();
     } catch (RuntimeException e) {
       pending.close();
       throw e;
     }
-    try (var stream = device.openStream()) {
+    try (stream) {
       pending.run(stream);
       pending.inTime = true;
       pending.end(stream);

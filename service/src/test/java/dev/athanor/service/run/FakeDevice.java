@@ -283,6 +283,9 @@ public final class FakeDevice implements Device {
 
   @Override
   public Stream openStream() {
+    if (closed) {
+      throw new IllegalStateException("the device is closed");
+    }
     return new FakeStream();
   }
 

@@ -1,6 +1,7 @@
 package dev.athanor.service.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
@@ -238,7 +239,7 @@ class StreamPoolTest {
   }
 
   @Test
-  void transfersOnTheCallersThreadMeetTheirDeadline() throws InterruptedException {
+  void transfersOnTheCallersThreadMeetTheirDeadline() {
     device.declareSynchronous();
     var deadline = Deadline.in(1);
     while (deadline.remainingNanos() > 0) {
@@ -246,6 +247,15 @@ class StreamPoolTest {
     }
     var answer = start(transfer("late"), context(deadline, new AtomicBoolean()));
     assertThat(failure(answer).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    assertThat(log).containsExactly("close late");
+  }
+
+  @Test
+  void closesTransfersForWhichTheClosedDeviceOpensNoStream() {
+    device.declareSynchronous();
+    device.close();
+    assertThatIllegalStateException()
+        .isThrownBy(() -> pool.start(transfer("late"), RequestContext.OWN));
     assertThat(log).containsExactly("close late");
   }
 
