@@ -62,7 +62,7 @@ public final class ProductDescription {
     return new Tolerance(
         Tolerance.Metric.RELATIVE,
         switch (dtype) {
-          case F64 -> 1e-15 * Math.sqrt(k);
+          case F64 -> 2e-15 * Math.sqrt(k);
           case F32 -> 1e-6 * Math.sqrt(k);
           case F16 -> 2e-3;
           case BF16 -> 1e-2;

@@ -127,11 +127,14 @@ final class MatmulCases {
     }
     var tolerance = ProductDescription.tolerance(dtype, k);
     // A bias can cancel the product, and the tails of an activation amplify its error. In these
-    // cases the error is measured relative to 1 + |ref|.
+    // cases the error is measured relative to 1 + |ref|; alpha multiplies the error of the product.
     var activation = Activation.of(attributes.choice("activation"));
     boolean plain = !bias && (activation == Activation.NONE || activation == Activation.RELU);
+    double factor = Math.max(1, attributes.number("alpha"));
     return new Case(
-        inputs, attributes, Map.of("c", plain ? tolerance : Tolerance.maximum(tolerance.limit())));
+        inputs,
+        attributes,
+        Map.of("c", plain ? tolerance : Tolerance.maximum(factor * tolerance.limit())));
   }
 
   private static HostTensor normal(RandomGenerator random, DType dtype, Shape shape) {
