@@ -48,7 +48,8 @@ public final class Catalogue {
   /**
    * Checks the names and dtypes of a call's inputs against a description.
    *
-   * @throws OpException for an unknown or missing input, or a dtype that the input does not accept
+   * @throws OpException for an unknown or missing input, a dtype that the input does not accept, or
+   *     a shape of no or of too many elements
    */
   public static void checkInputs(OpDescription op, Map<String, TensorType> inputs) {
     for (var name : inputs.keySet()) {
@@ -81,6 +82,12 @@ public final class Catalogue {
             input.name(),
             "input \"%s\" has shape %s; every extent must be at least 1"
                 .formatted(input.name(), given.shape()));
+      }
+      if (given != null && !given.hasSize()) {
+        throw new OpException.TooLarge(
+            input.name(),
+            "input \"%s\" is %s; the maximum is 2^63 - 1 bytes"
+                .formatted(input.name(), given.text()));
       }
     }
   }

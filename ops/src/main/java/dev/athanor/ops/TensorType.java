@@ -55,6 +55,15 @@ public record TensorType(DType dtype, Shape shape) {
     return Math.multiplyExact(shape.elements() / dtype.blockElements(), dtype.bytes());
   }
 
+  /** Returns whether the number of elements and the size in bytes are at most 2^63 - 1. */
+  public boolean hasSize() {
+    try {
+      return bytes() >= 0;
+    } catch (ArithmeticException e) {
+      return false;
+    }
+  }
+
   /** Returns text that {@link #parse} accepts: {@code f32[2,3]}. */
   public String text() {
     return toString().replace(" ", "");

@@ -2,6 +2,7 @@ package dev.athanor.ops.linear;
 
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
+import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
@@ -32,6 +33,7 @@ public record Batch(Shape shape, List<Loop> loops) {
    * extents are repeated.
    *
    * @throws OpException.ShapeMismatch if two extents differ and neither is 1
+   * @throws OpException.TooLarge if the products require too many launches
    */
   public static Batch of(Shape a, Shape b) {
     int rank = Math.max(a.rank(), b.rank());
@@ -56,7 +58,12 @@ public record Batch(Shape shape, List<Loop> loops) {
       strideA = Math.multiplyExact(strideA, extentA);
       strideB = Math.multiplyExact(strideB, extentB);
     }
-    return new Batch(Shape.of(extents), loops.reversed());
+    var batch = new Batch(Shape.of(extents), loops.reversed());
+    Checks.requireLaunches(
+        "b",
+        "a product with the leading dimensions %s of a and %s of b".formatted(a, b),
+        batch.launches());
+    return batch;
   }
 
   /** Adds a loop around the others, or merges it into the outermost if the strides continue. */
@@ -132,10 +139,14 @@ public record Batch(Shape shape, List<Loop> loops) {
     return Math.multiplyExact(outer().count, inner().count);
   }
 
+  private long launches() {
+    return products() / productsPerLaunch();
+  }
+
   /** Returns the first matrices of each launch: the loops around the two innermost ones. */
   public List<Start> starts() {
     long perLaunch = productsPerLaunch();
-    return LongStream.range(0, products() / perLaunch)
+    return LongStream.range(0, launches())
         .mapToObj(launch -> matrices(launch * perLaunch))
         .toList();
   }

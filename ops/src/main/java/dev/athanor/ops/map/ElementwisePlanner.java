@@ -12,6 +12,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -56,6 +57,7 @@ public record ElementwisePlanner(
    */
   public List<LaunchPlan> plans(Plan.Cost cost, Capability capability, long most) {
     var candidates = new Candidates("%s of %s".formatted(op, in.text()), capability);
+    Checks.requireLaunches("y", output.text() + " as output \"y\"", loops.elements() / most);
     var steps = new ArrayList<Step>();
     for (var part : loops.parts(most)) {
       steps.add(step(part));

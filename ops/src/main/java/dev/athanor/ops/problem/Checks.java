@@ -12,6 +12,9 @@ public final class Checks {
   /** Maximum extents and numbers of threads: kernels count them in 32 bits. */
   private static final int MOST = Integer.MAX_VALUE - 1024;
 
+  /** Maximum number of launches of a plan. */
+  private static final long MAX_LAUNCHES = 1 << 16;
+
   private Checks() {}
 
   /**
@@ -20,16 +23,14 @@ public final class Checks {
    * @throws OpException.TooLarge if its size in bytes exceeds 2^63 - 1
    */
   public static TensorType output(String name, DType dtype, Shape shape) {
-    try {
-      var type = new TensorType(dtype, shape);
-      Math.multiplyExact(shape.elements(), (long) dtype.bytes());
-      return type;
-    } catch (ArithmeticException e) {
+    var type = new TensorType(dtype, shape);
+    if (!type.hasSize()) {
       throw new OpException.TooLarge(
           name,
           "output \"%s\" would be %s%s; the maximum is 2^63 - 1 bytes"
               .formatted(name, dtype.text(), shape));
     }
+    return type;
   }
 
   /**
@@ -108,5 +109,20 @@ public final class Checks {
               .formatted(name, tensor.shape(), threads));
     }
     return (int) threads;
+  }
+
+  /**
+   * Checks the number of launches of a plan before it is built.
+   *
+   * @param what the tensors, for the message
+   * @throws OpException.TooLarge if it exceeds 65,536
+   */
+  public static void requireLaunches(String name, String what, long launches) {
+    if (launches > MAX_LAUNCHES) {
+      throw new OpException.TooLarge(
+          name,
+          "%s would require %d launches; the maximum is %d"
+              .formatted(what, launches, MAX_LAUNCHES));
+    }
   }
 }
