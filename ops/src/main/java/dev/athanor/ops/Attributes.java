@@ -1,10 +1,14 @@
 package dev.athanor.ops;
 
 import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.AttributeType;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The attributes of a call, checked against the op's description and completed with its defaults.
@@ -15,6 +19,9 @@ public record Attributes(Map<String, Object> values) {
   private static final Pattern DECIMAL =
       Pattern.compile("-?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?");
 
+  /** Maximum length of a value in a message. */
+  private static final int MAX_QUOTED = 60;
+
   public Attributes {
     values = Map.copyOf(values);
   }
@@ -22,8 +29,8 @@ public record Attributes(Map<String, Object> values) {
   /**
    * Parses the attributes of a call.
    *
-   * @param given JSON booleans, numbers and strings; strings are also parsed as booleans and
-   *     numbers because query parameters and the command line are strings
+   * @param given JSON booleans, numbers, strings and lists; strings are also parsed as booleans,
+   *     numbers and lists because query parameters and the command line are strings
    * @throws OpException.UnknownField for a name that the op does not have
    * @throws OpException.InvalidAttribute for a value that the attribute does not accept
    */
@@ -67,15 +74,44 @@ public record Attributes(Map<String, Object> values) {
         }
         yield text;
       }
-      case INTEGER -> {
-        double number = bounded(attribute, value, number(attribute, value, text, "an integer"));
-        if (number != Math.rint(number) || Math.abs(number) > 0x1p53) {
-          throw invalid(attribute, value, "an integer");
+      case INTEGER -> (double) integer(attribute, value, value);
+      case NUMBER -> number(attribute, value, value);
+      case INTEGERS -> elements(value).map(element -> integer(attribute, element, value)).toList();
+      case NUMBERS -> elements(value).map(element -> number(attribute, element, value)).toList();
+      case TEXT -> {
+        if (!(value instanceof String)) {
+          throw invalid(attribute, value, "a text");
         }
-        yield number;
+        yield text;
       }
-      case NUMBER -> bounded(attribute, value, number(attribute, value, text, "a finite number"));
     };
+  }
+
+  /** Returns the elements of a JSON array or of text such as {@code 0,2}; a number is a list. */
+  private static Stream<?> elements(Object value) {
+    return value instanceof List<?> list
+        ? list.stream()
+        : value.equals("")
+            ? Stream.of()
+            : Stream.of(value.toString().split(",", -1)).map(String::strip);
+  }
+
+  private static long integer(Attribute attribute, @Nullable Object element, Object value) {
+    var right = isList(attribute) ? "integers such as 0,2" : "an integer";
+    double number = bounded(attribute, value, parse(attribute, element, value, right));
+    if (number != Math.rint(number) || Math.abs(number) > 0x1p53) {
+      throw invalid(attribute, value, right);
+    }
+    return (long) number;
+  }
+
+  private static double number(Attribute attribute, @Nullable Object element, Object value) {
+    var right = isList(attribute) ? "finite numbers such as 0.5,2" : "a finite number";
+    return bounded(attribute, value, parse(attribute, element, value, right));
+  }
+
+  private static boolean isList(Attribute attribute) {
+    return attribute.type() == AttributeType.INTEGERS || attribute.type() == AttributeType.NUMBERS;
   }
 
   private static double bounded(Attribute attribute, Object value, double number) {
@@ -85,7 +121,9 @@ public record Attributes(Map<String, Object> values) {
     return number;
   }
 
-  private static double number(Attribute attribute, Object value, String text, String right) {
+  private static double parse(
+      Attribute attribute, @Nullable Object element, Object value, String right) {
+    var text = String.valueOf(element);
     double number = DECIMAL.matcher(text).matches() ? Double.parseDouble(text) : Double.NaN;
     if (Double.isFinite(number)) {
       return number;
@@ -98,7 +136,14 @@ public record Attributes(Map<String, Object> values) {
         attribute.name(),
         "attribute \"%s\" must be %s, got %s"
             .formatted(
-                attribute.name(), right, value instanceof String s ? "\"" + s + "\"" : value));
+                attribute.name(),
+                right,
+                excerpt(value instanceof String s ? "\"" + s + "\"" : value.toString())));
+  }
+
+  /** Returns a text that a message can quote. */
+  private static String excerpt(String text) {
+    return text.length() > MAX_QUOTED ? text.substring(0, MAX_QUOTED) + "…" : text;
   }
 
   /** Returns the value of a boolean attribute. */
@@ -124,6 +169,33 @@ public record Attributes(Map<String, Object> values) {
   /** Returns the value of a choice; empty if it was omitted and has no default. */
   public String choice(String name) {
     return (String) values.getOrDefault(name, "");
+  }
+
+  /** Returns a list of integers; empty if it was omitted. */
+  @SuppressWarnings("unchecked") // only read() makes values
+  public List<Long> integers(String name) {
+    return (List<Long>) values.getOrDefault(name, List.of());
+  }
+
+  /** Returns a list of numbers; empty if it was omitted. */
+  @SuppressWarnings("unchecked") // only read() makes values
+  public List<Double> numbers(String name) {
+    return (List<Double>) values.getOrDefault(name, List.of());
+  }
+
+  /** Returns a text; empty if it was omitted. */
+  public String text(String name) {
+    return (String) values.getOrDefault(name, "");
+  }
+
+  /** Returns a value as text that {@link #of} accepts: {@code 0.5}, {@code true}, {@code 0,2}. */
+  public static String text(Object value) {
+    return switch (value) {
+      case Double number when number == Math.rint(number) && Math.abs(number) < 0x1p53 ->
+          Long.toString(number.longValue());
+      case List<?> list -> list.stream().map(Attributes::text).collect(Collectors.joining(","));
+      default -> value.toString();
+    };
   }
 
   private Object value(String name) {

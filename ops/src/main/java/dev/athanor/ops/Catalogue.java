@@ -1,5 +1,6 @@
 package dev.athanor.ops;
 
+import dev.athanor.ops.OpDescription.Input;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
@@ -67,6 +68,9 @@ public final class Catalogue {
             "input \"%s\" %s is missing; the inputs of %s are %s"
                 .formatted(input.name(), input.shape(), op.name(), inputNames(op)));
       }
+      if (given != null) {
+        checkList(op, input, inputs);
+      }
       if (given != null && !input.dtypes().contains(given.dtype())) {
         throw new OpException.UnsupportedDType(
             input.name(),
@@ -92,7 +96,22 @@ public final class Catalogue {
     }
   }
 
+  /** Checks that the inputs of a list have no gap. */
+  private static void checkList(OpDescription op, Input input, Map<String, TensorType> inputs) {
+    var before =
+        op.inputs().stream()
+            .filter(other -> other.precedes(input) && !inputs.containsKey(other.name()))
+            .findFirst();
+    if (before.isPresent()) {
+      throw new OpException.MissingInput(
+          before.get().name(),
+          "input \"%s\" is missing but \"%s\" is given; the inputs of a list have consecutive numbers"
+              .formatted(before.get().name(), input.name()));
+    }
+  }
+
   private static String inputNames(OpDescription op) {
-    return String.join(", ", op.inputs().stream().map(OpDescription.Input::name).toList());
+    return String.join(
+        ", ", op.inputs().stream().filter(Input::isListed).map(Input::label).toList());
   }
 }

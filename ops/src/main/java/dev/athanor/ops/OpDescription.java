@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -43,10 +44,38 @@ public record OpDescription(
   }
 
   /**
+   * The position of a tensor in a list of inputs or outputs, which a call gives or receives as
+   * {@code x0}, {@code x1}, …
+   *
+   * @param name of the list
+   * @param count maximum number of tensors in the list
+   */
+  public record Series(String name, int index, int count) {
+
+    /** Returns the name of the tensor. */
+    String member() {
+      return name + index;
+    }
+
+    private static Stream<Series> of(String name, int count) {
+      return IntStream.range(0, count).mapToObj(index -> new Series(name, index, count));
+    }
+
+    private static boolean isListed(Optional<Series> series) {
+      return series.isEmpty() || series.get().index == 0;
+    }
+
+    private static String label(String name, Optional<Series> series) {
+      return series.map(in -> "%s … %s%d".formatted(name, in.name, in.count - 1)).orElse(name);
+    }
+  }
+
+  /**
    * An input tensor.
    *
    * @param aliases alternative names, used by other libraries
    * @param shape with letters for extents: {@code […, M, K]}
+   * @param series its position in a list of inputs; empty for a single input
    */
   public record Input(
       String name,
@@ -54,6 +83,7 @@ public record OpDescription(
       String shape,
       Set<DType> dtypes,
       boolean optional,
+      Optional<Series> series,
       String meaning) {
     public Input {
       aliases = List.copyOf(aliases);
@@ -62,18 +92,57 @@ public record OpDescription(
 
     /** Creates an input without aliases. */
     public Input(String name, String shape, Set<DType> dtypes, boolean optional, String meaning) {
-      this(name, List.of(), shape, dtypes, optional, meaning);
+      this(name, List.of(), shape, dtypes, optional, Optional.empty(), meaning);
+    }
+
+    /**
+     * Returns the inputs of a list. The first may also be called by the name of the list.
+     *
+     * @param least minimum number of inputs
+     * @param most maximum number of inputs
+     */
+    public static List<Input> list(
+        String name, int least, int most, String shape, Set<DType> dtypes, String meaning) {
+      return Series.of(name, most)
+          .map(in ->
+              new Input(
+                  in.member(),
+                  in.index == 0 ? List.of(name) : List.of(),
+                  shape,
+                  dtypes,
+                  in.index >= least,
+                  Optional.of(in),
+                  meaning))
+          .toList();
     }
 
     /** Returns this input with another alias. */
     public Input or(String alias) {
       var all = Stream.concat(aliases.stream(), Stream.of(alias)).toList();
-      return new Input(name, all, shape, dtypes, optional, meaning);
+      return new Input(name, all, shape, dtypes, optional, series, meaning);
     }
 
     /** Returns the name, followed by the aliases. */
     public Stream<String> names() {
       return Stream.concat(Stream.of(name), aliases.stream());
+    }
+
+    /** Returns whether an input comes after this one in a list. */
+    boolean precedes(Input other) {
+      return series.isPresent()
+          && other.series.isPresent()
+          && series.get().name.equals(other.series.get().name)
+          && series.get().index < other.series.get().index;
+    }
+
+    /** Returns whether documents show it; the first input of a list stands for all of them. */
+    public boolean isListed() {
+      return Series.isListed(series);
+    }
+
+    /** Returns the name in documents: {@code x0 … x31} for a list. */
+    public String label() {
+      return Series.label(name, series);
     }
   }
 
@@ -82,22 +151,52 @@ public record OpDescription(
    *
    * @param dtype a dtype, {@code same as x}, or the name of an attribute
    * @param when the condition under which the op returns it; empty for always
+   * @param series its position in a list of outputs; empty for a single output
    */
   public record Output(
-      String name, String shape, String dtype, Optional<Condition> when, String meaning) {
+      String name,
+      String shape,
+      String dtype,
+      Optional<Condition> when,
+      Optional<Series> series,
+      String meaning) {
 
     public static Output of(String name, String shape, String dtype, String meaning) {
-      return new Output(name, shape, dtype, Optional.empty(), meaning);
+      return new Output(name, shape, dtype, Optional.empty(), Optional.empty(), meaning);
+    }
+
+    /**
+     * Returns the outputs of a list, of which each call returns the first ones.
+     *
+     * @param most maximum number of outputs
+     */
+    public static List<Output> list(
+        String name, int most, String shape, String dtype, String meaning) {
+      return Series.of(name, most)
+          .map(in ->
+              new Output(in.member(), shape, dtype, Optional.empty(), Optional.of(in), meaning))
+          .toList();
     }
 
     /** Returns this output, conditional on the value of an attribute. */
     public Output when(String attribute, String value) {
-      return new Output(name, shape, dtype, Optional.of(new Condition(attribute, value)), meaning);
+      var condition = Optional.of(new Condition(attribute, value));
+      return new Output(name, shape, dtype, condition, series, meaning);
     }
 
-    /** Returns whether an attribute determines if the op returns it. */
+    /** Returns whether some calls do not return it. */
     public boolean optional() {
-      return when.isPresent();
+      return when.isPresent() || series.filter(in -> in.index > 0).isPresent();
+    }
+
+    /** Returns whether documents show it; the first output of a list stands for all of them. */
+    public boolean isListed() {
+      return Series.isListed(series);
+    }
+
+    /** Returns the name in documents: {@code y0 … y31} for a list. */
+    public String label() {
+      return Series.label(name, series);
     }
   }
 
@@ -115,8 +214,8 @@ public record OpDescription(
    * @param required whether a call without it is rejected
    * @param defaultValue as text; empty if it is required or the meaning describes the default
    * @param choices of {@link AttributeType#CHOICE}
-   * @param least the least valid number
-   * @param greatest the greatest valid number
+   * @param least the least valid number, also in a list
+   * @param greatest the greatest valid number, also in a list
    */
   public record Attribute(
       String name,
@@ -151,6 +250,21 @@ public record OpDescription(
     /** Returns an integer without a default. */
     public static Attribute integer(String name, String meaning) {
       return of(name, AttributeType.INTEGER, "", meaning);
+    }
+
+    /** Returns a list of integers without a default. */
+    public static Attribute integers(String name, String meaning) {
+      return of(name, AttributeType.INTEGERS, "", meaning);
+    }
+
+    /** Returns a list of numbers without a default. */
+    public static Attribute numbers(String name, String meaning) {
+      return of(name, AttributeType.NUMBERS, "", meaning);
+    }
+
+    /** Returns a text without a default. */
+    public static Attribute text(String name, String meaning) {
+      return of(name, AttributeType.TEXT, "", meaning);
     }
 
     public static Attribute choice(
@@ -218,7 +332,13 @@ public record OpDescription(
     BOOLEAN,
     INTEGER,
     NUMBER,
-    CHOICE
+    CHOICE,
+    /** A list of integers. */
+    INTEGERS,
+    /** A list of numbers. */
+    NUMBERS,
+    /** Any text. */
+    TEXT
   }
 
   /** Returns the input with this name or alias. */

@@ -12,7 +12,8 @@ import java.util.stream.Collectors;
 /** An op with the types of its inputs and its attributes: the input of planning. */
 public record Problem(Op op, Map<String, TensorType> inputs, Attributes attributes) {
 
-  private static final Pattern TERM = Pattern.compile("(\\w+)=(\\S+)");
+  private static final Pattern TERM =
+      Pattern.compile("(\\w+)=(?:\"([^\"]*)\"|(\\S+))(?:\\s+|$)|(\\S+)");
 
   public Problem {
     inputs = Map.copyOf(inputs);
@@ -20,7 +21,7 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
 
   /**
    * Parses {@code a=f16[64,32] b=f16[32,16] transposeB=false}: inputs with their types and
-   * attributes with their values, in any order.
+   * attributes with their values, in any order. Quotes enclose a value that contains blanks.
    *
    * @throws IllegalArgumentException for a syntax error
    * @throws OpException if the op does not accept these inputs or attributes
@@ -28,17 +29,18 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
   public static Problem parse(Op op, String text) {
     var inputs = new LinkedHashMap<String, TensorType>();
     var attributes = new LinkedHashMap<String, String>();
-    for (var term : text.strip().split("\\s+", -1)) {
-      var parts = TERM.matcher(term);
-      if (!parts.matches()) {
+    for (var terms = TERM.matcher(text.strip()); terms.find(); ) {
+      if (terms.group(4) != null) {
         throw new IllegalArgumentException(
             "\"%s\" is neither an input such as a=f16[64,32] nor an attribute such as alpha=2"
-                .formatted(term));
+                .formatted(terms.group(4)));
       }
-      if (parts.group(2).endsWith("]")) {
-        inputs.put(parts.group(1), TensorType.parse(parts.group(2)));
+      var name = terms.group(1);
+      var value = terms.group(3);
+      if (value != null && value.endsWith("]")) {
+        inputs.put(name, TensorType.parse(value));
       } else {
-        attributes.put(parts.group(1), parts.group(2));
+        attributes.put(name, value == null ? terms.group(2) : value);
       }
     }
     var description = op.description();
@@ -72,11 +74,13 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
                 inputs.entrySet().stream().filter(each -> each.getKey().equals(input.name())))
             .map(each -> each.getKey() + "=" + each.getValue().text())
             .collect(Collectors.toList());
-    given.forEach((name, value) ->
-        terms.add(
-            name
-                + "="
-                + (value instanceof Double d && d == Math.rint(d) ? "" + d.longValue() : value)));
+    given.forEach((name, value) -> terms.add(name + "=" + quoted(Attributes.text(value))));
     return String.join(" ", terms);
+  }
+
+  private static String quoted(String value) {
+    return value.isEmpty() || value.contains(" ") || value.endsWith("]")
+        ? "\"" + value + "\""
+        : value;
   }
 }

@@ -113,6 +113,9 @@ class AttributeBoundsTest {
           values.add(attribute.greatest() + 1);
         }
       }
+      case INTEGERS -> values.addAll(List.of(List.of(1.5), "0,many", true));
+      case NUMBERS -> values.addAll(List.of(List.of(Double.NaN), "0;1", true));
+      case TEXT -> values.addAll(List.of(1, List.of("a")));
       case NUMBER -> {
         values.addAll(List.of("much", Double.NaN, Double.POSITIVE_INFINITY, true));
         if (Double.isFinite(attribute.least())) {

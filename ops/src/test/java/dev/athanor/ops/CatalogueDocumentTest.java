@@ -46,9 +46,13 @@ class CatalogueDocumentTest {
     lines.add("| input | shape | dtypes | meaning |");
     lines.add("| --- | --- | --- | --- |");
     for (var input : op.inputs()) {
+      if (!input.isListed()) {
+        continue;
+      }
       row(
           lines,
-          String.join(" or ", input.names().toList()) + (input.optional() ? " (optional)" : ""),
+          (input.series().isEmpty() ? String.join(" or ", input.names().toList()) : input.label())
+              + (input.optional() ? " (optional)" : ""),
           input.shape(),
           String.join(" ", input.dtypes().stream().sorted().map(DType::text).toList()),
           input.meaning());
@@ -70,9 +74,12 @@ class CatalogueDocumentTest {
     lines.add("| output | shape | dtype | meaning |");
     lines.add("| --- | --- | --- | --- |");
     for (var output : op.outputs()) {
+      if (!output.isListed()) {
+        continue;
+      }
       row(
           lines,
-          output.name() + (output.optional() ? " (optional)" : ""),
+          output.label() + (output.optional() ? " (optional)" : ""),
           output.shape(),
           output.dtype(),
           output.meaning());

@@ -89,7 +89,7 @@ class ErrorTextsTest {
                   .map(dtype -> new TensorType(dtype, type.shape())),
               shapes(type.shape()).stream()
                   .filter(shape ->
-                      !type.dtype().isBlock() || shape.rank() > 0 && shape.extent(-1) % 256 == 0)
+                      !type.dtype().isBlock() || (shape.rank() > 0 && shape.extent(-1) % 256 == 0))
                   .map(shape -> new TensorType(type.dtype(), shape)))
           .toList();
     }

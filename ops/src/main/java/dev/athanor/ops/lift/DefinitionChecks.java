@@ -7,6 +7,7 @@ import dev.athanor.engine.lift.KernelParameter;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.AttributeType;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -18,6 +19,9 @@ import java.util.stream.Stream;
 final class DefinitionChecks {
   private static final Pattern OP_NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*");
   private static final int MAX_DIMENSIONS = 3;
+  private static final Set<AttributeType> SCALARS =
+      Set.of(
+          AttributeType.BOOLEAN, AttributeType.INTEGER, AttributeType.NUMBER, AttributeType.CHOICE);
 
   private final KernelDefinition definition;
 
@@ -131,6 +135,10 @@ final class DefinitionChecks {
 
   private void checkAttributes() {
     for (var attribute : definition.attributes()) {
+      check(
+          SCALARS.contains(attribute.type()),
+          "the attribute \"%s\" is a list or a text; a kernel's parameter is a number or a flag"
+              .formatted(attribute.name()));
       check(
           attribute.required() || !attribute.defaultValue().isEmpty(),
           "the attribute \"%s\" has no default, and a kernel needs a value; give a default or use asRequired()"

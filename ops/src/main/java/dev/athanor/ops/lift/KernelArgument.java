@@ -105,6 +105,7 @@ sealed interface KernelArgument {
         case INTEGER -> List.of(int.class, long.class);
         case NUMBER -> List.of(float.class, double.class);
         case CHOICE -> List.of(int.class);
+        case INTEGERS, NUMBERS, TEXT -> List.of();
       };
     }
 

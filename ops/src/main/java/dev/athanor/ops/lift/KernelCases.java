@@ -94,7 +94,7 @@ final class KernelCases {
         case CHOICE ->
             values.put(
                 attribute.name(), attribute.choices().get(turn % attribute.choices().size()));
-        case INTEGER, NUMBER -> {}
+        default -> {}
       }
     }
     return values;
