@@ -7,6 +7,7 @@ import dev.athanor.ops.OpDescription;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The JSON view of an op, used by REST responses and the command line. */
@@ -27,18 +28,31 @@ public record OpView(
     }
   }
 
-  /** An input. */
+  /** A list of inputs or outputs with the names {@code name0}, {@code name1}, …. */
+  public record TensorList(String name, int count) {
+
+    private static @Nullable TensorList of(Optional<OpDescription.Series> series) {
+      return series.map(in -> new TensorList(in.name(), in.count())).orElse(null);
+    }
+  }
+
+  /** An input, or the first of a list. */
   public record Input(
       String name,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable TensorList list,
       @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> aliases,
       String shape,
       List<String> dtypes,
       boolean optional,
       String meaning) {}
 
-  /** An output, and the condition under which it is computed; null for always. */
+  /**
+   * An output, or the first of a list, and the condition under which it is computed; null for
+   * always.
+   */
   public record Output(
       String name,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable TensorList list,
       String shape,
       String dtype,
       boolean optional,
@@ -64,9 +78,11 @@ public record OpView(
         op.name(),
         op.summary(),
         op.inputs().stream()
+            .filter(OpDescription.Input::isListed)
             .map(i ->
                 new Input(
                     i.name(),
+                    TensorList.of(i.series()),
                     i.aliases(),
                     i.shape(),
                     i.dtypes().stream().sorted().map(DType::text).toList(),
@@ -75,9 +91,16 @@ public record OpView(
             .toList(),
         op.attributes().stream().map(OpView::attribute).toList(),
         op.outputs().stream()
+            .filter(OpDescription.Output::isListed)
             .map(o ->
                 new Output(
-                    o.name(), o.shape(), o.dtype(), o.optional(), condition(op, o), o.meaning()))
+                    o.name(),
+                    TensorList.of(o.series()),
+                    o.shape(),
+                    o.dtype(),
+                    o.optional(),
+                    condition(op, o),
+                    o.meaning()))
             .toList(),
         op.formula(),
         op.flops());
@@ -111,7 +134,8 @@ public record OpView(
       case BOOLEAN -> Boolean.valueOf(text);
       case INTEGER -> (long) Double.parseDouble(text);
       case NUMBER -> Double.valueOf(text);
-      case CHOICE -> text;
+      case CHOICE, TEXT -> text;
+      case INTEGERS, NUMBERS -> throw new IllegalArgumentException("a list has no default");
     };
   }
 
@@ -119,7 +143,8 @@ public record OpView(
     if (!Double.isFinite(value)) {
       return null;
     }
-    if (attribute.type() == OpDescription.AttributeType.INTEGER) {
+    if (attribute.type() == OpDescription.AttributeType.INTEGER
+        || attribute.type() == OpDescription.AttributeType.INTEGERS) {
       return (long) value;
     }
     return value;

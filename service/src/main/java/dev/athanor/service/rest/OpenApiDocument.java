@@ -219,6 +219,12 @@ final class OpenApiDocument {
           schema.put("maximum", number(attribute.greatest(), whole));
         }
       }
+      case INTEGERS, NUMBERS -> {
+        boolean whole = attribute.type() == OpDescription.AttributeType.INTEGERS;
+        schema.put("type", "array");
+        schema.put("items", Map.of("type", whole ? "integer" : "number"));
+      }
+      case TEXT -> schema.put("type", "string");
     }
     return described(attribute.meaning(), schema);
   }
