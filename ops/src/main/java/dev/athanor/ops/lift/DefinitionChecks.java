@@ -8,6 +8,7 @@ import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription.AttributeType;
+import dev.athanor.ops.problem.ShapePattern;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;

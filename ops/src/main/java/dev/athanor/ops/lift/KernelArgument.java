@@ -6,6 +6,7 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.AttributeType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.problem.ShapePattern;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;

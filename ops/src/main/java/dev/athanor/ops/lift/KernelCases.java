@@ -9,6 +9,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.ShapePattern;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

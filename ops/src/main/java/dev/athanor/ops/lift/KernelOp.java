@@ -19,6 +19,7 @@ import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.problem.ShapeBinding;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -102,7 +103,10 @@ public final class KernelOp implements Op {
   private Map<String, TensorType> outputs(Call call) {
     var types = new LinkedHashMap<String, TensorType>();
     for (var output : definition.outputs()) {
-      var shape = output.shape().shape(call.shapes, call.sizes, definition.name());
+      var shape =
+          output
+              .shape()
+              .shape(call.shapes.leading(), name -> call.sizes.positive(name, definition.name()));
       types.put(output.name(), Checks.output(output.name(), output.dtype(call.dtype), shape));
     }
     return types;

@@ -5,6 +5,7 @@ import dev.athanor.engine.lift.JavaKernel;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.ShapePattern;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

@@ -3,6 +3,7 @@ package dev.athanor.ops.lift;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.problem.ShapeBinding;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;

@@ -1,10 +1,11 @@
-package dev.athanor.ops.lift;
+package dev.athanor.ops.problem;
 
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -15,15 +16,15 @@ import java.util.stream.Stream;
  * @param text as shown in the description
  * @param extents names and numbers, without the leading ellipsis
  */
-record ShapePattern(String text, boolean hasLeading, List<String> extents) {
+public record ShapePattern(String text, boolean hasLeading, List<String> extents) {
 
   /** Name of the product of the leading extents. */
-  static final String LEADING = "…";
+  public static final String LEADING = "…";
 
-  static final Pattern NAME = Pattern.compile("[A-Za-z][A-Za-z0-9_]*");
+  public static final Pattern NAME = Pattern.compile("[A-Za-z][A-Za-z0-9_]*");
   private static final Pattern NUMBER = Pattern.compile("[1-9][0-9]{0,8}");
 
-  ShapePattern {
+  public ShapePattern {
     extents = List.copyOf(extents);
   }
 
@@ -33,7 +34,7 @@ record ShapePattern(String text, boolean hasLeading, List<String> extents) {
    * @param tensor for the message
    * @throws IllegalArgumentException if the text is not a pattern
    */
-  static ShapePattern parse(String tensor, String text) {
+  public static ShapePattern parse(String tensor, String text) {
     var inner = text.strip();
     boolean isBracketed = inner.startsWith("[") && inner.endsWith("]") && inner.length() > 1;
     var parts =
@@ -61,7 +62,7 @@ record ShapePattern(String text, boolean hasLeading, List<String> extents) {
   }
 
   /** Returns the names of the extents, and {@link #LEADING} if there are leading ones. */
-  List<String> names() {
+  public List<String> names() {
     return Stream.concat(
             hasLeading ? Stream.of(LEADING) : Stream.of(),
             extents.stream().filter(ShapePattern::isName))
@@ -74,7 +75,7 @@ record ShapePattern(String text, boolean hasLeading, List<String> extents) {
    *
    * @throws OpException.ShapeMismatch if the shape does not match
    */
-  void bind(String input, TensorType type, ShapeBinding to) {
+  public void bind(String input, TensorType type, ShapeBinding to) {
     var shape = type.shape();
     int leading = shape.rank() - extents.size();
     if (hasLeading ? leading < 0 : leading != 0) {
@@ -99,11 +100,16 @@ record ShapePattern(String text, boolean hasLeading, List<String> extents) {
         input, "input \"%s\" has shape %s; it must be %s".formatted(input, shape, text));
   }
 
-  /** Returns the shape with the sizes of a call. */
-  Shape shape(ShapeBinding binding, Sizes sizes, String op) {
-    var all = new ArrayList<Long>(hasLeading ? binding.leading().extents() : List.of());
+  /**
+   * Returns the shape of an output.
+   *
+   * @param leading the leading extents
+   * @param size returns the extent with a name
+   */
+  public Shape shape(Shape leading, ToLongFunction<String> size) {
+    var all = new ArrayList<Long>(hasLeading ? leading.extents() : List.of());
     for (var extent : extents) {
-      all.add(isNumber(extent) ? Long.parseLong(extent) : sizes.positive(extent, op));
+      all.add(isNumber(extent) ? Long.parseLong(extent) : size.applyAsLong(extent));
     }
     return new Shape(all);
   }

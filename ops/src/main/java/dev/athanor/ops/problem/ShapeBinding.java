@@ -1,4 +1,4 @@
-package dev.athanor.ops.lift;
+package dev.athanor.ops.problem;
 
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Objects;
 
 /** The extents of a call by their names in shapes. */
-final class ShapeBinding {
+public final class ShapeBinding {
   private final Map<String, Long> values = new LinkedHashMap<>();
   private final Map<String, Origin> origins = new HashMap<>();
   private Shape leading = Shape.of();
@@ -18,11 +18,11 @@ final class ShapeBinding {
   private record Origin(String input, ShapePattern pattern, Shape shape) {}
 
   /** Returns the extents by name; the product of the leading ones has the name {@code …}. */
-  Map<String, Long> values() {
+  public Map<String, Long> values() {
     return Collections.unmodifiableMap(values);
   }
 
-  Shape leading() {
+  public Shape leading() {
     return leading;
   }
 
