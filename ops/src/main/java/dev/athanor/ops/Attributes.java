@@ -2,6 +2,7 @@ package dev.athanor.ops;
 
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.AttributeType;
+import dev.athanor.ops.OpDescription.Condition;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -164,6 +165,12 @@ public record Attributes(Map<String, Object> values) {
   /** Returns whether an attribute has a given or a default value. */
   public boolean has(String name) {
     return values.containsKey(name);
+  }
+
+  /** Returns whether an attribute has the value of a condition. */
+  public boolean satisfies(Condition condition) {
+    var value = values.get(condition.attribute());
+    return value != null && condition.value().equals(text(value));
   }
 
   /** Returns the value of a choice; empty if it was omitted and has no default. */

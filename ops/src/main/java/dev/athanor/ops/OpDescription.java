@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -71,10 +72,28 @@ public record OpDescription(
   }
 
   /**
+   * The rule that a tensor has the dtype of an input, or one of some others.
+   *
+   * @param input ignored if a call omits it
+   */
+  public record Agreement(String input, List<DType> others) {
+    public Agreement {
+      others = List.copyOf(others);
+    }
+
+    private String text() {
+      return others.stream()
+          .map(dtype -> ", or " + dtype.text())
+          .collect(Collectors.joining("", "same dtype as " + input, ""));
+    }
+  }
+
+  /**
    * An input tensor.
    *
    * @param aliases alternative names, used by other libraries
    * @param shape with letters for extents: {@code […, M, K]}
+   * @param agreement the rule that its dtype follows besides {@code dtypes}
    * @param series its position in a list of inputs; empty for a single input
    */
   public record Input(
@@ -82,6 +101,7 @@ public record OpDescription(
       List<String> aliases,
       String shape,
       Set<DType> dtypes,
+      Optional<Agreement> agreement,
       boolean optional,
       Optional<Series> series,
       String meaning) {
@@ -92,7 +112,7 @@ public record OpDescription(
 
     /** Creates an input without aliases. */
     public Input(String name, String shape, Set<DType> dtypes, boolean optional, String meaning) {
-      this(name, List.of(), shape, dtypes, optional, Optional.empty(), meaning);
+      this(name, List.of(), shape, dtypes, Optional.empty(), optional, Optional.empty(), meaning);
     }
 
     /**
@@ -110,6 +130,7 @@ public record OpDescription(
                   in.index == 0 ? List.of(name) : List.of(),
                   shape,
                   dtypes,
+                  Optional.empty(),
                   in.index >= least,
                   Optional.of(in),
                   meaning))
@@ -119,7 +140,30 @@ public record OpDescription(
     /** Returns this input with another alias. */
     public Input or(String alias) {
       var all = Stream.concat(aliases.stream(), Stream.of(alias)).toList();
-      return new Input(name, all, shape, dtypes, optional, series, meaning);
+      return new Input(name, all, shape, dtypes, agreement, optional, series, meaning);
+    }
+
+    /**
+     * Returns this input with the dtype of another.
+     *
+     * @param others dtypes that it may have instead
+     */
+    public Input like(String input, DType... others) {
+      var rule = new Agreement(input, List.of(others));
+      return new Input(
+          name,
+          aliases,
+          shape,
+          dtypes,
+          Optional.of(rule),
+          optional,
+          series,
+          meaning + "; " + rule.text());
+    }
+
+    /** Returns this input as an optional one. */
+    public Input asOptional() {
+      return new Input(name, aliases, shape, dtypes, agreement, true, series, meaning);
     }
 
     /** Returns the name, followed by the aliases. */

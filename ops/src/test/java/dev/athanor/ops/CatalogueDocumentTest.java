@@ -24,7 +24,8 @@ class CatalogueDocumentTest {
     lines.add(
         "Generated from the op descriptions that `GET /ops`, `/openapi.yaml` and `athanor ops` return. Tensors are dense and");
     lines.add(
-        "row-major. `…` stands for any number of leading dimensions. Names of inputs and outputs are those of REST requests.");
+        "row-major. `…` stands for any number of leading dimensions; `…a` and `…b` broadcast as in NumPy. Names of inputs and");
+    lines.add("outputs are those of REST requests.");
     for (var op : Catalogue.load().all()) {
       describe(op.description(), lines);
     }

@@ -81,7 +81,7 @@ final class KernelCases {
   }
 
   private List<Long> extent(String name) {
-    return name.equals(ShapePattern.LEADING)
+    return name.startsWith(ShapePattern.LEADING)
         ? LEADING.get(random.nextInt(LEADING.size()))
         : List.of(EXTENTS.get(random.nextInt(EXTENTS.size())));
   }
@@ -125,8 +125,8 @@ final class KernelCases {
     var types = new LinkedHashMap<String, TensorType>();
     for (var input : definition.inputs()) {
       var extents = new ArrayList<Long>();
-      if (input.shape().hasLeading()) {
-        extents.addAll(extents(problem, ShapePattern.LEADING));
+      if (!input.shape().leading().isEmpty()) {
+        extents.addAll(extents(problem, input.shape().leading()));
       }
       for (var extent : input.shape().extents()) {
         extents.addAll(

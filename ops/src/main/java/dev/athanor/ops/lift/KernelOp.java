@@ -104,9 +104,7 @@ public final class KernelOp implements Op {
     var types = new LinkedHashMap<String, TensorType>();
     for (var output : definition.outputs()) {
       var shape =
-          output
-              .shape()
-              .shape(call.shapes.leading(), name -> call.sizes.positive(name, definition.name()));
+          output.shape().shape(call.shapes, name -> call.sizes.positive(name, definition.name()));
       types.put(output.name(), Checks.output(output.name(), output.dtype(call.dtype), shape));
     }
     return types;

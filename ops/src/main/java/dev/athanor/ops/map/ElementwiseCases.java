@@ -55,12 +55,12 @@ final class ElementwiseCases {
     for (var dtype : input.dtypes().stream().sorted().toList()) {
       int n = 0;
       for (var attributes : attributes()) {
-        if (op.shapes() == ElementwiseOp.Shapes.EQUAL) {
+        if (!op.broadcasts() && input.shape().equals("[…]")) {
           for (int size : quick ? QUICK_SIZES : SIZES) {
             var shape = size % 100 == 0 ? Shape.of(size / 10, 10) : Shape.of(size);
             cases.add(make(attributes, normal(dtype, shape), shape));
           }
-        } else if (op.shapes() == ElementwiseOp.Shapes.ROW) {
+        } else if (!op.broadcasts()) {
           var widths = quick ? QUICK_WIDTHS : WIDTHS;
           int width = widths[n++ % widths.length];
           cases.add(make(attributes, normal(dtype, Shape.of(3, 5, width)), Shape.of(width)));

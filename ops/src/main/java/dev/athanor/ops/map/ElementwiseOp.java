@@ -14,6 +14,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -29,11 +30,12 @@ import java.util.stream.LongStream;
  * An op that computes each element of its result from one element of each input.
  *
  * @param formula returns the formula for the attributes of a call
- * @param shapes the rule for the shapes of the inputs
+ * @param broadcasts whether the inputs broadcast as in NumPy; otherwise, their shapes are as
+ *     described
  * @param flops floating-point operations per element
  */
 record ElementwiseOp(
-    OpDescription description, Function<Attributes, Formula> formula, Shapes shapes, int flops)
+    OpDescription description, Function<Attributes, Formula> formula, boolean broadcasts, int flops)
     implements SampledOp {
 
   /** The attribute of a factor; the formula then has one operand more than the op has inputs. */
@@ -43,16 +45,6 @@ record ElementwiseOp(
   static final String TO = "to";
 
   private static final double ABOUT_ONE = 1 + 1.0 / 128;
-
-  /** A rule for the shapes of the inputs. */
-  enum Shapes {
-    /** All are equal. */
-    EQUAL,
-    /** They broadcast as in NumPy. */
-    BROADCAST,
-    /** The second has one dimension, equal to the last of the first. */
-    ROW
-  }
 
   private List<String> names() {
     return description.inputs().stream().map(Input::name).toList();
@@ -82,10 +74,11 @@ record ElementwiseOp(
     return names().stream().map(name -> Objects.requireNonNull(inputs.get(name), name)).toList();
   }
 
-  private TensorType output(List<TensorType> operands, Attributes attributes) {
-    var in = operands.getFirst().dtype();
+  private TensorType output(Map<String, TensorType> inputs, Attributes attributes) {
+    var call = BoundInputs.of(description, inputs, attributes);
+    var in = call.dtype(names().getFirst());
     var out = casts() ? target(attributes) : in;
-    return Checks.output("y", out, shape(operands));
+    return Checks.output("y", out, shape(inOrder(inputs)));
   }
 
   private static DType target(Attributes attributes) {
@@ -110,30 +103,8 @@ record ElementwiseOp(
 
   private Shape shape(List<TensorType> operands) {
     var x = operands.getFirst().shape();
-    if (operands.size() == 1) {
-      return x;
-    }
     var y = operands.getLast().shape();
-    var a = names().getFirst();
-    var b = names().getLast();
-    Checks.sameDType(a, operands.getFirst(), b, operands.getLast());
-    return switch (shapes) {
-      case EQUAL -> {
-        if (!x.equals(y)) {
-          throw new OpException.ShapeMismatch(
-              b, "%s has shape %s but %s has %s; they must be equal".formatted(a, x, b, y));
-        }
-        yield x;
-      }
-      case ROW -> {
-        if (x.rank() == 0 || y.rank() != 1 || y.extent(0) != x.extent(-1)) {
-          throw new OpException.ShapeMismatch(
-              b, "%s has shape %s and %s %s; they must be […, N] and [N]".formatted(a, x, b, y));
-        }
-        yield x;
-      }
-      case BROADCAST -> broadcast(a, x, b, y);
-    };
+    return broadcasts ? broadcast(names().getFirst(), x, names().getLast(), y) : x;
   }
 
   private static Shape broadcast(String a, Shape x, String b, Shape y) {
@@ -157,7 +128,7 @@ record ElementwiseOp(
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var operands = inOrder(inputs);
-    var output = output(operands, attributes);
+    var output = output(inputs, attributes);
     var in = operands.getFirst().dtype();
     List<Slot> constants = hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
     return new ElementwisePlanner(
@@ -181,17 +152,15 @@ record ElementwiseOp(
   @Override
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var types = inOrder(inputs).stream().map(HostTensor::type).toList();
-    long elements = output(types, attributes).shape().elements();
+    long elements = output(HostTensor.types(inputs), attributes).shape().elements();
     return Map.of(
         "y", new ReferenceOutput(elements, indices -> sample(inputs, attributes, indices)));
   }
 
   private double[] sample(Map<String, HostTensor> inputs, Attributes attributes, long[] elements) {
     var operands = inOrder(inputs);
-    var types = operands.stream().map(HostTensor::type).toList();
-    var output = output(types, attributes);
-    var in = types.getFirst().dtype();
+    var output = output(HostTensor.types(inputs), attributes);
+    var in = operands.getFirst().type().dtype();
     if (casts()) {
       var conversion = conversion(in, output.dtype(), attributes);
       return LongStream.of(elements)

@@ -8,7 +8,6 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.map.ElementwiseOp.Shapes;
 import dev.athanor.ops.map.Formula.Combination;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -62,7 +61,7 @@ public final class ElementwiseOps {
                     + " PyTorch returns NaN",
                 8),
             attributes -> new Formula(Combination.ONE, gelu(attributes)),
-            Shapes.EQUAL,
+            false,
             8),
         activation(
             "silu",
@@ -112,7 +111,7 @@ public final class ElementwiseOps {
             "y = " + formula,
             flops),
         _ -> new Formula(Combination.ONE, activation),
-        Shapes.EQUAL,
+        false,
         flops);
   }
 
@@ -129,16 +128,12 @@ public final class ElementwiseOps {
             "Computes the %s, in one pass.".formatted(title),
             List.of(
                 one("gate", "[…]", SINGLE, "argument of the activation function"),
-                one(
-                    "up",
-                    "[…]",
-                    SINGLE,
-                    "factor of the activated gate; same shape and dtype as gate")),
+                one("up", "[…]", SINGLE, "factor of the activated gate").like("gate")),
             attributes,
             "y = " + formula,
             flops),
         given -> new Formula(Combination.GATE, activation.apply(given)),
-        Shapes.EQUAL,
+        false,
         flops);
   }
 
@@ -149,7 +144,7 @@ public final class ElementwiseOps {
             "Adds a bias to each row and applies an activation function, in one pass.",
             List.of(
                 one("x", "[…, N]", SINGLE, "the input rows"),
-                one("bias", "[N]", SINGLE, "the bias, added to each row; same dtype as x")),
+                one("bias", "[N]", SINGLE, "the bias, added to each row").like("x")),
             List.of(
                 Attribute.choice(
                     "activation",
@@ -159,7 +154,7 @@ public final class ElementwiseOps {
             "y = activation(x + bias)",
             9),
         given -> new Formula(Combination.SUM, Activation.of(given.choice("activation"))),
-        Shapes.ROW,
+        false,
         9);
   }
 
@@ -170,13 +165,13 @@ public final class ElementwiseOps {
             name,
             verb + " two tensors, element by element, with NumPy broadcasting.",
             List.of(
-                one("a", "[…]", FLOATS, "the first operand"),
-                one("b", "[…]", FLOATS, "the second operand; same dtype as a (no type promotion)")),
+                one("a", "[…a]", FLOATS, "the first operand"),
+                one("b", "[…b]", FLOATS, "the second operand").like("a")),
             List.of(),
             "y = " + formula + ", rounded once",
             1),
         _ -> new Formula(combination, Activation.NONE),
-        Shapes.BROADCAST,
+        true,
         1);
   }
 
@@ -192,7 +187,7 @@ public final class ElementwiseOps {
             "y = factor·x",
             1),
         _ -> new Formula(Combination.PRODUCT, Activation.NONE),
-        Shapes.EQUAL,
+        false,
         1);
   }
 
@@ -219,7 +214,7 @@ public final class ElementwiseOps {
                 + " becomes 0. To bool: 0 for zeros, otherwise 1",
             "0"),
         _ -> Formula.IDENTITY,
-        Shapes.EQUAL,
+        false,
         0);
   }
 
@@ -235,12 +230,13 @@ public final class ElementwiseOps {
       String formula,
       int flops) {
     var first = inputs.getFirst();
+    var shape = first.shape().replace("…a", "…");
     return new OpDescription(
         name,
         summary,
         inputs,
         attributes,
-        List.of(Output.of("y", first.shape(), "same as " + first.name(), "the result")),
+        List.of(Output.of("y", shape, "same as " + first.name(), "the result")),
         formula,
         flops + " per element");
   }

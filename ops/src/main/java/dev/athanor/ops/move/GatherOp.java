@@ -10,7 +10,6 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
@@ -21,6 +20,7 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.ElementwiseOps;
 import dev.athanor.ops.map.ElementwisePlanner;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -58,20 +58,13 @@ public final class GatherOp implements SampledOp {
     return DESCRIPTION;
   }
 
-  private static TensorType output(TensorType table, TensorType index) {
-    if (table.shape().rank() != 2) {
-      throw new OpException.ShapeMismatch(
-          "table", "table has shape %s; it must be [V, D]".formatted(table.shape()));
-    }
-    return Checks.output("y", table.dtype(), index.shape().with(table.shape().extent(1)));
-  }
-
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    var table = Objects.requireNonNull(inputs.get("table"));
-    var index = Objects.requireNonNull(inputs.get("index"));
-    var output = output(table, index);
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var table = call.type("table");
+    var index = call.type("index");
+    var outputs = call.outputs();
     long rowBytes = table.shape().extent(1) * table.dtype().bytes();
     var variant = new GatherVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), index.dtype());
     int perRow = Checks.count("table", table.shape(), rowBytes / variant.access());
@@ -99,7 +92,8 @@ public final class GatherOp implements SampledOp {
                   Slot.of(perRow))));
     }
     var candidates = new Candidates("gather of " + table.dtype().text(), capability);
-    var cost = new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
+    var cost =
+        new Plan.Cost(0, index.bytes() + 2.0 * Objects.requireNonNull(outputs.get("y")).bytes());
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
           variant.name(),
@@ -108,7 +102,7 @@ public final class GatherOp implements SampledOp {
           steps,
           0);
     }
-    return candidates.plans(Map.of("y", output), cost);
+    return candidates.plans(outputs, cost);
   }
 
   @Override
@@ -121,7 +115,7 @@ public final class GatherOp implements SampledOp {
     return Map.of(
         "y",
         ReferenceOutput.ofElements(
-            output(table.type(), index.type()).shape().elements(),
+            index.type().shape().elements() * width,
             i -> {
               long row = index.type().dtype().readLong(index.data(), i / width);
               return row >= 0 && row < rows ? table.get(row * width + i % width) : 0;
@@ -132,11 +126,12 @@ public final class GatherOp implements SampledOp {
   @Override
   public Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
-    var table = Objects.requireNonNull(inputs.get("table"));
-    var index = Objects.requireNonNull(inputs.get("index"));
-    output(table, index);
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
     return Map.of(
-        "table", draw.usual(table), "index", draw.integers(0, table.shape().extent(0) - 1, index));
+        "table",
+        draw.usual(call.type("table")),
+        "index",
+        draw.integers(0, call.extent("V") - 1, call.type("index")));
   }
 
   @Override

@@ -12,18 +12,39 @@ import java.util.Objects;
 public final class ShapeBinding {
   private final Map<String, Long> values = new LinkedHashMap<>();
   private final Map<String, Origin> origins = new HashMap<>();
-  private Shape leading = Shape.of();
+  private final Map<String, Shape> leading = new HashMap<>();
 
   /** The input that first bound a name. */
-  private record Origin(String input, ShapePattern pattern, Shape shape) {}
+  private record Origin(String input, ShapePattern pattern, Shape shape) {
+
+    /** Returns the input and its shape, such as {@code b [17, 31] with transposeB}. */
+    String text() {
+      return input + " " + shape + pattern.condition();
+    }
+
+    /** Returns the extents with a name, such as {@code K = 31}. */
+    String extents(String name) {
+      return name.startsWith(ShapePattern.LEADING)
+          ? "leading dimensions " + shape.leading(pattern.extents().size())
+          : name
+              + " = "
+              + shape.extent(pattern.extents().lastIndexOf(name) - pattern.extents().size());
+    }
+  }
 
   /** Returns the extents by name; the product of the leading ones has the name {@code …}. */
   public Map<String, Long> values() {
     return Collections.unmodifiableMap(values);
   }
 
-  public Shape leading() {
-    return leading;
+  /** Returns the extent with a name. */
+  long extent(String name) {
+    return Objects.requireNonNull(values.get(name), name);
+  }
+
+  /** Returns the leading extents with a name; none if no input has them. */
+  public Shape leading(String name) {
+    return leading.getOrDefault(name, Shape.of());
   }
 
   /**
@@ -36,12 +57,12 @@ public final class ShapeBinding {
     check(known == null || known == extent, name, new Origin(input, pattern, shape));
   }
 
-  void bindLeading(String input, ShapePattern pattern, Shape shape, Shape outer) {
-    boolean isNew = !values.containsKey(ShapePattern.LEADING);
-    check(isNew || leading.equals(outer), ShapePattern.LEADING, new Origin(input, pattern, shape));
-    if (isNew) {
-      leading = outer;
-      values.put(ShapePattern.LEADING, elements(input, shape, outer));
+  void bindLeading(String name, String input, ShapePattern pattern, Shape shape) {
+    var outer = shape.leading(pattern.extents().size());
+    var known = leading.putIfAbsent(name, outer);
+    check(known == null || known.equals(outer), name, new Origin(input, pattern, shape));
+    if (known == null) {
+      values.put(name, elements(input, shape, outer));
     }
   }
 
@@ -65,15 +86,15 @@ public final class ShapeBinding {
           "input \"%s\" has shape %s; it must be %s"
               .formatted(origin.input, origin.shape, origin.pattern.text()));
     }
+    if (first.pattern.equals(origin.pattern)) {
+      throw new OpException.ShapeMismatch(
+          origin.input,
+          "%s has shape %s but %s has %s; they must be the same"
+              .formatted(origin.input, origin.shape, first.input, first.shape));
+    }
     throw new OpException.ShapeMismatch(
         origin.input,
-        "%s has shape %s and %s %s; they must be %s and %s"
-            .formatted(
-                first.input,
-                first.shape,
-                origin.input,
-                origin.shape,
-                first.pattern.text(),
-                origin.pattern.text()));
+        "%s has %s but %s has %s; they must be equal"
+            .formatted(origin.text(), origin.extents(name), first.text(), first.extents(name)));
   }
 }

@@ -99,41 +99,6 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
   }
 
   /**
-   * Checks that another input has the dtype and shape of this one.
-   *
-   * @throws OpException with the types of both
-   */
-  public void same(Map<String, TensorType> inputs, String other) {
-    sameDType(inputs, other);
-    sameShape(inputs, other);
-  }
-
-  /**
-   * Checks that another input has the shape of this one.
-   *
-   * @throws OpException.ShapeMismatch with the shapes of both
-   */
-  public void sameShape(Map<String, TensorType> inputs, String other) {
-    var type = input(inputs, other);
-    if (!type.shape().equals(tensor.shape())) {
-      throw new OpException.ShapeMismatch(
-          other,
-          "%s has shape %s but %s has %s; they must be the same"
-              .formatted(other, type.shape(), name, tensor.shape()));
-    }
-  }
-
-  private void sameDType(Map<String, TensorType> inputs, String other) {
-    var type = input(inputs, other);
-    if (type.dtype() != dtype()) {
-      throw new OpException.UnsupportedDType(
-          other,
-          "%s is %s but %s is %s; they must be the same"
-              .formatted(other, type.dtype().text(), name, dtype().text()));
-    }
-  }
-
-  /**
    * Returns the dtype of an input that all rows share.
    *
    * @throws OpException.UnsupportedDType unless it is that of the rows or f32

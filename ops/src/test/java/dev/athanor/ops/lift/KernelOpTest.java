@@ -180,7 +180,7 @@ class KernelOpTest {
     var op = affine().op();
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32, 2, 4), 5))
         .isInstanceOf(OpException.ShapeMismatch.class)
-        .hasMessage("x has shape [2, 4] and weight [5]; they must be […, C] and [C]");
+        .hasMessage("weight [5] has C = 5 but x [2, 4] has C = 4; they must be equal");
     assertThatThrownBy(() -> plan(op, Map.of(), TensorType.of(DType.F32), 5))
         .isInstanceOf(OpException.ShapeMismatch.class)
         .hasMessage("input \"x\" has shape []; it must be […, C]");

@@ -44,19 +44,19 @@ class RefusalsTest {
         Map.of("gate", f32(2, 3), "up", f32(3)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "gate has shape [2, 3] but up has [3]; they must be equal");
+        "up has shape [3] but gate has [2, 3]; they must be the same");
     assertRejected(
         "bias-activation",
         Map.of("x", f32(2, 3), "bias", f32(2)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "x has shape [2, 3] and bias [2]; they must be […, N] and [N]");
+        "bias [2] has N = 2 but x [2, 3] has N = 3; they must be equal");
     assertRejected(
         "gather",
         Map.of("table", f32(2, 3, 4), "index", TensorType.of(DType.I32, 5)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "table has shape [2, 3, 4]; it must be [V, D]");
+        "input \"table\" has shape [2, 3, 4]; it must be [V, D]");
   }
 
   @Test
@@ -66,7 +66,7 @@ class RefusalsTest {
         Map.of("a", f32(3), "b", TensorType.of(DType.F16, 3)),
         Map.of(),
         OpException.UnsupportedDType.class,
-        "a is f32 but b is f16; they must be the same");
+        "b is f16 but a is f32; they must be the same");
   }
 
   @Test

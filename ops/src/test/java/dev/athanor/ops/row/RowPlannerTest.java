@@ -126,18 +126,17 @@ class RowPlannerTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "softmax | x f32 | | input \"x\" has shape []; it must have at least 1 dimension",
+        "softmax | x f32 | | input \"x\" has shape []; it must be […, N]",
         "softmax | x f32 5 | causal=true | input \"x\" has shape [5]; with causal it"
             + " must be […, S, N]",
         "softmax | x f32 2147483647 2 | | input \"x\" has shape [2147483647, 2], which is 2147483647 rows of 2 elements; the maximum of either is 2147418112",
         "softmax-dropout | x f32 2 3; mask u8 3 2 | | mask has shape [3, 2] but x has [2, 3]; they must be the same",
         "rms-norm | x f16 2 3; gamma bf16 3 | | gamma is bf16 but x is f16; it must be that or f32",
-        "rms-norm | x f16 2 3; gamma f16 2 | | gamma has shape [2]; it must be [N] ="
-            + " [3], the row length of x",
+        "rms-norm | x f16 2 3; gamma f16 2 | | gamma [2] has N = 2 but x [2, 3] has N = 3; they must be equal",
         "layer-norm | x f16 2 3; gamma f16 3; beta f32 3 | | beta is f32 but gamma is f16; they must be the same",
         "residual-rms-norm | x f16 2 3; residual f32 2 3; gamma f16 3 | | residual is f32 but x is f16; they must be the same",
         "residual-rms-norm | x f16 2 3; residual f16 3; gamma f16 3 | | residual has shape [3] but x has [2, 3]; they must be the same",
-        "rms-norm-backward | x f16 2 3; grad f16 6; gamma f16 3 | | grad has shape [6] but x has [2, 3]; they must be the same",
+        "rms-norm-backward | x f16 2 3; grad f16 6; gamma f16 3 | | x has shape [2, 3] but grad has [6]; they must be the same",
         "rope | x f32 3 4 | theta=10 | input \"x\" has shape [3, 4]; it must be […, S, H, D]",
         "rope | x f32 3 1 5 | theta=10 | rotaryDim is 5; it must be even, from 2 to D = 5",
         "rope | x f32 3 1 6 | theta=10; rotaryDim=8 | rotaryDim is 8; it must be even, from 2 to D = 6",

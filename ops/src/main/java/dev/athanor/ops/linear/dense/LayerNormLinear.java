@@ -11,7 +11,6 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
@@ -22,6 +21,7 @@ import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -33,11 +33,9 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.DoubleStream;
-import org.jspecify.annotations.Nullable;
 
 /** A layer norm followed by a linear layer. */
 public final class LayerNormLinear implements SampledOp {
@@ -63,25 +61,32 @@ public final class LayerNormLinear implements SampledOp {
           List.of(
               new Input("x", "[…, K]", DTYPES, false, "the input rows"),
               new Input(
-                  "gamma", "[K]", DTYPES, false, "scale factor of each column after normalization"),
-              new Input("beta", "[K]", DTYPES, false, "offset of each column after scaling"),
+                      "gamma",
+                      "[K]",
+                      DTYPES,
+                      false,
+                      "scale factor of each column after normalization")
+                  .like("x"),
+              new Input("beta", "[K]", DTYPES, false, "offset of each column after scaling")
+                  .like("x"),
               new Input(
-                  "w",
-                  "[N, K]",
-                  DTYPES,
-                  false,
-                  "the weights of the linear layer, one row per column of y"),
+                      "w",
+                      "[N, K]",
+                      DTYPES,
+                      false,
+                      "the weights of the linear layer, one row per column of y")
+                  .like("x"),
               new Input(
-                  "bias",
-                  "[N]",
-                  DTYPES,
-                  true,
-                  "the bias of the linear layer, added to each row of y")),
+                      "bias",
+                      "[N]",
+                      DTYPES,
+                      true,
+                      "the bias of the linear layer, added to each row of y")
+                  .like("x")),
           List.of(Attribute.number("epsilon", 1e-5, "added to the variance").from(0, 1e30)),
           List.of(Output.of("y", "[…, N]", "same as x", "the output of the linear layer")),
           "y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, with"
-              + " mean and variance of each row, accumulated in f32; all inputs have the same"
-              + " dtype",
+              + " mean and variance of each row, accumulated in f32",
           "2·M·N·K + 8·M·K");
 
   @Override
@@ -113,45 +118,15 @@ public final class LayerNormLinear implements SampledOp {
   }
 
   private static Problem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    var w = Objects.requireNonNull(inputs.get("w"));
-    if (x.shape().rank() == 0) {
-      throw new OpException.ShapeMismatch("x", "input \"x\" has shape []; it must be […, K]");
-    }
-    if (w.shape().rank() != 2 || w.shape().extent(1) != x.shape().extent(-1)) {
-      throw new OpException.ShapeMismatch(
-          "w",
-          "input \"w\" has shape %s; for rows of %d elements it must be [N, K] = [N, %d]"
-              .formatted(w.shape(), x.shape().extent(-1), x.shape().extent(-1)));
-    }
-    int k = Checks.requireExtent("x", x, x.shape().extent(-1));
-    int n = Checks.requireExtent("w", w, w.shape().extent(0));
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var x = call.type("x");
+    var w = call.type("w");
+    int k = Checks.requireExtent("x", x, call.extent("K"));
+    int n = Checks.requireExtent("w", w, call.extent("N"));
     var rows = x.shape().leading(1);
     int m = Checks.requireExtent("x", x, rows.elements());
-    requireVector("gamma", inputs.get("gamma"), "[K]", k);
-    requireVector("beta", inputs.get("beta"), "[K]", k);
-    requireVector("bias", inputs.get("bias"), "[N]", n);
-    for (var name : List.of("gamma", "beta", "w", "bias")) {
-      var given = inputs.get(name);
-      if (given != null && given.dtype() != x.dtype()) {
-        throw new OpException.UnsupportedDType(
-            name,
-            "input \"%s\" is %s but x is %s; they must be the same"
-                .formatted(name, given.dtype().text(), x.dtype().text()));
-      }
-    }
     return new Problem(
-        x.dtype(), rows, m, n, k, inputs.containsKey("bias"), (float) attributes.number("epsilon"));
-  }
-
-  private static void requireVector(
-      String name, @Nullable TensorType given, String letters, int length) {
-    if (given != null && !given.shape().equals(Shape.of(length))) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s; it must be %s = [%d]"
-              .formatted(name, given.shape(), letters, length));
-    }
+        x.dtype(), rows, m, n, k, call.has("bias"), (float) attributes.number("epsilon"));
   }
 
   @Override

@@ -17,6 +17,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -80,65 +81,46 @@ public final class MatmulInt8 implements SampledOp {
   }
 
   static MatmulProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var typeA = Objects.requireNonNull(inputs.get("a"));
-    var typeB = Objects.requireNonNull(inputs.get("b"));
-    var a = typeA.shape();
-    var b = typeB.shape();
-    if (a.rank() != 2 || b.rank() != 2 || a.extent(1) != b.extent(0)) {
-      throw new OpException.ShapeMismatch(
-          "b", "a has shape %s and b %s; they must be [M, K] and [K, N]".formatted(a, b));
-    }
-    if (a.extent(1) > MAX_DEPTH) {
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    if (call.extent("K") > MAX_DEPTH) {
       throw new OpException.TooLarge(
           "a",
           "a %s has K = %d; the maximum is %d, as longer sums can overflow i32"
-              .formatted(a, a.extent(1), MAX_DEPTH));
+              .formatted(call.type("a").shape(), call.extent("K"), MAX_DEPTH));
     }
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
     return new MatmulProblem(
         DType.I8,
         DType.I8,
         Batch.of(Shape.of(), Shape.of()),
-        MatmulProblem.extent("a", typeA, 0),
-        MatmulProblem.extent("b", typeB, 1),
-        (int) a.extent(1),
+        MatmulProblem.extent("a", call.type("a"), 0),
+        MatmulProblem.extent("b", call.type("b"), 1),
+        (int) call.extent("K"),
         false,
         false,
         false,
-        new Epilogue(
-            scale(inputs, a.extent(0), b.extent(1), out), Optional.empty(), Activation.NONE, out),
+        new Epilogue(scale(call, out), Optional.empty(), Activation.NONE, out),
         1);
   }
 
-  private static Epilogue.Scale scale(Map<String, TensorType> inputs, long m, long n, DType out) {
-    boolean tensor = inputs.containsKey("scale");
-    boolean rows = inputs.containsKey("aScale");
-    boolean columns = inputs.containsKey("bScale");
+  private static Epilogue.Scale scale(BoundInputs call, DType out) {
+    boolean tensor = call.has("scale");
+    boolean rows = call.has("aScale");
+    boolean columns = call.has("bScale");
     if (rows != columns || (tensor && rows)) {
       throw new OpException.ShapeMismatch(
           tensor ? "scale" : rows ? "bScale" : "aScale",
           "either scale alone or both aScale and bScale must be given, got "
-              + List.of("scale", "aScale", "bScale").stream().filter(inputs::containsKey).toList());
+              + List.of("scale", "aScale", "bScale").stream().filter(call::has).toList());
     }
     if (out == DType.I32 && (tensor || rows)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
           "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32 or" + " f16");
     }
-    requireShape(inputs, "scale", Shape.of());
-    requireShape(inputs, "aScale", Shape.of(m));
-    requireShape(inputs, "bScale", Shape.of(n));
     return tensor
         ? Epilogue.Scale.TENSOR
         : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
-  }
-
-  private static void requireShape(Map<String, TensorType> inputs, String name, Shape shape) {
-    var given = inputs.get(name);
-    if (given != null && !given.shape().equals(shape)) {
-      throw new OpException.ShapeMismatch(
-          name, "%s has shape %s; it must be %s".formatted(name, given.shape(), shape));
-    }
   }
 
   @Override

@@ -6,7 +6,6 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
@@ -15,13 +14,13 @@ import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /** The product of a matrix and a vector. */
@@ -32,8 +31,13 @@ public final class Gemv implements SampledOp {
           "gemv",
           "Computes the product of a matrix and a vector.",
           List.of(
-              new Input("a", "[M, K]", ProductDescription.NUMBERS, false, "the matrix"),
-              new Input("x", "[K]", ProductDescription.NUMBERS, false, "the vector")),
+              new Input(
+                  "a",
+                  "[M, K] or [K, M] with transposeA",
+                  ProductDescription.NUMBERS,
+                  false,
+                  "the matrix"),
+              new Input("x", "[K]", ProductDescription.NUMBERS, false, "the vector").like("a")),
           List.of(
               ProductDescription.transposeA("a is", "[K, M]"),
               ProductDescription.outDType("y", "")),
@@ -62,27 +66,10 @@ public final class Gemv implements SampledOp {
   }
 
   private static GemvProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var a = Objects.requireNonNull(inputs.get("a"));
-    var x = Objects.requireNonNull(inputs.get("x"));
-    if (a.shape().rank() != 2) {
-      throw new OpException.ShapeMismatch(
-          "a",
-          "input \"a\" has shape %s; it must be a matrix, [M, K], or [K, M] with transposeA"
-              .formatted(a.shape()));
-    }
-    if (x.shape().rank() != 1) {
-      throw new OpException.ShapeMismatch(
-          "x", "input \"x\" has shape %s; it must be a vector, [K]".formatted(x.shape()));
-    }
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var a = call.type("a");
     boolean transposeA = attributes.flag("transposeA");
     int depth = MatmulProblem.extent("a", a, transposeA ? 0 : 1);
-    if (x.shape().extent(0) != depth) {
-      throw new OpException.ShapeMismatch(
-          "x",
-          "a %s%s has K = %d but x has shape %s; they must be equal"
-              .formatted(a.shape(), transposeA ? " transposed" : "", depth, x.shape()));
-    }
-    MatmulProblem.requireSame("a", a.dtype(), "x", x.dtype(), "x");
     int outputs = MatmulProblem.extent("a", a, transposeA ? 1 : 0);
     return new GemvProblem(
         new Product(

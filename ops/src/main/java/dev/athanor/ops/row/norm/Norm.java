@@ -6,12 +6,9 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
-import dev.athanor.ops.OpException;
-import dev.athanor.ops.TensorType;
 import dev.athanor.ops.row.Row;
 import dev.athanor.ops.row.RowShape;
 import java.util.List;
-import java.util.Map;
 
 /** A normalization of rows. */
 public enum Norm {
@@ -58,16 +55,12 @@ public enum Norm {
   /** Returns the inputs that all rows share. */
   List<Input> weights() {
     var gamma =
-        new Input(
-                "gamma",
-                "[N]",
-                RowShape.DTYPES,
-                false,
-                "scale factor of each column; same dtype as x, or f32")
+        new Input("gamma", "[N]", RowShape.DTYPES, false, "scale factor of each column")
+            .like("x", DType.F32)
             .or("weight");
     var beta =
-        new Input(
-                "beta", "[N]", RowShape.DTYPES, false, "offset of each column; same dtype as gamma")
+        new Input("beta", "[N]", RowShape.DTYPES, false, "offset of each column")
+            .like("gamma")
             .or("bias");
     return shifts() ? List.of(gamma, beta) : List.of(gamma);
   }
@@ -87,22 +80,6 @@ public enum Norm {
                 : "added to the mean square. The default of PyTorch is the machine epsilon of"
                     + " the dtype of x, that of ONNX 1e-5")
         .from(0, 1e30);
-  }
-
-  /**
-   * Returns the dtype of the weights.
-   *
-   * @throws OpException if their shapes or dtypes are invalid
-   */
-  DType weights(RowShape x, Map<String, TensorType> inputs) {
-    var gamma = x.weights(inputs, "gamma");
-    if (shifts() && x.weights(inputs, "beta") != gamma) {
-      throw new OpException.UnsupportedDType(
-          "beta",
-          "beta is %s but gamma is %s; they must be the same"
-              .formatted(RowShape.input(inputs, "beta").dtype().text(), gamma.text()));
-    }
-    return gamma;
   }
 
   /** Returns whether beta is added. */

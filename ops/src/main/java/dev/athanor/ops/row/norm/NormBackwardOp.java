@@ -12,6 +12,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -51,7 +52,8 @@ public final class NormBackwardOp implements SampledOp {
             "Computes the gradients of %s, summed in a deterministic order.".formatted(norm.text()),
             List.of(
                 new Input(
-                    "grad", "[…, N]", RowShape.DTYPES, false, "the gradient with respect to y"),
+                        "grad", "[…, N]", RowShape.DTYPES, false, "the gradient with respect to y")
+                    .like("x"),
                 new Input(
                     "x",
                     "[…, N]",
@@ -75,12 +77,11 @@ public final class NormBackwardOp implements SampledOp {
   @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var call = BoundInputs.of(description, inputs, attributes);
     var x = RowShape.of(inputs, "x");
-    x.same(inputs, "grad");
-    var weights = x.weights(inputs, "gamma");
-    var outputs = new LinkedHashMap<>(Map.of("dx", x.tensor()));
+    var weights = call.dtype("gamma");
+    var outputs = call.outputs();
     var sums = norm.shifts() ? List.of("dgamma", "dbeta") : List.of("dgamma");
-    sums.forEach(name -> outputs.put(name, TensorType.of(weights, x.n())));
     int access = x.access(x.n());
     return new RowPlanner(x.rows(), x.n() / access, access, 4 * access)
         .plans(

@@ -12,6 +12,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -41,13 +42,7 @@ public final class NormOp implements SampledOp {
     var inputs = new ArrayList<Input>();
     inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the input rows; " + norm.range()));
     if (residual) {
-      inputs.add(
-          new Input(
-              "residual",
-              "[…, N]",
-              RowShape.DTYPES,
-              false,
-              "the residual, same dtype and shape as x"));
+      inputs.add(new Input("residual", "[…, N]", RowShape.DTYPES, false, "the residual").like("x"));
     }
     inputs.addAll(norm.weights());
     var attributes = new ArrayList<Attribute>();
@@ -107,16 +102,10 @@ public final class NormOp implements SampledOp {
   @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var call = BoundInputs.of(description, inputs, attributes);
     var x = RowShape.of(inputs, "x");
     var order = residual(attributes);
-    if (residual) {
-      x.same(inputs, "residual");
-    }
-    var weights = norm.weights(x, inputs);
-    var outputs = new LinkedHashMap<>(Map.of("y", x.tensor()));
-    if (order == Residual.PRE) {
-      outputs.put("sum", x.tensor());
-    }
+    var outputs = call.outputs();
     var function = new NormFunction(norm, order);
     // placeholders for tensors that the kernel never accesses
     var slots =
@@ -133,7 +122,8 @@ public final class NormOp implements SampledOp {
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile ->
-                RowPlanner.Launches.of(new RowKernel(function, x.dtype(), weights, tile), x, slots),
+                RowPlanner.Launches.of(
+                    new RowKernel(function, x.dtype(), call.dtype("gamma"), tile), x, slots),
             outputs,
             Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }

@@ -15,6 +15,7 @@ import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -99,14 +100,11 @@ public final class Softmax implements SampledOp {
   @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var outputs = BoundInputs.of(description, inputs, attributes).outputs();
     var x = RowShape.of(inputs, "x");
     int queries = queries(x, attributes);
     double probability = dropout ? attributes.number("probability") : 0;
-    if (dropout) {
-      x.sameShape(inputs, "mask");
-    }
     boolean causal = attributes.flag("causal");
-    var outputs = Map.of("y", x.tensor());
     var scale = Slot.of((float) (attributes.number("scale") / Math.log(2)));
     var slots =
         List.of(

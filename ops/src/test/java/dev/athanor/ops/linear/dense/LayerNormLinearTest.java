@@ -82,22 +82,22 @@ class LayerNormLinearTest {
         "w",
         TensorType.of(DType.F16, 5, 9),
         OpException.ShapeMismatch.class,
-        "input \"w\" has shape [5, 9]; for rows of 8 elements it must be [N, K] = [N, 8]");
+        "w [5, 9] has K = 9 but x [2, 8] has K = 8; they must be equal");
     assertRejected(
         "gamma",
         TensorType.of(DType.F16, 7),
         OpException.ShapeMismatch.class,
-        "input \"gamma\" has shape [7]; it must be [K] = [8]");
+        "gamma [7] has K = 7 but x [2, 8] has K = 8; they must be equal");
     assertRejected(
         "bias",
         TensorType.of(DType.F16, 8),
         OpException.ShapeMismatch.class,
-        "input \"bias\" has shape [8]; it must be [N] = [5]");
+        "bias [8] has N = 8 but w [5, 8] has N = 5; they must be equal");
     assertRejected(
         "beta",
         TensorType.of(DType.F32, 8),
         OpException.UnsupportedDType.class,
-        "input \"beta\" is f32 but x is f16; they must be the same");
+        "beta is f32 but x is f16; they must be the same");
     assertRejected(
         "x",
         TensorType.of(DType.F16),

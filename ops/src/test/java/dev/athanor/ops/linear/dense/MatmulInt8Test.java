@@ -237,7 +237,7 @@ class MatmulInt8Test {
     assertRejected(
         Map.of("a", a, "b", TensorType.of(DType.I8, 4, 5)),
         "f32",
-        "a has shape [2, 3] and b [4, 5]; they must be [M, K] and [K, N]");
+        "b [4, 5] has K = 4 but a [2, 3] has K = 3; they must be equal");
     assertRejected(
         Map.of("a", a, "b", b, "aScale", rows),
         "f32",
@@ -245,9 +245,11 @@ class MatmulInt8Test {
     assertRejected(
         Map.of("a", a, "b", b, "aScale", rows, "bScale", rows),
         "f32",
-        "bScale has shape [2]; it must be [5]");
+        "bScale [2] has N = 2 but b [3, 5] has N = 5; they must be equal");
     assertRejected(
-        Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
+        Map.of("a", a, "b", b, "scale", rows),
+        "f16",
+        "input \"scale\" has shape [2]; it must be []");
     assertRejected(
         Map.of("a", a, "b", b, "scale", one),
         "i32",

@@ -1,0 +1,124 @@
+package dev.athanor.ops.problem;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Agreement;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Collectors;
+
+/**
+ * The inputs of a call that match the op's description: their shapes have the described form, equal
+ * names stand for equal extents, and their dtypes agree.
+ */
+public final class BoundInputs {
+
+  private static final String SAME_AS = "same as ";
+
+  private final OpDescription op;
+  private final Map<String, TensorType> inputs;
+  private final Attributes attributes;
+  private final ShapeBinding shapes = new ShapeBinding();
+
+  private BoundInputs(OpDescription op, Map<String, TensorType> inputs, Attributes attributes) {
+    this.op = op;
+    this.inputs = inputs;
+    this.attributes = attributes;
+  }
+
+  /**
+   * Binds the names in the shapes of a description to the extents of a call's inputs, in the order
+   * of the description.
+   *
+   * @param inputs with checked names and dtypes
+   * @throws OpException.ShapeMismatch if a shape does not match
+   * @throws OpException.UnsupportedDType if two dtypes do not agree
+   */
+  public static BoundInputs of(
+      OpDescription op, Map<String, TensorType> inputs, Attributes attributes) {
+    var bound = new BoundInputs(op, inputs, attributes);
+    for (var input : op.inputs()) {
+      if (bound.has(input.name())) {
+        input.agreement().ifPresent(rule -> bound.requireAgreement(input.name(), rule));
+        var type = bound.type(input.name());
+        ShapeForms.of(input.name(), input.shape())
+            .choose(type.shape(), attributes)
+            .bind(input.name(), type, bound.shapes);
+      }
+    }
+    return bound;
+  }
+
+  private void requireAgreement(String input, Agreement rule) {
+    var dtype = type(input).dtype();
+    if (!has(rule.input())
+        || dtype == type(rule.input()).dtype()
+        || rule.others().contains(dtype)) {
+      return;
+    }
+    throw new OpException.UnsupportedDType(
+        input,
+        "%s is %s but %s is %s; %s"
+            .formatted(
+                input,
+                dtype.text(),
+                rule.input(),
+                type(rule.input()).dtype().text(),
+                rule.others().isEmpty()
+                    ? "they must be the same"
+                    : rule.others().stream()
+                        .map(DType::text)
+                        .collect(Collectors.joining(" or ", "it must be that or ", ""))));
+  }
+
+  /** Returns whether an input is given. */
+  public boolean has(String input) {
+    return inputs.containsKey(input);
+  }
+
+  /** Returns the type of a given input. */
+  public TensorType type(String input) {
+    return Objects.requireNonNull(inputs.get(input), input);
+  }
+
+  /** Returns the dtype of a given input. */
+  public DType dtype(String input) {
+    return type(input).dtype();
+  }
+
+  /** Returns the extent with a name; {@code …} is the product of the leading extents. */
+  public long extent(String name) {
+    return shapes.extent(name);
+  }
+
+  /**
+   * Returns the types of the outputs, of those with a condition if it holds.
+   *
+   * @throws OpException.TooLarge if the size of one in bytes exceeds 2^63 - 1
+   */
+  public Map<String, TensorType> outputs() {
+    var types = new LinkedHashMap<String, TensorType>();
+    for (var output : op.outputs()) {
+      if (output.when().stream().allMatch(attributes::satisfies)) {
+        var shape =
+            ShapeForms.of(output.name(), output.shape())
+                .choose(attributes)
+                .shape(shapes, this::extent);
+        types.put(output.name(), Checks.output(output.name(), dtype(output), shape));
+      }
+    }
+    return types;
+  }
+
+  private DType dtype(Output output) {
+    var text = output.dtype();
+    return text.startsWith(SAME_AS)
+        ? dtype(text.substring(SAME_AS.length()))
+        : DType.of(text).orElseGet(() -> DType.of(attributes.choice(text)).orElseThrow());
+  }
+}
