@@ -21,13 +21,16 @@ export function usualValue(op, attribute) {
 
 const NAME = /\p{L}[\p{L}\p{N}]*/gu;
 
+/** Returns whether a term stands for any number of leading dimensions: "…", or "…a" with a name. */
+const isLeading = (term) => term.startsWith('…');
+
 /** Returns the terms of the first shape in a description. */
 function terms(shape) {
   const inner = /^\[([^\]]*)\]/.exec(shape)?.[1] ?? '';
   const all = inner.split(',').map((term) => term.trim()).filter(Boolean);
-  const named = all.filter((term) => term !== '…');
+  const named = all.filter((term) => !isLeading(term));
   if (!named.length && all.length) return ['M', 'N'];
-  return named.length === 1 && all[0] === '…' ? ['rows', ...named] : named;
+  return named.length === 1 && isLeading(all[0]) ? ['rows', ...named] : named;
 }
 
 /** Returns the symbolic extents, without attributes, and their initial values. */
@@ -64,17 +67,18 @@ function evaluate(term, values) {
   return result;
 }
 
-/**
- * Returns why a shape does not match a description; null if it matches, or if the description has more than one
- * shape.
- */
+/** Returns why a shape matches none of the described forms; null if it matches one, or if a form has words. */
 export function wrongRank(described, shape) {
-  if (!/^\[[^\]]+\]$/.test(described)) return null;
-  const all = described.slice(1, -1).split(',').map((term) => term.trim());
-  const named = all.filter((term) => term !== '…').length;
-  const open = named < all.length;
-  if (open ? shape.length >= named : shape.length === named) return null;
-  return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${described} needs ${open ? `at least ${named}` : named}.`;
+  const forms = described.split(' or ').map((form) => /^(\[[^\]]*\])( with \w+)?$/.exec(form)?.[1]);
+  if (forms.includes(undefined)) return null;
+  const ranks = forms.map((form) => {
+    const all = form.slice(1, -1).split(',').map((term) => term.trim()).filter(Boolean);
+    const named = all.filter((term) => !isLeading(term)).length;
+    return {named, open: named < all.length};
+  });
+  if (ranks.some(({named, open}) => (open ? shape.length >= named : shape.length === named))) return null;
+  const [{named, open}] = ranks;
+  return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${forms[0]} needs ${open ? `at least ${named}` : named}.`;
 }
 
 /** Returns an example problem of an op: what a call needs, with default extents. */

@@ -124,7 +124,7 @@ class CommandLineTest {
           run frob | athanor run: unknown op "frob"; athanor ops lists the ops
           run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: cannot read file /no/such.npy
           run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
-          run matmul | athanor run: input "a" […, M, K] is missing; the inputs of matmul are a, b, bias
+          run matmul | athanor run: input "a" […a, M, K] or […a, K, M] with transposeA is missing; the inputs of matmul are a, b, bias
           tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; the inputs of matmul are a, b, bias
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat must be at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: unknown op "frob"; athanor ops lists the ops

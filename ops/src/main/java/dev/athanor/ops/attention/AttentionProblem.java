@@ -87,35 +87,24 @@ public record AttentionProblem(
         .from(0, Integer.MAX_VALUE);
   }
 
+  /**
+   * Returns the problem of inputs whose shapes match the description.
+   *
+   * @throws OpException if the numbers of heads do not fit together, or an extent or the softcap is
+   *     out of range
+   */
   public static AttentionProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var q = input(inputs, "q");
     var k = input(inputs, "k");
     var v = input(inputs, "v");
     int rank = q.shape().rank();
-    if (rank < 2 || rank > 4) {
-      throw new OpException.ShapeMismatch(
-          "q",
-          "input \"q\" has shape %s; it must be [B, Hq, Sq, D], or [B, Sq, D] or [Sq, D] for a single head"
-              .formatted(q.shape()));
-    }
-    sameAsQ("k", k, q);
-    sameAsQ("v", v, q);
     int d = columns("q", q);
     int dv = columns("v", v);
-    equal("k", k, "D", extent("k", k, -1), "q", q, d);
     int keys = extent("k", k, -2);
-    equal("v", v, "Sk", extent("v", v, -2), "k", k, keys);
     int batch = rank < 3 ? 1 : extent("q", q, 0);
     int heads = rank < 4 ? 1 : extent("q", q, 1);
     int sharedHeads = rank < 4 ? 1 : extent("k", k, 1);
-    if (rank >= 3) {
-      equal("k", k, "B", extent("k", k, 0), "q", q, batch);
-      equal("v", v, "B", extent("v", v, 0), "q", q, batch);
-    }
-    if (rank == 4) {
-      equal("v", v, "Hkv", extent("v", v, 1), "k", k, sharedHeads);
-      wholeGroups("k", k, sharedHeads, q, heads);
-    }
+    wholeGroups("k", k, sharedHeads, q, heads);
     double cap = attributes.number("softcap");
     if (cap > 0 && cap < MIN_SCALE) {
       throw new OpException.InvalidAttribute(
@@ -186,23 +175,6 @@ public record AttentionProblem(
     return (int) extent;
   }
 
-  public static void equal(
-      String name,
-      TensorType tensor,
-      String letter,
-      int extent,
-      String otherName,
-      TensorType other,
-      int wanted) {
-    if (extent != wanted) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "%s %s has %s = %d but %s %s has %s = %d; they must be equal"
-              .formatted(
-                  name, tensor.shape(), letter, extent, otherName, other.shape(), letter, wanted));
-    }
-  }
-
   public static void wholeGroups(
       String name, TensorType tensor, int sharedHeads, TensorType q, int heads) {
     if (heads % sharedHeads != 0) {
@@ -210,25 +182,6 @@ public record AttentionProblem(
           name,
           "q %s has %d heads and %s %s has %d; the number of query heads must be a multiple of the number of key/value heads"
               .formatted(q.shape(), heads, name, tensor.shape(), sharedHeads));
-    }
-  }
-
-  public static void sameDType(String name, TensorType tensor, TensorType q) {
-    if (tensor.dtype() != q.dtype()) {
-      throw new OpException.UnsupportedDType(
-          name,
-          "q is %s but %s is %s; they must be the same"
-              .formatted(q.dtype().text(), name, tensor.dtype().text()));
-    }
-  }
-
-  public static void sameAsQ(String name, TensorType tensor, TensorType q) {
-    sameDType(name, tensor, q);
-    if (tensor.shape().rank() != q.shape().rank()) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "q has shape %s but %s has shape %s; they must have the same number of dimensions"
-              .formatted(q.shape(), name, tensor.shape()));
     }
   }
 

@@ -3,9 +3,11 @@ package dev.athanor.ops.linear;
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import java.util.Map;
@@ -35,39 +37,25 @@ public record MatmulProblem(
   /** The maximum extent; the margin allows tiles to exceed it. */
   private static final int MAX_EXTENT = Integer.MAX_VALUE - 1024;
 
-  public static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
-    var a = inputs.get("a");
-    var b = inputs.get("b");
+  /**
+   * Returns the problem of a call.
+   *
+   * @param op the description of an op with the inputs a and b and the attributes of matmul
+   * @throws OpException if the inputs or attributes do not fit together
+   */
+  public static MatmulProblem of(
+      OpDescription op, Map<String, TensorType> inputs, Attributes attributes) {
+    var call = BoundInputs.of(op, inputs, attributes);
+    var a = call.type("a");
+    var b = call.type("b");
     var bias = inputs.get("bias");
-    if (a == null || b == null) {
-      throw new IllegalArgumentException("matmul needs a and b, got " + inputs.keySet());
-    }
-    atLeastTwoDimensions("a", a);
-    atLeastTwoDimensions("b", b);
     boolean transposeA = attributes.flag("transposeA");
     boolean transposeB = attributes.flag("transposeB");
     int m = extent("a", a, transposeA ? -1 : -2);
     int k = extent("a", a, transposeA ? -2 : -1);
-    int depthOfB = extent("b", b, transposeB ? -1 : -2);
     int n = extent("b", b, transposeB ? -2 : -1);
-    if (k != depthOfB) {
-      throw new OpException.ShapeMismatch(
-          "b",
-          "a %s%s has K = %d but b %s%s has K = %d; they must be equal"
-              .formatted(
-                  a.shape(),
-                  transposeA ? " transposed" : "",
-                  k,
-                  b.shape(),
-                  transposeB ? " transposed" : "",
-                  depthOfB));
-    }
     if (!(isFp8(a.dtype()) && isFp8(b.dtype()))) {
       requireSame("a", a.dtype(), "b", b.dtype(), "b");
-    }
-    if (bias != null && (bias.shape().rank() != 1 || bias.shape().extent(0) != n)) {
-      throw new OpException.ShapeMismatch(
-          "bias", "bias has shape %s; it must be [N] = [%d]".formatted(bias.shape(), n));
     }
     var out = outDType(a.dtype(), attributes.choice("outDtype"));
     var likeBias = isFp8(a.dtype()) ? out : a.dtype();
@@ -121,15 +109,6 @@ public record MatmulProblem(
                   dtype.text(), dtype.bytes() > 2 ? dtype.text() : "f16, bf16 or f32", asked));
     }
     return out;
-  }
-
-  private static void atLeastTwoDimensions(String name, TensorType tensor) {
-    if (tensor.shape().rank() < 2) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s; it must have at least two dimensions"
-              .formatted(name, tensor.shape()));
-    }
   }
 
   /**

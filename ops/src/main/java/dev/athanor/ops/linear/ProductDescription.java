@@ -19,12 +19,18 @@ public final class ProductDescription {
   private ProductDescription() {}
 
   public static Input left(Set<DType> dtypes) {
-    return new Input("a", "[…, M, K]", dtypes, false, "the left factor");
+    return new Input(
+        "a", "[…a, M, K] or […a, K, M] with transposeA", dtypes, false, "the left factor");
   }
 
   /** Returns the input of the right matrices; {@code number} is appended to its meaning. */
   public static Input right(Set<DType> dtypes, String number) {
-    return new Input("b", "[…, K, N]", dtypes, false, "the right factor" + number);
+    return new Input(
+        "b",
+        "[…b, K, N] or […b, N, K] with transposeB",
+        dtypes,
+        false,
+        "the right factor" + number);
   }
 
   /**

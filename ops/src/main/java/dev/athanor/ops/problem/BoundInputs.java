@@ -6,11 +6,13 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Agreement;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * The inputs of a call that match the op's description: their shapes have the described form, equal
@@ -24,6 +26,9 @@ public final class BoundInputs {
   private final Map<String, TensorType> inputs;
   private final Attributes attributes;
   private final ShapeBinding shapes = new ShapeBinding();
+
+  /** The position of the form of shapes that all tensors have; negative if not yet known. */
+  private int form = -1;
 
   private BoundInputs(OpDescription op, Map<String, TensorType> inputs, Attributes attributes) {
     this.op = op;
@@ -46,8 +51,8 @@ public final class BoundInputs {
       if (bound.has(input.name())) {
         input.agreement().ifPresent(rule -> bound.requireAgreement(input.name(), rule));
         var type = bound.type(input.name());
-        ShapeForms.of(input.name(), input.shape())
-            .choose(type.shape(), attributes)
+        bound
+            .form(input.name(), input.shape(), type.shape())
             .bind(input.name(), type, bound.shapes);
       }
     }
@@ -74,6 +79,27 @@ public final class BoundInputs {
                     : rule.others().stream()
                         .map(DType::text)
                         .collect(Collectors.joining(" or ", "it must be that or ", ""))));
+  }
+
+  /** Returns the form of a shape that applies; the first tensor with several forms chooses. */
+  private ShapePattern form(String tensor, String text, Shape shape) {
+    var forms = ShapeForms.of(tensor, text).applicable(this::holds);
+    if (forms.size() == 1) {
+      return forms.getFirst();
+    }
+    if (form < 0) {
+      form =
+          IntStream.range(0, forms.size())
+              .filter(i -> forms.get(i).fits(shape))
+              .findFirst()
+              .orElse(-1);
+    }
+    return form < 0 ? ShapeForms.anyOf(forms) : forms.get(form);
+  }
+
+  /** Returns whether a flag is true or an input is given. */
+  private boolean holds(String name) {
+    return has(name) || (op.attribute(name).isPresent() && attributes.flag(name));
   }
 
   /** Returns whether an input is given. */
@@ -105,10 +131,7 @@ public final class BoundInputs {
     var types = new LinkedHashMap<String, TensorType>();
     for (var output : op.outputs()) {
       if (output.when().stream().allMatch(attributes::satisfies)) {
-        var shape =
-            ShapeForms.of(output.name(), output.shape())
-                .choose(attributes)
-                .shape(shapes, this::extent);
+        var shape = form(output.name(), output.shape(), Shape.of()).shape(shapes, this::extent);
         types.put(output.name(), Checks.output(output.name(), dtype(output), shape));
       }
     }

@@ -1,22 +1,22 @@
 package dev.athanor.ops.problem;
 
-import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Shape;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
+import java.util.stream.Collectors;
 
 /**
- * The alternative forms of a shape, such as {@code [M, K] or [K, M] with transposeA}. A form with
- * the name of a flag applies if the flag is true; of the others, the first with the rank of the
- * tensor.
+ * The alternative forms of a shape, such as {@code [M, K] or [K, M] with transposeA}. A form with a
+ * condition applies if the flag of that name is true or the input of that name is given. Of several
+ * forms without a condition, the first with the rank of the tensor applies, and with it the form at
+ * the same position of all other tensors of the call.
  */
 record ShapeForms(List<Form> forms) {
 
   private static final Pattern OR = Pattern.compile(" or ");
-  private static final Pattern FLAG = Pattern.compile("(.*]) with (\\w+)");
+  private static final Pattern CONDITION = Pattern.compile("(.*]) with (\\w+)");
 
   /** The parsed texts; the descriptions of the ops hold few different ones. */
   private static final Map<String, ShapeForms> PARSED = new ConcurrentHashMap<>();
@@ -24,11 +24,11 @@ record ShapeForms(List<Form> forms) {
   /**
    * A form.
    *
-   * @param flag empty if it always applies
+   * @param condition empty if it always applies
    */
-  record Form(ShapePattern pattern, String flag) {
+  record Form(ShapePattern pattern, String condition) {
     static Form parse(String tensor, String text) {
-      var parts = FLAG.matcher(text);
+      var parts = CONDITION.matcher(text);
       return parts.matches()
           ? new Form(
               ShapePattern.parse(tensor, parts.group(1)).on(" with " + parts.group(2)),
@@ -53,25 +53,28 @@ record ShapeForms(List<Form> forms) {
         _ -> new ShapeForms(OR.splitAsStream(text).map(each -> Form.parse(tensor, each)).toList()));
   }
 
-  /** Returns the form of an input. */
-  ShapePattern choose(Shape shape, Attributes attributes) {
-    return applicable(attributes)
-        .filter(pattern -> pattern.fits(shape))
-        .findFirst()
-        .orElseGet(() -> choose(attributes));
+  /**
+   * Returns the forms that apply.
+   *
+   * @param holds returns whether a condition holds
+   */
+  List<ShapePattern> applicable(Predicate<String> holds) {
+    var conditional =
+        forms.stream()
+            .filter(form -> !form.condition.isEmpty() && holds.test(form.condition))
+            .toList();
+    var others = forms.stream().filter(form -> form.condition.isEmpty()).toList();
+    return (conditional.isEmpty() ? others : conditional).stream().map(Form::pattern).toList();
   }
 
-  /** Returns the form of an output. */
-  ShapePattern choose(Attributes attributes) {
-    return applicable(attributes).findFirst().orElseThrow();
-  }
-
-  private Stream<ShapePattern> applicable(Attributes attributes) {
-    boolean flagged =
-        forms.stream().anyMatch(form -> !form.flag.isEmpty() && attributes.flag(form.flag));
-    return forms.stream()
-        .filter(form ->
-            flagged ? !form.flag.isEmpty() && attributes.flag(form.flag) : form.flag.isEmpty())
-        .map(Form::pattern);
+  /** Returns the first of some patterns, with the texts of all for the message. */
+  static ShapePattern anyOf(List<ShapePattern> patterns) {
+    return patterns
+        .getFirst()
+        .on(
+            patterns.stream()
+                .skip(1)
+                .map(each -> " or " + each.text())
+                .collect(Collectors.joining()));
   }
 }

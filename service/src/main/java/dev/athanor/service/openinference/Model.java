@@ -98,8 +98,9 @@ public record Model(
     boolean any = false;
     for (var part : brackets.group(1).split(",", -1)) {
       var extent = part.strip();
-      any |= extent.equals("…");
-      if (!extent.isEmpty() && !extent.equals("…")) {
+      boolean isLeading = extent.startsWith("…");
+      any |= isLeading;
+      if (!extent.isEmpty() && !isLeading) {
         extents.add(extent.matches("\\d{1,9}") ? Long.parseLong(extent) : ANY);
       }
     }

@@ -22,6 +22,7 @@ class ModelTest {
           […]                   | [-1]
           […, …]                | [-1]
           […, M, K]             | [-1, -1]
+          […a, M, K] or […a, K, M] with transposeA | [-1, -1]
           [B, Hq, 1, D]         | [-1, -1, 1, -1]
           […, S, heads · headDim] | [-1, -1]
           [] or […]             | []
@@ -77,7 +78,7 @@ class ModelTest {
     assertThat(model.inputs().getFirst().configType()).isEqualTo("TYPE_FP32");
     assertThat(model.outputs().getFirst().datatype()).isEqualTo("FP32");
     assertThat(model.properties())
-        .containsEntry("inputs.a.shape", "[…, M, K]")
+        .containsEntry("inputs.a.shape", "[…a, M, K] or […a, K, M] with transposeA")
         .containsEntry("datatypes.FP8_E4M3", "bytes an element: 1");
   }
 }

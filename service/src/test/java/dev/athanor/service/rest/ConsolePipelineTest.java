@@ -132,7 +132,7 @@ class ConsolePipelineTest extends BrowserTest {
     input(1, "b").locator("[data-role=shape]").fill("4, 8");
     run();
     assertThat(page.locator("#pipeline .error"))
-        .hasText("a [8, 8] has K = 8 but b [4, 8] has K = 4; they must be equal");
+        .hasText("b [4, 8] has K = 4 but a [8, 8] has K = 8; they must be equal");
     assertThat(step(1).locator("[aria-invalid]")).hasCount(1);
 
     input(1, "b").locator("[data-role=shape]").fill("8, 8");

@@ -162,7 +162,7 @@ class ConsoleStatesTest extends BrowserTest {
     expectShapeError("8,,8", "“” is not an extent.");
     expectShapeError("0, 8", "“0” is not an extent.");
     expectShapeError("8.5, 8", "“8.5” is not an extent.");
-    expectShapeError("8", "[8] has 1 dimension; […, M, K] needs at least 2.");
+    expectShapeError("8", "[8] has 1 dimension; […a, M, K] needs at least 2.");
     expectShapeError(
         "100000, 100000", "[100000, 100000] has 10000000000 elements; this page generates");
     shape("a").fill("8, 8");
@@ -235,7 +235,7 @@ class ConsoleStatesTest extends BrowserTest {
     page.locator("#ptx-problem").fill("a=f32[8,0] b=f32[8,8]");
     assertThat(error).containsText("“0” is not an extent.");
     page.locator("#ptx-problem").fill("a=f32[8] b=f32[8,8]");
-    assertThat(error).hasText("a: [8] has 1 dimension; […, M, K] needs at least 2.");
+    assertThat(error).hasText("a: [8] has 1 dimension; […a, M, K] needs at least 2.");
     button("Show").click();
     assertThat(error).hasCount(1);
     assertThat(sent).noneMatch(url -> url.contains("/ptx?"));

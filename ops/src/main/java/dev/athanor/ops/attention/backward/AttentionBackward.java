@@ -9,9 +9,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
@@ -24,6 +22,7 @@ import dev.athanor.ops.attention.Tile;
 import dev.athanor.ops.attention.TileWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
@@ -40,22 +39,47 @@ public final class AttentionBackward implements SampledOp {
           "Computes the gradients of attention with respect to q, k and v; repeated runs"
               + " are bitwise identical.",
           List.of(
-              input("grad", "[B, Hq, Sq, Dv]", "the gradient with respect to out"),
-              input("q", "[B, Hq, Sq, D]", "the queries passed to attention"),
-              input("k", "[B, Hkv, Sk, D]", "the keys passed to attention"),
-              input("v", "[B, Hkv, Sk, Dv]", "the values passed to attention"),
-              input("out", "[B, Hq, Sq, Dv]", "the output of attention"),
+              input(
+                      "grad",
+                      "[B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv]",
+                      "the gradient with respect to out")
+                  .like("q"),
+              input(
+                  "q",
+                  "[B, Hq, Sq, D] or [B, Sq, D] or [Sq, D]",
+                  "the queries passed to attention"),
+              input("k", "[B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D]", "the keys passed to attention")
+                  .like("q"),
+              input(
+                      "v",
+                      "[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv]",
+                      "the values passed to attention")
+                  .like("q"),
+              input("out", "[B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv]", "the output of attention")
+                  .like("q"),
               new Input(
                   "lse",
-                  "[B, Hq, Sq]",
+                  "[B, Hq, Sq] or [B, Sq] or [Sq]",
                   Set.of(DType.F32),
                   false,
                   "the log-sum-exp returned by attention")),
           AttentionProblem.attributes(),
           List.of(
-              Output.of("dq", "[B, Hq, Sq, D]", "same as q", "the gradient with respect to q"),
-              Output.of("dk", "[B, Hkv, Sk, D]", "same as q", "the gradient with respect to k"),
-              Output.of("dv", "[B, Hkv, Sk, Dv]", "same as q", "the gradient with respect to v")),
+              Output.of(
+                  "dq",
+                  "[B, Hq, Sq, D] or [B, Sq, D] or [Sq, D]",
+                  "same as q",
+                  "the gradient with respect to q"),
+              Output.of(
+                  "dk",
+                  "[B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D]",
+                  "same as q",
+                  "the gradient with respect to k"),
+              Output.of(
+                  "dv",
+                  "[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv]",
+                  "same as q",
+                  "the gradient with respect to v")),
           "with s = score(scale · q·kᵀ), p = min(1, exp(s − lse)) and ds = p∘(grad·vᵀ − Σ grad∘out)∘s′:"
               + " dq = scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad",
           "2·B·Hq·Sq·Sk·(3·D + 2·Dv), counting only unmasked query-key pairs");
@@ -72,19 +96,8 @@ public final class AttentionBackward implements SampledOp {
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var outputs = BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
     var p = AttentionProblem.of(inputs, attributes);
-    for (var name : List.of("grad", "out")) {
-      var tensor = AttentionProblem.input(inputs, name);
-      AttentionProblem.sameDType(name, tensor, p.out());
-      mustBe(name, "[…, Sq, Dv]", tensor, p.out().shape());
-    }
-    mustBe("lse", "[…, Sq]", AttentionProblem.input(inputs, "lse"), p.lse().shape());
-
-    var outputs =
-        Map.of(
-            "dq", AttentionProblem.input(inputs, "q"),
-            "dk", AttentionProblem.input(inputs, "k"),
-            "dv", AttentionProblem.input(inputs, "v"));
     var candidates = new Candidates("gradient of attention of " + p.dtype().text(), capability);
     for (var tile : tiles(p)) {
       var queries = variant(BackwardVariant.Of.QUERIES, tile, p);
@@ -137,15 +150,6 @@ public final class AttentionBackward implements SampledOp {
         p.batch() * ((double) p.heads() * p.queries() + (double) p.sharedHeads() * p.keys());
     return machine.microseconds(
         blocks, work.over(Math.max(1, tiles), 2 * tile.rows() * ofRow), 2 * rows * ofRow);
-  }
-
-  private static void mustBe(String name, String letters, TensorType tensor, Shape shape) {
-    if (!tensor.shape().equals(shape)) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s; it must be %s = %s"
-              .formatted(name, tensor.shape(), letters, shape));
-    }
   }
 
   private static List<Tile> tiles(AttentionProblem p) {

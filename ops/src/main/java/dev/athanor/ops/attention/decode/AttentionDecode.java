@@ -30,7 +30,7 @@ import java.util.random.RandomGenerator;
  */
 public final class AttentionDecode implements SampledOp {
 
-  private static final OpDescription DESCRIPTION =
+  static final OpDescription DESCRIPTION =
       new OpDescription(
           "attention-decode",
           "Computes attention of one query per sequence over a contiguous or paged"
@@ -43,17 +43,19 @@ public final class AttentionDecode implements SampledOp {
                   false,
                   "the newest query of each sequence; D is at most 256"),
               new Input(
-                  "kCache",
-                  "[B, Hkv, Smax, D]",
-                  AttentionProblem.DTYPES,
-                  false,
-                  "the key cache; with blockTable, blocks [N, Hkv, blockSize, D]"),
+                      "kCache",
+                      "[B, Hkv, Smax, D] or [N, Hkv, blockSize, D] with blockTable",
+                      AttentionProblem.DTYPES,
+                      false,
+                      "the key cache, or its blocks")
+                  .like("q"),
               new Input(
-                  "vCache",
-                  "[B, Hkv, Smax, Dv]",
-                  AttentionProblem.DTYPES,
-                  false,
-                  "the value cache; with blockTable, blocks [N, Hkv, blockSize, Dv]"),
+                      "vCache",
+                      "[B, Hkv, Smax, Dv] or [N, Hkv, blockSize, Dv] with blockTable",
+                      AttentionProblem.DTYPES,
+                      false,
+                      "the value cache, or its blocks")
+                  .like("q"),
               new Input(
                   "lengths",
                   "[B]",

@@ -6,6 +6,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.FlashPlanner.Pages;
+import dev.athanor.ops.problem.BoundInputs;
 import java.util.Map;
 
 /**
@@ -33,7 +34,6 @@ record DecodeProblem(
     var q = AttentionProblem.input(inputs, "q");
     var k = AttentionProblem.input(inputs, "kCache");
     var v = AttentionProblem.input(inputs, "vCache");
-    var lengths = AttentionProblem.input(inputs, "lengths");
     var table = inputs.get("blockTable");
     if (q.shape().rank() != 4 || q.shape().extent(2) != 1) {
       throw new OpException.ShapeMismatch(
@@ -41,45 +41,18 @@ record DecodeProblem(
           "input \"q\" has shape %s; it must be [B, Hq, 1, D]; use attention for more queries"
               .formatted(q.shape()));
     }
-    AttentionProblem.sameAsQ("kCache", k, q);
-    AttentionProblem.sameAsQ("vCache", v, q);
+    BoundInputs.of(AttentionDecode.DESCRIPTION, inputs, attributes);
     int batch = AttentionProblem.extent("q", q, 0);
     int heads = AttentionProblem.extent("q", q, 1);
     int d = AttentionProblem.columns("q", q);
     int dv = AttentionProblem.columns("vCache", v);
-    AttentionProblem.equal("kCache", k, "D", AttentionProblem.extent("kCache", k, -1), "q", q, d);
     int sharedHeads = AttentionProblem.extent("kCache", k, 1);
     int rows = AttentionProblem.extent("kCache", k, 2);
-    var letters = table == null ? new String[] {"B", "Hkv", "Smax"} : PAGED;
-    for (int i = 0; i < letters.length; i++) {
-      AttentionProblem.equal(
-          "vCache",
-          v,
-          letters[i],
-          AttentionProblem.extent("vCache", v, i),
-          "kCache",
-          k,
-          AttentionProblem.extent("kCache", k, i));
-    }
     AttentionProblem.wholeGroups("kCache", k, sharedHeads, q, heads);
-    if (lengths.shape().rank() != 1 || lengths.shape().extent(0) != batch) {
-      throw new OpException.ShapeMismatch(
-          "lengths",
-          "input \"lengths\" has shape %s; it must be [B] = [%d]"
-              .formatted(lengths.shape(), batch));
-    }
     int first = AttentionProblem.extent("kCache", k, 0);
     int capacity = rows;
     var pages = Pages.NONE;
-    if (table == null) {
-      AttentionProblem.equal("kCache", k, "B", first, "q", q, batch);
-    } else {
-      if (table.shape().rank() != 2 || table.shape().extent(0) != batch) {
-        throw new OpException.ShapeMismatch(
-            "blockTable",
-            "input \"blockTable\" has shape %s; it must be [B, maxBlocks] with B = %d"
-                .formatted(table.shape(), batch));
-      }
+    if (table != null) {
       int maxBlocks = AttentionProblem.extent("blockTable", table, 1);
       pages = new Pages(maxBlocks, first, rows);
       capacity = countable("blockTable", table, "maxBlocks · blockSize", (long) maxBlocks * rows);
@@ -99,8 +72,6 @@ record DecodeProblem(
         window,
         pages);
   }
-
-  private static final String[] PAGED = {"N", "Hkv", "blockSize"};
 
   private static int countable(String name, TensorType tensor, String what, long count) {
     if (count > Integer.MAX_VALUE - 1024) {

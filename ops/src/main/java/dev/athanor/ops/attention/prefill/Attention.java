@@ -15,10 +15,10 @@ import dev.athanor.ops.attention.FlashPlanner;
 import dev.athanor.ops.attention.FlashPlanner.Pages;
 import dev.athanor.ops.attention.FlashPlanner.Task;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -34,32 +34,34 @@ public final class Attention implements SampledOp {
           List.of(
               new Input(
                   "q",
-                  "[B, Hq, Sq, D]",
+                  "[B, Hq, Sq, D] or [B, Sq, D] or [Sq, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "queries; [B, Sq, D] or [Sq, D] for a single head; D is at most 256"),
+                  "queries; without Hq, of a single head; D is at most 256"),
               new Input(
-                  "k",
-                  "[B, Hkv, Sk, D]",
-                  AttentionProblem.DTYPES,
-                  false,
-                  "keys; head h of q attends to head h / (Hq / Hkv) of k and v"),
+                      "k",
+                      "[B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D]",
+                      AttentionProblem.DTYPES,
+                      false,
+                      "keys; head h of q attends to head h / (Hq / Hkv) of k and v")
+                  .like("q"),
               new Input(
-                  "v",
-                  "[B, Hkv, Sk, Dv]",
-                  AttentionProblem.DTYPES,
-                  false,
-                  "values; Dv is at most 256")),
+                      "v",
+                      "[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv]",
+                      AttentionProblem.DTYPES,
+                      false,
+                      "values; Dv is at most 256")
+                  .like("q")),
           attributes(),
           List.of(
               Output.of(
                   "out",
-                  "[B, Hq, Sq, Dv]",
+                  "[B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv]",
                   "same as q",
                   "the attention output; zeros for a query that attends to no key"),
               Output.of(
                       "lse",
-                      "[B, Hq, Sq]",
+                      "[B, Hq, Sq] or [B, Sq] or [Sq]",
                       "f32",
                       "log-sum-exp of the scores; -infinity for a query that attends to no key")
                   .when("withLse", "true")),
@@ -81,12 +83,9 @@ public final class Attention implements SampledOp {
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var outputs = BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
     var p = AttentionProblem.of(inputs, attributes);
     boolean withLse = attributes.flag("withLse");
-    var outputs = new HashMap<>(Map.of("out", p.out()));
-    if (withLse) {
-      outputs.put("lse", p.lse());
-    }
     var task =
         new Task(
             p.dtype(),

@@ -77,10 +77,15 @@ public final class Matmul implements SampledOp {
     return DESCRIPTION;
   }
 
+  /** Returns the problem of a call. */
+  static MatmulProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    return MatmulProblem.of(DESCRIPTION, inputs, attributes);
+  }
+
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    return MatmulPlanner.plans(MatmulProblem.of(inputs, attributes), capability);
+    return MatmulPlanner.plans(problem(inputs, attributes), capability);
   }
 
   /**
@@ -107,7 +112,7 @@ public final class Matmul implements SampledOp {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    var problem = MatmulProblem.of(inputs, attributes);
+    var problem = problem(inputs, attributes);
     double limit =
         problem.tf32()
             ? TF32_TOLERANCE

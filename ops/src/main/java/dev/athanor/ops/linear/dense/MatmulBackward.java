@@ -76,7 +76,7 @@ public final class MatmulBackward implements SampledOp {
           Attributes.of(
               new Matmul().description(),
               Map.of("transposeA", transposeA, "transposeB", transposeB, "outDtype", dtype.text()));
-      return MatmulPlanner.plans(MatmulProblem.of(types, attributes), capability);
+      return MatmulPlanner.plans(Matmul.problem(types, attributes), capability);
     }
 
     /** Returns the steps of a plan of this product, bound to the tensors of the op. */
@@ -143,7 +143,7 @@ public final class MatmulBackward implements SampledOp {
     boolean transposeA = attributes.flag("transposeA");
     boolean transposeB = attributes.flag("transposeB");
     var product =
-        MatmulProblem.of(
+        Matmul.problem(
             Map.of("a", a, "b", b),
             Attributes.of(
                 new Matmul().description(),

@@ -32,7 +32,7 @@ final class MatmulBackwardReference {
             attributes.flag("transposeA"),
             "transposeB",
             attributes.flag("transposeB"));
-    var p = MatmulProblem.of(types, Attributes.of(new Matmul().description(), transposed));
+    var p = Matmul.problem(types, Attributes.of(new Matmul().description(), transposed));
     var reference = new MatmulBackwardReference(p, inputs);
     return Map.of(
         "da", ReferenceOutput.ofElements(reference.a.elements(), reference::da),

@@ -14,7 +14,7 @@ final class MatmulReference {
   private MatmulReference() {}
 
   static ReferenceOutput product(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = MatmulProblem.of(HostTensor.types(inputs), attributes);
+    var p = Matmul.problem(HostTensor.types(inputs), attributes);
     var a = TensorReader.of(inputs, "a");
     var b = TensorReader.of(inputs, "b");
     var bias = inputs.get("bias");

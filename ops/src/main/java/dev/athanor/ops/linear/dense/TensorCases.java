@@ -9,7 +9,6 @@ import dev.athanor.ops.Op.Case;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductDescription;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -168,7 +167,7 @@ final class TensorCases {
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("a", normal(random, factors.a, tA ? batchA.with(k, m) : batchA.with(m, k)));
     inputs.put("b", normal(random, factors.b, tB ? batchB.with(n, k) : batchB.with(k, n)));
-    var out = MatmulProblem.of(HostTensor.types(inputs), attributes).outDType();
+    var out = Matmul.problem(HostTensor.types(inputs), attributes).outDType();
     if (bias) {
       inputs.put("bias", normal(random, factors.a.bytes() == 1 ? out : factors.a, Shape.of(n)));
     }

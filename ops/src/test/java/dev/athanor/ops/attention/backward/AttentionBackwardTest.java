@@ -272,13 +272,13 @@ class AttentionBackwardTest {
     assertRejected(
         "lse",
         TensorType.of(DType.F32, 5),
-        "input \"lse\" has shape [5]; it must be […, Sq] = [4]");
+        "lse [5] has Sq = 5 but grad [4, 8] has Sq = 4; they must be equal");
     assertRejected(
         "out",
         TensorType.of(DType.F16, 4, 7),
-        "input \"out\" has shape [4, 7]; it must be […, Sq, Dv] = [4, 8]");
+        "out has shape [4, 7] but grad has [4, 8]; they must be the same");
     assertRejected(
-        "grad", TensorType.of(DType.F32, 4, 8), "q is f16 but grad is f32; they must be the same");
+        "grad", TensorType.of(DType.F32, 4, 8), "grad is f32 but q is f16; they must be the same");
   }
 
   private static void assertRejected(String name, TensorType type, String message) {

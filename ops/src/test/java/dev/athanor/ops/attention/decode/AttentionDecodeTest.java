@@ -187,12 +187,12 @@ class AttentionDecodeTest {
       delimiter = '|',
       value = {
         "q | [2, 4, 3, 8] | input \"q\" has shape [2, 4, 3, 8]; it must be [B, Hq, 1, D]; use attention for more queries",
-        "lengths | [3] | input \"lengths\" has shape [3]; it must be [B] = [2]",
-        "kCache | [3, 2, 5, 8] | vCache [2, 2, 5, 8] has B = 2 but kCache [3, 2, 5, 8] has B = 3; they must be equal",
+        "lengths | [3] | lengths [3] has B = 3 but q [2, 4, 1, 8] has B = 2; they must be equal",
+        "kCache | [3, 2, 5, 8] | kCache [3, 2, 5, 8] has B = 3 but q [2, 4, 1, 8] has B = 2; they must be equal",
         "vCache | [2, 2, 6, 8] | vCache [2, 2, 6, 8] has Smax = 6 but kCache [2, 2, 5, 8] has Smax = 5; they must be equal",
         "vCache | [2, 2, 5, 257] | input \"vCache\" has shape [2, 2, 5, 257] with a head"
             + " size of 257; the maximum is 256",
-        "blockTable | [3, 2] | input \"blockTable\" has shape [3, 2]; it must be [B, maxBlocks] with B = 2",
+        "blockTable | [3, 2] | blockTable [3, 2] has B = 3 but q [2, 4, 1, 8] has B = 2; they must be equal",
         "blockTable | [2, 1000000000] | with blockTable [2, 1000000000] the product maxBlocks · blockSize is 5000000000; the maximum is 2^31 - 1025"
       })
   void rejectsInconsistentShapes(String name, String shape, String message) {

@@ -422,9 +422,9 @@ public class AttentionTest {
             + " of 257; the maximum is 256",
         "[4, 8] | [4, 8] | [4, 300] | input \"v\" has shape [4, 300] with a head size of"
             + " 300; the maximum is 256",
-        "[8] | [8] | [8] | input \"q\" has shape [8]; it must be [B, Hq, Sq, D], or [B,"
-            + " Sq, D] or [Sq, D] for a single head",
-        "[4, 8] | [2, 4, 8] | [4, 8] | q has shape [4, 8] but k has shape [2, 4, 8]; they must have the same number of dimensions",
+        "[8] | [8] | [8] | input \"q\" has shape [8]; it must be [B, Hq, Sq, D] or [B,"
+            + " Sq, D] or [Sq, D]",
+        "[4, 8] | [2, 4, 8] | [4, 8] | input \"k\" has shape [2, 4, 8]; it must be [Sk, D]",
         "[4, 8] | [4, 9] | [4, 8] | k [4, 9] has D = 9 but q [4, 8] has D = 8; they must be equal",
         "[4, 8] | [4, 8] | [5, 8] | v [5, 8] has Sk = 5 but k [4, 8] has Sk = 4; they must be equal",
         "[2, 4, 8] | [3, 4, 8] | [2, 4, 8] | k [3, 4, 8] has B = 3 but q [2, 4, 8] has B = 2; they must be equal",
@@ -459,7 +459,7 @@ public class AttentionTest {
             "v", TensorType.of(DType.F32, 4, 8));
     assertThatThrownBy(() -> ATTENTION.plans(inputs, attributes(Map.of()), TestDevices.H200))
         .isInstanceOf(OpException.UnsupportedDType.class)
-        .hasMessage("q is f32 but k is f16; they must be the same");
+        .hasMessage("k is f16 but q is f32; they must be the same");
   }
 
   @Test

@@ -226,17 +226,17 @@ class MatmulPlannerTest {
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 4, 5)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "a [2, 3] has K = 3 but b [4, 5] has K = 4; they must be equal");
+        "b [4, 5] has K = 4 but a [2, 3] has K = 3; they must be equal");
     assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of("transposeA", true),
         OpException.ShapeMismatch.class,
-        "a [2, 3] transposed has K = 2 but b [3, 5] has K = 3; they must be equal");
+        "b [3, 5] has K = 3 but a [2, 3] with transposeA has K = 2; they must be equal");
     assertRejected(
         Map.of("a", TensorType.of(DType.F32, 3), "b", TensorType.of(DType.F32, 3, 5)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"a\" has shape [3]; it must have at least two dimensions");
+        "input \"a\" has shape [3]; it must be […a, M, K]");
     assertRejected(
         Map.of(
             "a", TensorType.of(DType.F32, 2, 3),
@@ -244,7 +244,7 @@ class MatmulPlannerTest {
             "bias", TensorType.of(DType.F32, 3)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "bias has shape [3]; it must be [N] = [5]");
+        "bias [3] has N = 3 but b [3, 5] has N = 5; they must be equal");
     assertRejected(
         Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
         Map.of(),
