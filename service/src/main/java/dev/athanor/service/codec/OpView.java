@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The JSON view of an op, used by REST responses and the command line. */
@@ -135,8 +136,13 @@ public record OpView(
       case INTEGER -> (long) Double.parseDouble(text);
       case NUMBER -> Double.valueOf(text);
       case CHOICE, TEXT -> text;
-      case INTEGERS, NUMBERS -> throw new IllegalArgumentException("a list has no default");
+      case INTEGERS -> list(OpDescription.AttributeType.INTEGER, text);
+      case NUMBERS -> list(OpDescription.AttributeType.NUMBER, text);
     };
+  }
+
+  private static List<Object> list(OpDescription.AttributeType element, String text) {
+    return Stream.of(text.split(",", -1)).map(each -> typed(element, each)).toList();
   }
 
   private static @Nullable Number bound(OpDescription.Attribute attribute, double value) {

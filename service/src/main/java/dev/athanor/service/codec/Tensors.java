@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Validation rules for tensors in all formats. */
@@ -271,11 +272,19 @@ public final class Tensors {
    * replaced.
    */
   public static String excerpt(String text) {
-    var line = text.codePoints().limit(60).map(c -> isPrintable(c) ? c : '?');
-    var start =
-        line.collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
-            .toString();
+    var start = printable(text.codePoints().limit(60));
     return start.length() < text.length() ? start + "…" : start;
+  }
+
+  /** Returns a text with unprintable characters replaced. */
+  public static String printable(String text) {
+    return printable(text.codePoints());
+  }
+
+  private static String printable(IntStream text) {
+    return text.map(c -> isPrintable(c) ? c : '?')
+        .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
+        .toString();
   }
 
   /**

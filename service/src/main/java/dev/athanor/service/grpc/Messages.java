@@ -7,12 +7,15 @@ import com.google.protobuf.Message;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.AttributeValue;
+import dev.athanor.api.v1.IntegerList;
+import dev.athanor.api.v1.NumberList;
 import dev.athanor.api.v1.OpAttribute;
 import dev.athanor.api.v1.OpInput;
 import dev.athanor.api.v1.OpOutput;
 import dev.athanor.api.v1.OutputCondition;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorData;
+import dev.athanor.api.v1.TensorList;
 import dev.athanor.api.v1.Timing;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
@@ -172,14 +175,22 @@ final class Messages {
   }
 
   private static OpInput input(OpView.Input input) {
-    return OpInput.newBuilder()
-        .setName(input.name())
-        .setShape(input.shape())
-        .addAllDtypes(input.dtypes())
-        .setOptional(input.optional())
-        .setMeaning(input.meaning())
-        .addAllAliases(input.aliases())
-        .build();
+    var message =
+        OpInput.newBuilder()
+            .setName(input.name())
+            .setShape(input.shape())
+            .addAllDtypes(input.dtypes())
+            .setOptional(input.optional())
+            .setMeaning(input.meaning())
+            .addAllAliases(input.aliases());
+    if (input.list() != null) {
+      message.setList(list(input.list()));
+    }
+    return message.build();
+  }
+
+  private static TensorList list(OpView.TensorList list) {
+    return TensorList.newBuilder().setName(list.name()).setCount(list.count()).build();
   }
 
   private static OpOutput output(OpView.Output output) {
@@ -190,6 +201,9 @@ final class Messages {
             .setDtype(output.dtype())
             .setOptional(output.optional())
             .setMeaning(output.meaning());
+    if (output.list() != null) {
+      message.setList(list(output.list()));
+    }
     if (output.when() != null) {
       message.setWhen(
           OutputCondition.newBuilder()
@@ -225,6 +239,18 @@ final class Messages {
       case Boolean flag -> message.setFlag(flag).build();
       case Long integer -> message.setInteger(integer).build();
       case Double number -> message.setNumber(number).build();
+      case List<?> list when list.getFirst() instanceof Long ->
+          message
+              .setIntegers(
+                  IntegerList.newBuilder()
+                      .addAllValues(list.stream().map(Long.class::cast).toList()))
+              .build();
+      case List<?> list ->
+          message
+              .setNumbers(
+                  NumberList.newBuilder()
+                      .addAllValues(list.stream().map(Double.class::cast).toList()))
+              .build();
       default -> message.setText(value.toString()).build();
     };
   }

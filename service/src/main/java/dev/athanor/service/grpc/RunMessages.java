@@ -8,8 +8,8 @@ import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
-import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.OpNames;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -19,7 +19,10 @@ import dev.athanor.service.run.Pipeline;
 import dev.athanor.service.stream.RequestContext;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 
 /** Converts run requests from messages. */
 final class RunMessages {
@@ -46,45 +49,29 @@ final class RunMessages {
   static Call call(Catalogue catalogue, RunRequest request, RequestContext context) {
     var op = find(catalogue, request.getOp(), "op");
     var description = op.description();
-    request
-        .getInputsMap()
-        .keySet()
-        .forEach(name -> {
-          if (description.input(name).isEmpty()) {
-            throw Json.unknown(
-                "inputs",
-                name,
-                description.inputs().stream().map(OpDescription.Input::name).toList());
-          }
-        });
-    request
-        .getOutputsMap()
-        .keySet()
-        .forEach(name -> {
-          if (description.output(name).isEmpty()) {
-            throw Json.unknown(
-                "outputs",
-                name,
-                description.outputs().stream().map(OpDescription.Output::name).toList());
-          }
-        });
-    request
-        .getAttributesMap()
-        .keySet()
-        .forEach(name -> {
-          if (description.attribute(name).isEmpty()) {
-            throw Json.unknown(
-                "attributes",
-                name,
-                description.attributes().stream().map(OpDescription.Attribute::name).toList());
-          }
-        });
+    checkNames("inputs", request.getInputsMap(), description::input, OpNames.inputs(description));
+    checkNames(
+        "outputs", request.getOutputsMap(), description::output, OpNames.outputs(description));
+    checkNames(
+        "attributes",
+        request.getAttributesMap(),
+        description::attribute,
+        OpNames.attributes(description));
     return new Call(
         op,
         inputs(request.getInputsMap()),
         attributes(request.getAttributesMap(), "attributes."),
         outputs(request.getOutputsMap()),
         context);
+  }
+
+  private static void checkNames(
+      String path, Map<String, ?> given, Function<String, Optional<?>> find, List<String> known) {
+    for (var name : given.keySet()) {
+      if (find.apply(name).isEmpty()) {
+        throw Json.unknown(path, name, known);
+      }
+    }
   }
 
   static Pipeline pipeline(
@@ -159,12 +146,15 @@ final class RunMessages {
       case FLAG -> value.getFlag();
       case INTEGER -> value.getInteger();
       case NUMBER -> value.getNumber();
-      case TEXT -> Tensors.excerpt(value.getText());
+      case TEXT -> value.getText();
+      case INTEGERS -> value.getIntegers().getValuesList();
+      case NUMBERS -> value.getNumbers().getValuesList();
       case VALUE_NOT_SET ->
           throw new Failure.Refused(
               Code.INVALID_ATTRIBUTE,
               field,
-              "%s is empty; it must be a flag, an integer, a number or a text".formatted(field));
+              "%s is empty; it must be a flag, an integer, a number, a text, integers or numbers"
+                  .formatted(field));
     };
   }
 

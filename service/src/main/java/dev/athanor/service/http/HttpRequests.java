@@ -28,6 +28,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Predicate;
 import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
@@ -138,19 +139,29 @@ public final class HttpRequests {
    * @throws Failure.Refused with {@code unknown-field} or {@code invalid-attribute}
    */
   public static void checkQuery(HttpServletRequest request, List<String> known) {
+    checkQuery(request, known::contains, known);
+  }
+
+  /**
+   * Checks the query parameters like {@link #checkQuery(HttpServletRequest, List)}.
+   *
+   * @param shown the known parameters for messages
+   */
+  public static void checkQuery(
+      HttpServletRequest request, Predicate<String> isKnown, List<String> shown) {
     request
         .getParameterMap()
         .forEach((name, values) -> {
-          if (!known.contains(name)) {
+          if (!isKnown.test(name)) {
             throw new Failure.Refused(
                 Code.UNKNOWN_FIELD,
                 Tensors.excerpt(name),
                 "Unknown query parameter \"%s\"; %s"
                     .formatted(
                         Tensors.excerpt(name),
-                        known.isEmpty()
+                        shown.isEmpty()
                             ? "this path has none"
-                            : "known parameters are " + String.join(", ", known)));
+                            : "known parameters are " + String.join(", ", shown)));
           }
           if (values.length > 1) {
             throw new Failure.Refused(

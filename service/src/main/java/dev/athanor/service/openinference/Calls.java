@@ -90,8 +90,6 @@ final class Calls {
                         .collect(Collectors.joining(", "))));
       }
     }
-    // error messages quote invalid values, which may be long
-    attributes.replaceAll((_, value) -> value instanceof String s ? Tensors.excerpt(s) : value);
   }
 
   private static Map<String, Call.Input> inputs(

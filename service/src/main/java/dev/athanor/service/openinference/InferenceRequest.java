@@ -4,6 +4,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.OpNames;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -13,13 +14,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An inference request, independent of REST or gRPC. Parameter values are {@link Boolean}, {@link
- * Number} or {@link String}.
+ * Number}, {@link String} or a list of numbers.
  *
  * @param outputs the requested outputs; empty for all
  * @param encodable the dtypes that the response can encode if no outputs are named
@@ -86,11 +85,7 @@ public record InferenceRequest(
    */
   public static String inputName(OpDescription op, String given, Collection<String> taken) {
     return name(
-        "inputs",
-        given,
-        op.input(given).map(OpDescription.Input::name),
-        op.inputs().stream().map(OpDescription.Input::name),
-        taken);
+        "inputs", given, op.input(given).map(OpDescription.Input::name), OpNames.inputs(op), taken);
   }
 
   /** Resolves the name of an output, like {@link #inputName}. */
@@ -99,7 +94,7 @@ public record InferenceRequest(
         "outputs",
         given,
         op.output(given).map(OpDescription.Output::name),
-        op.outputs().stream().map(OpDescription.Output::name),
+        OpNames.outputs(op),
         taken);
   }
 
@@ -107,7 +102,7 @@ public record InferenceRequest(
       String list,
       String given,
       Optional<String> known,
-      Stream<String> all,
+      List<String> all,
       Collection<String> taken) {
     var field = list + "." + Tensors.excerpt(given);
     var own =
@@ -115,8 +110,7 @@ public record InferenceRequest(
             new Failure.Refused(
                 Code.UNKNOWN_FIELD,
                 field,
-                "%s is unknown; the %s are %s"
-                    .formatted(field, list, all.collect(Collectors.joining(", ")))));
+                "%s is unknown; the %s are %s".formatted(field, list, String.join(", ", all))));
     if (taken.contains(own)) {
       throw new Failure.Refused(
           Code.INVALID_TENSOR, field, "%s is given twice; give it once".formatted(field));
@@ -247,7 +241,9 @@ public record InferenceRequest(
         "%s is %s; it %s"
             .formatted(
                 field,
-                value instanceof String text ? "\"" + Tensors.excerpt(text) + "\"" : value,
+                value instanceof String text
+                    ? "\"" + Tensors.excerpt(text) + "\""
+                    : Tensors.excerpt(value.toString()),
                 requirement));
   }
 

@@ -55,7 +55,10 @@ public record Model(
     }
   }
 
-  /** Describes an op as a model. */
+  /**
+   * Describes an op as a model. Of a list of outputs it names only the first, which every call
+   * returns, since clients request all outputs of a model.
+   */
   public static Model of(OpDescription op) {
     var inputs =
         op.inputs().stream()
@@ -63,6 +66,7 @@ public record Model(
             .toList();
     var outputs =
         op.outputs().stream()
+            .filter(OpDescription.Output::isListed)
             .map(o -> new Tensor(o.name(), usual(op, o), shape(o.shape()), o.optional()))
             .toList();
     return new Model(op.name(), inputs, outputs, properties(op));
@@ -116,7 +120,13 @@ public record Model(
     properties.put("formula", op.formula());
     var special = new TreeSet<DType>();
     for (var input : op.inputs()) {
+      if (!input.isListed()) {
+        continue;
+      }
       var path = "inputs." + input.name() + ".";
+      if (input.series().isPresent()) {
+        properties.put(path + "list", input.label());
+      }
       properties.put(
           path + "datatypes",
           input.dtypes().stream().sorted().map(Datatypes::name).collect(Collectors.joining(", ")));
@@ -129,7 +139,13 @@ public record Model(
       properties.put("parameters." + attribute.name(), text(attribute));
     }
     for (var output : op.outputs()) {
+      if (!output.isListed()) {
+        continue;
+      }
       var path = "outputs." + output.name() + ".";
+      if (output.series().isPresent()) {
+        properties.put(path + "list", output.label());
+      }
       properties.put(path + "datatype", words(output.dtype()));
       properties.put(path + "shape", output.shape());
       properties.put(path + "meaning", output.meaning());

@@ -6,6 +6,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.AttributeValues;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
@@ -338,20 +339,8 @@ record InferRequest(
               field,
               "%s has more than %d members".formatted(field, MAX_PARAMETERS));
         }
-        values.put(
-            name,
-            switch (parser.nextToken()) {
-              case VALUE_TRUE -> true;
-              case VALUE_FALSE -> false;
-              case VALUE_STRING -> parser.getString();
-              case VALUE_NUMBER_INT -> parser.getNumberValue();
-              case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
-              default -> {
-                var at = field + "." + Tensors.excerpt(name);
-                throw new Failure.Refused(
-                    Code.INVALID_ATTRIBUTE, at, at + " must be true, false, a number or a string");
-              }
-            });
+        parser.nextToken();
+        values.put(name, AttributeValues.read(parser, field + "." + Tensors.excerpt(name)));
       }
       return values;
     }

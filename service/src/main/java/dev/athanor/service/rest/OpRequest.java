@@ -3,9 +3,11 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.codec.AttributeValues;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.OpNames;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -24,7 +26,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Stream;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
@@ -70,7 +71,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
     var inputs = new HashMap<String, Call.Input>();
     var attributes = new HashMap<String, Object>();
     var outputs = new HashMap<String, Target>();
-    HttpRequests.checkQuery(request, names(description));
+    HttpRequests.checkQuery(request, name -> isName(description, name), OpNames.all(description));
     request
         .getParameterMap()
         .forEach((name, values) -> {
@@ -85,7 +86,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
     var file = Safetensors.open(body, limit, "body");
     for (var name : file.types().keySet()) {
       if (description.input(name).isEmpty()) {
-        throw Json.unknown("inputs", name, inputNames(description));
+        throw Json.unknown("inputs", name, OpNames.inputs(description));
       }
       if (inputs.containsKey(name)) {
         throw new Failure.Refused(
@@ -117,13 +118,10 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
     return new Call(op, inputs, attributes, targets, new Target(inline, null), context);
   }
 
-  private static List<String> names(OpDescription op) {
-    return Stream.of(
-            op.inputs().stream().flatMap(OpDescription.Input::names),
-            op.attributes().stream().map(OpDescription.Attribute::name),
-            op.outputs().stream().map(OpDescription.Output::name))
-        .flatMap(names -> names)
-        .toList();
+  private static boolean isName(OpDescription op, String name) {
+    return op.input(name).isPresent()
+        || op.attribute(name).isPresent()
+        || op.output(name).isPresent();
   }
 
   private static Destination destination(String output, String text) {
@@ -140,10 +138,6 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
               "%s is \"%s\"; it must be inline, handle, or the handle t_… of a tensor to overwrite"
                   .formatted(output, Tensors.excerpt(text)));
     };
-  }
-
-  private static List<String> inputNames(OpDescription op) {
-    return op.inputs().stream().map(OpDescription.Input::name).toList();
   }
 
   private static final class Reader {
@@ -180,25 +174,21 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
 
     private void input(String name) {
       if (op.input(name).isEmpty()) {
-        throw Json.unknown("inputs", name, inputNames(op));
+        throw Json.unknown("inputs", name, OpNames.inputs(op));
       }
       inputs.put(name, RequestJson.input(parser, "inputs." + name, budget));
     }
 
     private void attribute(String name) {
       if (op.attribute(name).isEmpty()) {
-        throw Json.unknown(
-            "attributes",
-            name,
-            op.attributes().stream().map(OpDescription.Attribute::name).toList());
+        throw Json.unknown("attributes", name, OpNames.attributes(op));
       }
-      attributes.put(name, RequestJson.attribute(parser, "attributes." + name));
+      attributes.put(name, AttributeValues.read(parser, "attributes." + name));
     }
 
     private void output(String name) {
       if (op.output(name).isEmpty()) {
-        throw Json.unknown(
-            "outputs", name, op.outputs().stream().map(OpDescription.Output::name).toList());
+        throw Json.unknown("outputs", name, OpNames.outputs(op));
       }
       var output = RequestJson.output(parser, "outputs." + name);
       outputs.put(name, output.target());

@@ -2,6 +2,8 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Series;
+import dev.athanor.service.codec.AttributeValues;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
@@ -15,6 +17,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.io.ClassPathResource;
 import org.yaml.snakeyaml.DumperOptions;
@@ -115,19 +120,32 @@ final class OpenApiDocument {
     parameters.add(Map.of("$ref", "#/components/parameters/Deadline"));
     op.attributes().forEach(each -> parameters.add(parameter(each.name(), schema(each))));
     for (var input : op.inputs()) {
-      parameters.add(
-          parameter(
-              input.name(), described("The handle of this input.", Map.of("type", "string"))));
+      if (input.isListed()) {
+        parameters.add(
+            parameter(input.name(), input.series(), "The handle of " + input.label() + "."));
+      }
     }
     for (var output : op.outputs()) {
-      parameters.add(
-          parameter(
-              output.name(),
-              described(
-                  "inline, handle, or the handle of a tensor to overwrite.",
-                  Map.of("type", "string"))));
+      if (output.isListed()) {
+        var values = "inline, handle, or the handle of a tensor to overwrite.";
+        parameters.add(parameter(output.name(), output.series(), values));
+      }
     }
     return parameters;
+  }
+
+  /** Returns the parameter of a tensor, or of all tensors of a list. */
+  private static Map<String, Object> parameter(
+      String name, Optional<Series> series, String description) {
+    var text = Map.of("type", "string");
+    if (series.isEmpty()) {
+      return parameter(name, described(description, text));
+    }
+    var schema = object(Map.of(name, text), Map.of(furtherNames(series.get()), text));
+    var parameter = parameter(series.get().name(), described(description, schema));
+    parameter.put("style", "form");
+    parameter.put("explode", true); // each member is a query parameter
+    return parameter;
   }
 
   private static Map<String, Object> parameter(String name, Map<String, Object> schema) {
@@ -139,6 +157,10 @@ final class OpenApiDocument {
         "Only for %s. %s".formatted(Media.SAFETENSORS.text(), schema.get("description")));
     schema.remove("description");
     parameter.put("schema", schema);
+    if ("array".equals(schema.get("type"))) {
+      parameter.put("style", "form");
+      parameter.put("explode", false); // 0,2
+    }
     return parameter;
   }
 
@@ -154,18 +176,17 @@ final class OpenApiDocument {
 
   private static Map<String, Object> media(OpDescription op) {
     var inputs = new LinkedHashMap<String, Object>();
+    var furtherInputs = new LinkedHashMap<String, Object>();
     var required = new ArrayList<String>();
+    var tensor = Map.of("oneOf", List.of(ref("InlineTensor"), ref("TensorHandle")));
     for (var input : op.inputs()) {
-      inputs.put(
-          input.name(),
-          described(
-              "%s, %s: %s"
-                  .formatted(
-                      input.shape(),
-                      String.join(
-                          " or ", input.dtypes().stream().sorted().map(DType::text).toList()),
-                      input.meaning()),
-              Map.of("oneOf", List.of(ref("InlineTensor"), ref("TensorHandle")))));
+      if (input.isListed()) {
+        var dtypes = input.dtypes().stream().sorted().map(DType::text).toList();
+        var description =
+            "%s, %s: %s".formatted(input.shape(), String.join(" or ", dtypes), input.meaning());
+        inputs.put(input.name(), described(description, tensor));
+        input.series().ifPresent(list -> furtherInputs.put(furtherNames(list), tensor));
+      }
       if (!input.optional()) {
         required.add(input.name());
       }
@@ -173,22 +194,30 @@ final class OpenApiDocument {
     var attributes = new LinkedHashMap<String, Object>();
     op.attributes().forEach(attribute -> attributes.put(attribute.name(), schema(attribute)));
     var outputs = new LinkedHashMap<String, Object>();
+    var furtherOutputs = new LinkedHashMap<String, Object>();
+    var target = Map.of("allOf", List.of(ref("OutputRequest")));
     for (var output : op.outputs()) {
-      outputs.put(
-          output.name(),
-          described(
-              "%s, %s: %s".formatted(output.shape(), output.dtype(), output.meaning()),
-              Map.of("allOf", List.of(ref("OutputRequest")))));
+      if (output.isListed()) {
+        var description = "%s, %s: %s".formatted(output.shape(), output.dtype(), output.meaning());
+        outputs.put(output.name(), described(description, target));
+        output.series().ifPresent(list -> furtherOutputs.put(furtherNames(list), target));
+      }
     }
-    var tensors = object(inputs);
+    var tensors = object(inputs, furtherInputs);
     tensors.put("required", required);
     var body = new LinkedHashMap<String, Object>();
     body.put("inputs", tensors);
     body.put("attributes", object(attributes));
-    body.put("outputs", object(outputs));
+    body.put("outputs", object(outputs, furtherOutputs));
     var schema = object(body);
     schema.put("required", List.of("inputs"));
     return Map.of("schema", schema);
+  }
+
+  /** Returns a regular expression for the names in a list after the first. */
+  private static String furtherNames(Series list) {
+    var numbers = IntStream.range(1, list.count()).mapToObj(Integer::toString);
+    return "^%s(%s)$".formatted(list.name(), numbers.collect(Collectors.joining("|")));
   }
 
   private static Map<String, Object> schema(OpDescription.Attribute attribute) {
@@ -212,21 +241,34 @@ final class OpenApiDocument {
         if (!text.isEmpty()) {
           schema.put("default", number(Double.parseDouble(text), whole));
         }
-        if (Double.isFinite(attribute.least())) {
-          schema.put("minimum", number(attribute.least(), whole));
-        }
-        if (Double.isFinite(attribute.greatest())) {
-          schema.put("maximum", number(attribute.greatest(), whole));
-        }
+        schema.putAll(bounds(attribute, whole));
       }
       case INTEGERS, NUMBERS -> {
         boolean whole = attribute.type() == OpDescription.AttributeType.INTEGERS;
+        var items = new LinkedHashMap<String, Object>();
+        items.put("type", whole ? "integer" : "number");
+        items.putAll(bounds(attribute, whole));
         schema.put("type", "array");
-        schema.put("items", Map.of("type", whole ? "integer" : "number"));
+        schema.put("items", items);
+        schema.put("maxItems", AttributeValues.MAX_ELEMENTS);
       }
-      case TEXT -> schema.put("type", "string");
+      case TEXT -> {
+        schema.put("type", "string");
+        schema.put("maxLength", AttributeValues.MAX_CHARACTERS);
+      }
     }
     return described(attribute.meaning(), schema);
+  }
+
+  private static Map<String, Object> bounds(OpDescription.Attribute attribute, boolean whole) {
+    var bounds = new LinkedHashMap<String, Object>();
+    if (Double.isFinite(attribute.least())) {
+      bounds.put("minimum", number(attribute.least(), whole));
+    }
+    if (Double.isFinite(attribute.greatest())) {
+      bounds.put("maximum", number(attribute.greatest(), whole));
+    }
+    return bounds;
   }
 
   private static Object number(double value, boolean whole) {
@@ -243,7 +285,20 @@ final class OpenApiDocument {
     return all;
   }
 
-  private static Map<String, Object> object(Map<String, Object> properties) {
+  /**
+   * Returns the schema of an object.
+   *
+   * @param patterns further properties by regular expressions of their names
+   */
+  private static Map<String, Object> object(Map<String, ?> properties, Map<String, ?> patterns) {
+    var schema = object(properties);
+    if (!patterns.isEmpty()) {
+      schema.put("patternProperties", patterns);
+    }
+    return schema;
+  }
+
+  private static Map<String, Object> object(Map<String, ?> properties) {
     var schema = new LinkedHashMap<String, Object>();
     schema.put("type", "object");
     schema.put("additionalProperties", false);

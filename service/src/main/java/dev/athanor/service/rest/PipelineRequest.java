@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.AttributeValues;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter.Encoding;
@@ -124,7 +125,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
                       parser,
                       at,
                       Code.INVALID_ATTRIBUTE,
-                      name -> attributes.put(name, RequestJson.attribute(parser, at + "." + name)));
+                      name -> attributes.put(name, AttributeValues.read(parser, at + "." + name)));
               case "outputs" -> names(at, Code.INVALID_ATTRIBUTE, to);
               default -> throw Json.unknown(path, key, STEP_KEYS);
             }

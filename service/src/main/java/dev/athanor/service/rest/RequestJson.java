@@ -43,22 +43,6 @@ final class RequestJson {
     };
   }
 
-  /** Reads the value of an attribute. */
-  static Object attribute(JsonParser parser, String path) {
-    return switch (parser.currentToken()) {
-      case VALUE_TRUE -> true;
-      case VALUE_FALSE -> false;
-      case VALUE_STRING -> Tensors.excerpt(parser.getString());
-      case VALUE_NUMBER_INT -> parser.getNumberValue();
-      case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
-      default ->
-          throw new Failure.Refused(
-              Code.INVALID_ATTRIBUTE,
-              path,
-              "%s must be true, false, a number or a string".formatted(path));
-    };
-  }
-
   /** The target and the encoding of an output. */
   record Output(Target target, Encoding encoding) {}
 

@@ -2,6 +2,7 @@ package dev.athanor.service.run;
 
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 
@@ -28,7 +29,11 @@ final class OpFailures {
           case OpException.TooLarge _ -> Code.SHAPE_MISMATCH;
           case OpException.UnsupportedOnDevice _ -> Code.UNSUPPORTED_ON_DEVICE;
         };
-    return new Failure.Refused(code, at + path(op, refusal), String.valueOf(refusal.getMessage()));
+    // messages quote attributes, which may contain any characters
+    return new Failure.Refused(
+        code,
+        Tensors.printable(at + path(op, refusal)),
+        Tensors.printable(String.valueOf(refusal.getMessage())));
   }
 
   private static String path(OpDescription op, OpException refusal) {

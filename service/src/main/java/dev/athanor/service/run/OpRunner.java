@@ -4,11 +4,11 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
-import dev.athanor.ops.OpDescription.AttributeType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.OpNames;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
@@ -260,7 +260,7 @@ public final class OpRunner {
       op.byName(call.inputs())
           .forEach((name, input) -> inputs.put(name, job.inputs().add(input, "inputs." + name)));
       call.outputs().keySet().forEach(name -> requireOutput(op, name));
-      var attributes = attributes(call);
+      var attributes = CallAttributes.of(call);
       var given = step(job, call.op(), inputs, attributes);
       for (var output : op.outputs()) {
         var value = given.get(output.name());
@@ -329,7 +329,7 @@ public final class OpRunner {
       op.byName(step.inputs())
           .forEach((name, source) -> inputs.put(name, values.read(source, at + "inputs." + name)));
       step.outputs().keySet().forEach(name -> requireOutput(op, name));
-      var given = step(job, step.op(), inputs, Attributes.of(op, step.attributes()));
+      var given = step(job, step.op(), inputs, CallAttributes.of(op, step.attributes(), at));
       step.outputs()
           .forEach((output, name) -> {
             var field = at + "outputs." + output;
@@ -383,10 +383,7 @@ public final class OpRunner {
       throw new OpException.UnknownField(
           "outputs." + name,
           "%s has no output \"%s\"; its outputs are %s"
-              .formatted(
-                  op.name(),
-                  name,
-                  String.join(", ", op.outputs().stream().map(o -> o.name()).toList())));
+              .formatted(op.name(), name, String.join(", ", OpNames.outputs(op))));
     }
   }
 
@@ -395,23 +392,6 @@ public final class OpRunner {
         Code.INVALID_ATTRIBUTE,
         field,
         "%s does not compute output \"%s\" with these attributes".formatted(op.name(), output));
-  }
-
-  /**
-   * Merges the requested dtype of a sole output into the attribute {@code outDtype}, if the op has
-   * it.
-   */
-  private static Attributes attributes(Call call) {
-    var op = call.op().description();
-    var given = new HashMap<String, Object>(call.attributes());
-    var choice = op.attribute("outDtype").filter(a -> a.type() == AttributeType.CHOICE).isPresent();
-    if (choice && op.outputs().size() == 1) {
-      var target = call.outputs().get(op.outputs().getFirst().name());
-      if (target != null && target.dtype() != null) {
-        given.putIfAbsent("outDtype", target.dtype().text());
-      }
-    }
-    return Attributes.of(op, given);
   }
 
   /**

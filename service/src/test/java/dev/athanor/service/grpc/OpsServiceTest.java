@@ -57,7 +57,8 @@ class OpsServiceTest extends GrpcTest {
   @Test
   void listsAndDescribesOps() {
     var all = ops().list(ListOpsRequest.getDefaultInstance()).getOpsList();
-    assertThat(all.stream().map(OpDescription::getName)).containsExactly("concat", "identity");
+    assertThat(all.stream().map(OpDescription::getName))
+        .containsExactly("concat", "identity", "join", "split");
     var op = ops().describe(DescribeOpRequest.newBuilder().setOp("identity").build()).getOp();
     assertThat(all).contains(op);
     assertThat(op.getFormula()).isEqualTo("y = x");
@@ -231,7 +232,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "attributes.mode",
-            "attributes.mode is empty; it must be a flag, an integer, a number or a text");
+            "attributes.mode is empty; it must be a flag, an integer, a number, a text, integers or numbers");
     assertThat(
             rejection(
                     identity(1)

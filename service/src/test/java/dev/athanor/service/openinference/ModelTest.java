@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.run.TestOps;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -55,7 +57,8 @@ class ModelTest {
       var description = op.description();
       var model = Model.of(description);
       assertThat(model.inputs()).hasSameSizeAs(description.inputs());
-      assertThat(model.outputs()).hasSameSizeAs(description.outputs());
+      assertThat(model.outputs())
+          .hasSize((int) description.outputs().stream().filter(each -> each.isListed()).count());
       for (var input : description.inputs()) {
         var tensor = model.inputs().get(description.inputs().indexOf(input));
         assertThat(input.dtypes()).as(model.name() + "." + input.name()).contains(tensor.dtype());
@@ -71,10 +74,32 @@ class ModelTest {
   }
 
   @Test
+  void listsHaveAllInputsAndTheFirstOutput() {
+    var join = Model.of(new TestOps.Join().description());
+    assertThat(join.inputs())
+        .containsExactly(
+            new Model.Tensor("x0", DType.F32, List.of(-1L), false),
+            new Model.Tensor("x1", DType.F32, List.of(-1L), true),
+            new Model.Tensor("x2", DType.F32, List.of(-1L), true),
+            new Model.Tensor("x3", DType.F32, List.of(-1L), true));
+    assertThat(join.properties())
+        .containsEntry("inputs.x0.list", "x0 … x3")
+        .containsEntry("parameters.order", "text: the names of the parts in order")
+        .doesNotContainKey("inputs.x1.shape");
+    var split = Model.of(new TestOps.Split().description());
+    assertThat(split.outputs())
+        .containsExactly(new Model.Tensor("y0", DType.F32, List.of(-1L), false));
+    assertThat(split.properties())
+        .containsEntry("outputs.y0.list", "y0 … y3")
+        .containsEntry("parameters.sizes", "integers from 1 to 100: the sizes of the parts")
+        .doesNotContainKeys("inputs.x.list", "outputs.y1.shape");
+  }
+
+  @Test
   void matmulHasF32Tensors() {
     var model = Model.of(Catalogue.load().find("matmul").orElseThrow().description());
     assertThat(model.inputs().getFirst())
-        .isEqualTo(new Model.Tensor("a", DType.F32, java.util.List.of(-1L, -1L), false));
+        .isEqualTo(new Model.Tensor("a", DType.F32, List.of(-1L, -1L), false));
     assertThat(model.inputs().getFirst().configType()).isEqualTo("TYPE_FP32");
     assertThat(model.outputs().getFirst().datatype()).isEqualTo("FP32");
     assertThat(model.properties())

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.empty;
 import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.everyItem;
 import static org.hamcrest.Matchers.greaterThan;
 import static org.hamcrest.Matchers.hasItems;
 import static org.hamcrest.Matchers.hasKey;
@@ -71,14 +72,18 @@ class OpenInferenceTest extends RestTest {
         .body("extensions", hasItems("binary_tensor_data", "tensor_handle", "statistics"));
     given().get("/v2/health/live").then().statusCode(200).body("live", equalTo(true));
     given().get("/v2/health/ready").then().statusCode(200).body("ready", equalTo(true));
-    given().get("/v2/models").then().statusCode(200).body("models", contains("concat", "identity"));
+    given()
+        .get("/v2/models")
+        .then()
+        .statusCode(200)
+        .body("models", contains("concat", "identity", "join", "split"));
     given()
         .noContentType()
         .post("/v2/repository/index")
         .then()
         .statusCode(200)
-        .body("name", contains("concat", "identity"))
-        .body("state", contains("READY", "READY"))
+        .body("name", contains("concat", "identity", "join", "split"))
+        .body("state", everyItem(equalTo("READY")))
         .body("version", contains("1", "1"));
     json("{\"ready\": true}")
         .post("/v2/repository/index")
@@ -540,8 +545,9 @@ class OpenInferenceTest extends RestTest {
           {"inputs":[{"shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs[0].name | inputs[0].name is missing
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"shared_memory_region":"r"}}]} | 0 | unknown-field | inputs.x.parameters.shared_memory_region | inputs.x.parameters.shared_memory_region is not supported. Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":7}}]} | 0 | invalid-attribute | inputs.x.parameters.tensor_handle | inputs.x.parameters.tensor_handle is 7; it must be a string such as "t_…"
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":[7]}}]} | 0 | invalid-attribute | inputs.x.parameters.tensor_handle | inputs.x.parameters.tensor_handle is [7]; it must be a string such as "t_…"
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":"t_1","binary_data_size":4}}]} | 4 | invalid-tensor | inputs.x | inputs.x has both a tensor_handle and data; give only one
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"deep":{"er":1}}}]} | 0 | invalid-attribute | inputs.x.parameters.deep | inputs.x.parameters.deep must be true, false, a number or a string
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"deep":{"er":1}}}]} | 0 | invalid-attribute | inputs.x.parameters.deep | inputs.x.parameters.deep must be true, false, a number, a string or a list of numbers, got an object
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]} | 0 | unknown-field | outputs.z | outputs.z is unknown; the outputs are y
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]} | 0 | invalid-tensor | outputs.y | outputs.y is given twice; give it once
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{}]} | 0 | invalid-tensor | outputs[0].name | outputs[0].name is missing
@@ -714,7 +720,7 @@ class OpenInferenceTest extends RestTest {
         .get("/v2/models/stats")
         .then()
         .statusCode(200)
-        .body("model_stats.name", contains("concat", "identity"));
+        .body("model_stats.name", contains("concat", "identity", "join", "split"));
   }
 
   private static long increase(JsonPath before, JsonPath after, String of) {

@@ -51,7 +51,7 @@ class OpsTest extends RestTest {
         .get("/ops")
         .then()
         .statusCode(200)
-        .body("ops.name", contains("concat", "identity"))
+        .body("ops.name", contains("concat", "identity", "join", "split"))
         .body("ops[0].inputs[1].optional", equalTo(true))
         .body("ops[1].attributes[0].default", equalTo(false))
         .body("ops[1].attributes[2].default", nullValue())
@@ -242,7 +242,9 @@ class OpsTest extends RestTest {
           identity | {"inputs": {"x": X}, "attributes": {"gate": 1}} | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
           identity | {"inputs": {"x": X}, "attributes": {"factor": 1e400}} | invalid-attribute | attributes.factor | attribute "factor" must be a finite number, got Infinity
           identity | {"inputs": {"x": X}, "attributes": {"mode": "c"}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
-          identity | {"inputs": {"x": X}, "attributes": {"mode": []}} | invalid-attribute | attributes.mode | attributes.mode must be true, false, a number or a string
+          identity | {"inputs": {"x": X}, "attributes": {"mode": []}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got []
+          identity | {"inputs": {"x": X}, "attributes": {"mode": {}}} | invalid-attribute | attributes.mode | attributes.mode must be true, false, a number, a string or a list of numbers, got an object
+          identity | {"inputs": {"x": X}, "attributes": {"mode": "\\ud800\\u0007"}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "??"
           identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is unknown; known keys are gate, factor, mode
           identity | {"inputs": []}                            | invalid-tensor    | inputs               | inputs must be an object, got a list
           identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is not a handle; handles look like t_… and come from POST /tensors

@@ -108,7 +108,7 @@ class ProtocolClientsTest extends RestTest {
         .post("/v2/repository/index")
         .then()
         .statusCode(200)
-        .body("name", contains("concat", "identity"))
+        .body("name", contains("concat", "identity", "join", "split"))
         .body("state", contains("READY", "READY"));
   }
 

@@ -40,6 +40,8 @@ public class Fakes {
   @Bean
   @Primary
   Catalogue testCatalogue() {
-    return new Catalogue(List.of(new TestOps.Identity(), new TestOps.Concat()));
+    return new Catalogue(
+        List.of(
+            new TestOps.Identity(), new TestOps.Concat(), new TestOps.Join(), new TestOps.Split()));
   }
 }

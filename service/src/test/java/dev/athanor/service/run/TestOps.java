@@ -221,4 +221,108 @@ public final class TestOps {
               Map.of("c", Tolerance.exact(), "zeros", Tolerance.exact())));
     }
   }
+
+  /** Joins the inputs of a list in the order that a text names. */
+  public static final class Join implements Op {
+    @Override
+    public OpDescription description() {
+      return new OpDescription(
+          "join",
+          "Joins tensors.",
+          OpDescription.Input.list("x", 1, 4, "[…]", EnumSet.allOf(DType.class), "a part"),
+          List.of(Attribute.text("order", "the names of the parts in order").asRequired()),
+          List.of(OpDescription.Output.of("y", "[N]", "same as x0", "the parts in order")),
+          "y = parts named by order",
+          "0");
+    }
+
+    @Override
+    public List<Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      var order = List.of(attributes.text("order").split(" "));
+      long elements = 0;
+      for (var name : order) {
+        if (!inputs.containsKey(name)) {
+          throw new OpException.InvalidAttribute(
+              "order", "order names \"%s\", which is not an input".formatted(name));
+        }
+        elements += type(inputs, name).shape().elements();
+      }
+      return List.of(
+          new TestPlan(
+              "join",
+              Map.of("y", TensorType.of(type(inputs, "x0").dtype(), elements)),
+              (stream, in, out) -> {
+                long at = 0;
+                for (var name : order) {
+                  long bytes = type(inputs, name).bytes();
+                  stream.copy(at(in, name).buffer(), 0, at(out, "y").buffer(), at, bytes);
+                  at += bytes;
+                }
+              }));
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      throw new UnsupportedOperationException("not in the self-test");
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      return List.of();
+    }
+  }
+
+  /** Splits its input into a list of outputs; the name of its kernel contains its numbers. */
+  public static final class Split implements Op {
+    @Override
+    public OpDescription description() {
+      return new OpDescription(
+          "split",
+          "Splits a tensor.",
+          List.of(input("x", "[N]", false)),
+          List.of(
+              Attribute.integers("sizes", "the sizes of the parts").asRequired().from(1, 100),
+              Attribute.numbers("factors", "unused")),
+          OpDescription.Output.list("y", 4, "[…]", "same as x", "a part"),
+          "y0, y1, … = parts of x",
+          "0");
+    }
+
+    @Override
+    public List<Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      var x = type(inputs, "x");
+      var sizes = attributes.integers("sizes");
+      if (sizes.stream().mapToLong(size -> size).sum() != x.shape().elements()) {
+        throw new OpException.ShapeMismatch("x", "x has shape " + x.shape() + ", sizes " + sizes);
+      }
+      var outputs = new HashMap<String, TensorType>();
+      for (int i = 0; i < sizes.size(); i++) {
+        outputs.put("y" + i, TensorType.of(x.dtype(), sizes.get(i)));
+      }
+      return List.of(
+          new TestPlan(
+              "split" + attributes.numbers("factors"),
+              outputs,
+              (stream, in, out) -> {
+                long at = 0;
+                for (int i = 0; i < sizes.size(); i++) {
+                  long bytes = type(outputs, "y" + i).bytes();
+                  stream.copy(at(in, "x").buffer(), at, at(out, "y" + i).buffer(), 0, bytes);
+                  at += bytes;
+                }
+              }));
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      throw new UnsupportedOperationException("not in the self-test");
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      return List.of();
+    }
+  }
 }
