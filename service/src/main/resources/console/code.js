@@ -78,7 +78,13 @@ function pythonArray(value) {
   return `rng.uniform(${random.low}, ${random.high}, ${shape}).astype(${type})`;
 }
 
-const pythonAttribute = ([{type}, value]) => (type === 'boolean' ? PYTHON_WORDS[value] : type === 'choice' ? quote(value) : number(value, type === 'number'));
+const isText = (type) => type === 'choice' || type === 'text';
+
+function pythonAttribute([{type}, value]) {
+  if (type === 'boolean') return PYTHON_WORDS[value];
+  if (isText(type) || Array.isArray(value)) return JSON.stringify(value);
+  return number(value, type === 'number');
+}
 
 const seedOf = (inputs) => inputs.map(([, {random}]) => random?.seed).find((seed) => seed !== undefined);
 
@@ -212,7 +218,7 @@ function javaTensor(value) {
   return isNarrow ? `cast(athanor, ${tensor}, ${quote(dtype)})` : tensor;
 }
 
-const javaAttribute = ([{type}, value]) => (type === 'choice' ? quote(value) : type === 'integer' ? javaInteger(value) : number(value, type === 'number'));
+const javaAttribute = ([{type}, value]) => (isText(type) || Array.isArray(value) ? quote(String(value)) : type === 'integer' ? javaInteger(value) : number(value, type === 'number'));
 
 export function java({url, op, usesKey, inputs, attributes, outputs}) {
   const isKept = outputs.some(({kept}) => kept);

@@ -2,7 +2,7 @@
 
 import {accept, h, newId, refuse} from './dom.js';
 import {InputFields, labelled} from './input.js';
-import {isNeeded, letters, usualValue} from './shapes.js';
+import {isNeeded, letters, term, usualValue} from './shapes.js';
 import {Mistake} from './values.js';
 
 /** Creates a list of choices; one without a value can stay unset. */
@@ -13,6 +13,16 @@ function choice(common, choices, value) {
   return field;
 }
 
+const list = (element) => `\\s*${element}\\s*(,\\s*${element}\\s*)*`;
+
+/** The patterns of lists, such as 0,2. */
+const LISTS = {
+  integers: list('-?[0-9]+'),
+  numbers: list('-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+\\-]?[0-9]+)?'),
+};
+
+const NAMES = {integer: 'an integer', number: 'a number', integers: 'integers such as 0,2', numbers: 'numbers such as 0.5,2'};
+
 /** Creates the field of an attribute. */
 function attributeField(attribute, value) {
   const common = {'data-attribute': attribute.name};
@@ -22,6 +32,10 @@ function attributeField(attribute, value) {
       return h('input', {...common, type: 'checkbox', checked: value});
     case 'choice':
       return choice(common, attribute.choices, value);
+    case 'text':
+    case 'integers':
+    case 'numbers':
+      return h('input', {...common, autocomplete: 'off', spellcheck: 'false', required: attribute.required, pattern: LISTS[attribute.type], value});
     default:
       return h('input', {
         ...common,
@@ -38,9 +52,10 @@ function attributeField(attribute, value) {
 /** Names the values that an attribute may have: "an integer, at least 1". */
 function range({type, minimum, maximum, choices}) {
   if (type === 'boolean') return 'true or false';
+  if (type === 'text') return 'a text';
   if (type === 'choice') return `one of ${choices.join(', ')}`;
   const limits = [['at least', minimum], ['at most', maximum]].filter(([, limit]) => Number.isFinite(limit)).map((each) => each.join(' '));
-  return `${type === 'integer' ? 'an integer' : 'a number'}${limits.length ? `, ${limits.join(' and ')}` : ''}`;
+  return `${NAMES[type]}${limits.length ? `, ${limits.join(' and ')}` : ''}`;
 }
 
 /** Returns the text of a field. */
@@ -51,13 +66,23 @@ function write(field, text) {
   else field.value = text;
 }
 
+/** Converts the text of a field. */
+function parse(type, text) {
+  if (type === 'boolean') return text === 'true';
+  if (type === 'choice' || type === 'text') return text;
+  return type in LISTS ? text.split(',').map(Number) : Number(text);
+}
+
 /** Returns the value of an attribute; undefined if it is unset or the default. */
 function attributeValue({type, default: usual}, field) {
   const text = read(field);
   if (text === '') return undefined;
-  const value = type === 'boolean' ? text === 'true' : type === 'choice' ? text : Number(text);
-  return value === usual ? undefined : value;
+  const value = parse(type, text);
+  return usual !== null && String(value) === String(usual) ? undefined : value;
 }
+
+/** Returns the inputs with all members of lists. */
+const members = (inputs) => inputs.flatMap((input) => Array.from({length: input.list?.count ?? 1}, (_, i) => (i ? {...input, name: `${input.list.name}${i}`, optional: true, follows: true} : input)));
 
 const encode = (text) => encodeURIComponent(text).replace(/%(5B|5D|2C)/g, decodeURIComponent); // [ ] and , stay readable
 
@@ -74,7 +99,7 @@ export class OpForm {
    */
   constructor(op, outputField, isInStep = false) {
     this.op = op;
-    this.inputs = op.inputs.map((input, i) => new InputFields(input, i + 1, isNeeded(op, input), isInStep));
+    this.inputs = members(op.inputs).map((input, i) => new InputFields(input, i + 1, isNeeded(op, input), isInStep));
     this.#sizes = [...letters(op)].map(([name, value]) => ({
       name,
       kind: 'a positive integer',
@@ -121,7 +146,7 @@ export class OpForm {
   // -- values
 
   get given() {
-    return this.inputs.filter((input) => input.isGiven);
+    return this.inputs.filter((input) => input.isGiven && !input.element.hidden);
   }
 
   /** Returns the attributes to send, as pairs of description and value. */
@@ -135,7 +160,7 @@ export class OpForm {
 
   /** Returns the problem that GET /ops/{op}/ptx plans. */
   get problem() {
-    return [...this.given.map((input) => input.problem()), ...this.changed.map(([{name}, value]) => `${name}=${value}`)].join(' ');
+    return [...this.given.map((input) => input.problem()), ...this.changed.map(([{name}, value]) => term(name, value))].join(' ');
   }
 
   /** Returns the op and what differs from its usual form: matmul?M=64&a=f16&transposeB=true. */
@@ -180,6 +205,14 @@ export class OpForm {
     }
   }
 
+  /** Shows the inputs of a list up to the first that is not given. */
+  #showLists() {
+    this.inputs.forEach((input, i) => {
+      const last = this.inputs[i - 1];
+      if (input.follows) input.element.hidden = !last.isGiven || last.element.hidden;
+    });
+  }
+
   // -- errors
 
   clear() {
@@ -189,6 +222,7 @@ export class OpForm {
   /** Computes the shapes and shows an error message at each invalid field; returns whether there is none. */
   check() {
     this.clear();
+    this.#showLists();
     this.#sizeFields.hidden = !this.#sizes.length || !this.given.some((input) => input.isGenerated);
     const used = this.#sizeFields.hidden ? this.#attributes : this.#named;
     const wrong = used.filter(({field}) => !field.validity.valid);
@@ -199,7 +233,7 @@ export class OpForm {
       const values = new Map(this.#named.map(({name, field}) => [name, field.valueAsNumber]));
       this.inputs.forEach((input) => input.resize(values));
     }
-    const mistaken = this.inputs.filter((input) => {
+    const mistaken = this.given.filter((input) => {
       try {
         input.check();
         return false;

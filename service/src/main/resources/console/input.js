@@ -106,6 +106,11 @@ export class InputFields {
     return this.#input.name;
   }
 
+  /** Returns whether it comes after another input in a list. */
+  get follows() {
+    return Boolean(this.#input.follows);
+  }
+
   get isGiven() {
     return this.#given.checked;
   }

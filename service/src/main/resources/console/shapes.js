@@ -15,7 +15,7 @@ export const isNeeded = (op, input) => !input.optional || Boolean(NEEDED[op.name
 
 /** Returns the value of an attribute in an example of the op; null if it needs none. */
 export function usualValue(op, attribute) {
-  const first = attribute.required ? (attribute.choices?.[0] ?? attribute.minimum ?? 1) : null;
+  const first = attribute.required && attribute.type !== 'text' ? (attribute.choices?.[0] ?? attribute.minimum ?? 1) : null;
   return NEEDED[op.name]?.[attribute.name] ?? attribute.default ?? first;
 }
 
@@ -81,6 +81,9 @@ export function wrongRank(described, shape) {
   return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${forms[0]} needs ${open ? `at least ${named}` : named}.`;
 }
 
+/** Returns an attribute's term of a problem: axes=0,2 or order="x1 x0". */
+export const term = (name, value) => `${name}=${/\s|\]$/.test(value) ? `"${value}"` : value}`;
+
 /** Returns an example problem of an op: what a call needs, with default extents. */
 export function example(op) {
   const sizes = letters(op);
@@ -91,7 +94,7 @@ export function example(op) {
   return op.inputs
     .filter((input) => isNeeded(op, input))
     .map((input) => `${input.name}=${usualDtype(input)}[${extents(input.shape, sizes).replaceAll(' ', '')}]`)
-    .concat(values.filter(([attribute, value]) => value !== attribute.default).map(([attribute, value]) => `${attribute.name}=${value}`))
+    .concat(values.filter(([attribute, value]) => value !== attribute.default).map(([attribute, value]) => term(attribute.name, value)))
     .join(' ');
 }
 

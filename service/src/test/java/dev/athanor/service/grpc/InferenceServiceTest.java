@@ -151,7 +151,7 @@ class InferenceServiceTest extends GrpcTest {
             inference()
                 .modelStatistics(ModelStatisticsRequest.getDefaultInstance())
                 .getModelStatsCount())
-        .isEqualTo(2);
+        .isEqualTo(4);
   }
 
   @Test

@@ -247,7 +247,7 @@ class ProtocolClientsTest extends GrpcTest {
     var index = inference().repositoryIndex(RepositoryIndexRequest.getDefaultInstance());
     assertThat(index.getModelsList())
         .extracting(ModelIndex::getName)
-        .containsExactly("concat", "identity");
+        .containsExactly("concat", "identity", "join", "split");
     assertThat(index.getModelsList())
         .allSatisfy(model -> {
           assertThat(model.getVersion()).isEqualTo("1");

@@ -199,7 +199,7 @@ class ServerTest extends GrpcTest {
                 .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata))
                 .list(ListOpsRequest.getDefaultInstance()));
     assertThat(refused.status()).isNotEqualTo(Status.Code.OK);
-    assertThat(ops().list(ListOpsRequest.getDefaultInstance()).getOpsCount()).isEqualTo(2);
+    assertThat(ops().list(ListOpsRequest.getDefaultInstance()).getOpsCount()).isEqualTo(4);
   }
 
   /** Client libraries do not send such deadlines; the service must handle them. */

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.everyItem;
 
 import io.restassured.path.json.JsonPath;
 import io.restassured.response.Response;
@@ -109,7 +110,7 @@ class ProtocolClientsTest extends RestTest {
         .then()
         .statusCode(200)
         .body("name", contains("concat", "identity", "join", "split"))
-        .body("state", contains("READY", "READY"));
+        .body("state", everyItem(equalTo("READY")));
   }
 
   @ParameterizedTest

@@ -1,4 +1,4 @@
-package dev.athanor.service.codec;
+package dev.athanor.service.run;
 
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
