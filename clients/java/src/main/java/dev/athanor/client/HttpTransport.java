@@ -87,10 +87,17 @@ final class HttpTransport implements Transport {
             arguments.put(name, Session.handle(operand));
           }
         });
-    call.attributes().forEach((name, value) -> arguments.put(name, value.toString()));
+    call.attributes().forEach((name, value) -> arguments.put(name, argument(value)));
     targets.forEach((name, target) ->
         arguments.put(name, target.handle() == null ? "handle" : target.handle()));
     return arguments;
+  }
+
+  /** Returns the value of an attribute as a query parameter; a list as {@code 0,2}. */
+  private static String argument(Object value) {
+    return value instanceof List<?> list
+        ? list.stream().map(String::valueOf).collect(Collectors.joining(","))
+        : value.toString();
   }
 
   private static Map<String, Output> values(ByteBuffer answer) {

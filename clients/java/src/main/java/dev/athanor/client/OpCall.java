@@ -1,8 +1,10 @@
 package dev.athanor.client;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -43,6 +45,14 @@ public final class OpCall {
     return this;
   }
 
+  /** Sets a list of inputs: {@code x0}, {@code x1}, … for the list {@code x}. */
+  public OpCall input(String list, List<? extends Operand> operands) {
+    for (int i = 0; i < operands.size(); i++) {
+      input(list + i, operands.get(i));
+    }
+    return this;
+  }
+
   /** Sets an attribute. */
   public OpCall attribute(String name, boolean value) {
     attributes.put(name, value);
@@ -72,6 +82,22 @@ public final class OpCall {
     return attribute(name, value.text());
   }
 
+  /** Sets an attribute that is a list of integers. */
+  public OpCall attribute(String name, long... values) {
+    return attribute(name, Arrays.stream(values).boxed().toList());
+  }
+
+  /** Sets an attribute that is a list of numbers. */
+  public OpCall attribute(String name, double... values) {
+    return attribute(name, Arrays.stream(values).boxed().toList());
+  }
+
+  /** Sets an attribute that is a list of integers or numbers. */
+  public OpCall attribute(String name, List<? extends Number> values) {
+    attributes.put(name, List.copyOf(values));
+    return this;
+  }
+
   /**
    * Requests an output. Results on the device have only the requested outputs; results on the host
    * always have all of them.
@@ -81,10 +107,34 @@ public final class OpCall {
     return this;
   }
 
+  /**
+   * Requests the first outputs of a list: {@code y0}, {@code y1}, … for the list {@code y}.
+   *
+   * @throws IllegalArgumentException if the count is less than 1
+   */
+  public OpCall output(String list, int count) {
+    if (count < 1) {
+      throw new IllegalArgumentException(
+          "The number of outputs %s0, %1$s1, … must be at least 1, not %d.".formatted(list, count));
+    }
+    for (int i = 0; i < count; i++) {
+      output(list + i);
+    }
+    return this;
+  }
+
   /** Writes an output into a tensor of its dtype and shape; nothing is allocated. */
   public OpCall into(String name, Tensor tensor) {
     into.put(name, tensor);
     return output(name);
+  }
+
+  /** Writes the first outputs of a list into tensors of their dtypes and shapes. */
+  public OpCall into(String list, List<Tensor> tensors) {
+    for (int i = 0; i < tensors.size(); i++) {
+      into(list + i, tensors.get(i));
+    }
+    return this;
   }
 
   /** Bounds the time of this call, retries included. */

@@ -1,6 +1,7 @@
 package dev.athanor.client;
 
 import java.util.List;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,13 +22,28 @@ public record OpDescription(
     String flops) {
 
   /**
+   * A list of inputs or outputs. Calls name them {@code x0}, {@code x1}, … for the list {@code x}.
+   *
+   * @param count the maximum number of tensors
+   */
+  public record TensorList(String name, int count) {
+
+    /** Returns the names of the tensors. */
+    public List<String> names() {
+      return IntStream.range(0, count).mapToObj(i -> name + i).toList();
+    }
+  }
+
+  /**
    * An input.
    *
+   * @param list the list of which this input is the first; null for a single input
    * @param aliases other names that requests may use
    * @param shape the shape, with letters for extents: {@code […, M, K]}
    */
   public record Input(
       String name,
+      @Nullable TensorList list,
       @Nullable List<String> aliases,
       String shape,
       List<String> dtypes,
@@ -37,7 +53,8 @@ public record OpDescription(
   /**
    * An attribute.
    *
-   * @param type boolean, integer, number, or choice, one of {@code choices}
+   * @param type boolean, integer, number, integers or numbers (lists), text, or choice, one of
+   *     {@code choices}
    * @param defaultValue null if the meaning describes the default
    */
   public record Attribute(
@@ -52,8 +69,21 @@ public record OpDescription(
   /**
    * An output.
    *
+   * @param list the list of which this output is the first; null for a single output
    * @param dtype a dtype, the name of an attribute, or for example {@code same as x}
    * @param optional whether attributes decide if the operation computes it
    */
-  public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
+  public record Output(
+      String name,
+      @Nullable TensorList list,
+      String shape,
+      String dtype,
+      boolean optional,
+      String meaning) {
+
+    /** Returns the name, or those of the list. */
+    public List<String> names() {
+      return list == null ? List.of(name) : list.names();
+    }
+  }
 }

@@ -1,8 +1,11 @@
 package dev.athanor.client;
 
+import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 
 /**
  * Runs operations without blocking.
@@ -38,5 +41,20 @@ public abstract class OpRunner<T> {
       throw new Failures.MalformedAnswer("output `%s` is missing".formatted(name));
     }
     return output;
+  }
+
+  /**
+   * Returns the first outputs of a list.
+   *
+   * @throws IllegalArgumentException if the response contains fewer
+   */
+  protected static <T> List<T> outputs(Map<String, T> outputs, String list, int count) {
+    var names = IntStream.range(0, count).mapToObj(i -> list + i).toList();
+    if (!outputs.keySet().containsAll(names)) {
+      throw new IllegalArgumentException(
+          "The operation returned %s; the call requests %d outputs of the list %s."
+              .formatted(new TreeSet<>(outputs.keySet()), count, list));
+    }
+    return names.stream().map(name -> output(outputs, name)).toList();
   }
 }

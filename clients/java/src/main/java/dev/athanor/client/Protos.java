@@ -5,12 +5,15 @@ import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.AttributeValue;
 import dev.athanor.api.v1.InputTensor;
+import dev.athanor.api.v1.IntegerList;
+import dev.athanor.api.v1.NumberList;
 import dev.athanor.api.v1.OutputTarget;
 import dev.athanor.api.v1.OutputTensor;
 import dev.athanor.api.v1.PipelineStep;
 import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.TensorData;
+import dev.athanor.api.v1.TensorList;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -86,10 +89,22 @@ final class Protos {
       attribute.setInteger(integer);
     } else if (value instanceof Double number) {
       attribute.setNumber(number);
+    } else if (value instanceof List<?> list) {
+      setList(attribute, list.stream().map(Number.class::cast).toList());
     } else {
       attribute.setText(value.toString());
     }
     return attribute.build();
+  }
+
+  private static void setList(AttributeValue.Builder attribute, List<Number> values) {
+    if (values.stream().allMatch(value -> value instanceof Long || value instanceof Integer)) {
+      var integers = values.stream().map(Number::longValue).toList();
+      attribute.setIntegers(IntegerList.newBuilder().addAllValues(integers));
+    } else {
+      var numbers = values.stream().map(Number::doubleValue).toList();
+      attribute.setNumbers(NumberList.newBuilder().addAllValues(numbers));
+    }
   }
 
   private static OutputTarget target(Transport.Target target) {
@@ -142,6 +157,7 @@ final class Protos {
             .map(i ->
                 new OpDescription.Input(
                     i.getName(),
+                    i.hasList() ? list(i.getList()) : null,
                     emptyToNull(i.getAliasesList()),
                     i.getShape(),
                     List.copyOf(i.getDtypesList()),
@@ -162,10 +178,19 @@ final class Protos {
         op.getOutputsList().stream()
             .map(o ->
                 new OpDescription.Output(
-                    o.getName(), o.getShape(), o.getDtype(), o.getOptional(), o.getMeaning()))
+                    o.getName(),
+                    o.hasList() ? list(o.getList()) : null,
+                    o.getShape(),
+                    o.getDtype(),
+                    o.getOptional(),
+                    o.getMeaning()))
             .toList(),
         op.getFormula(),
         op.getFlops());
+  }
+
+  private static OpDescription.TensorList list(TensorList list) {
+    return new OpDescription.TensorList(list.getName(), list.getCount());
   }
 
   private static @Nullable List<String> emptyToNull(List<String> texts) {
@@ -177,6 +202,8 @@ final class Protos {
       case FLAG -> value.getFlag();
       case INTEGER -> value.getInteger();
       case NUMBER -> value.getNumber();
+      case INTEGERS -> value.getIntegers().getValuesList();
+      case NUMBERS -> value.getNumbers().getValuesList();
       case TEXT, VALUE_NOT_SET -> value.getText();
     };
   }

@@ -162,8 +162,11 @@ final class Session implements AutoCloseable {
         runner.run(call, targets),
         outputs -> {
           var tensors = new LinkedHashMap<String, Tensor>();
-          outputs.forEach(
-              (name, output) -> tensors.put(name, adopt(output.onDevice(), call.into().get(name))));
+          outputs.forEach((name, output) -> {
+            if (targets.containsKey(name)) {
+              tensors.put(name, adopt(output.onDevice(), call.into().get(name)));
+            }
+          });
           return tensors;
         });
   }
