@@ -17,6 +17,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from generate_messages import messages
+
 HERE = Path(__file__).resolve().parent
 API = HERE.parent.parent / "api-spec/src/main"
 TARGETS = HERE / "src/athanor"
@@ -25,7 +27,14 @@ WIDTH = 108
 # Parameters of every method; an input of that name gets an underscore.
 RESERVED = {"self", "out", "timeout"}
 
-TYPES = {"boolean": "bool", "integer": "int", "number": "float"}
+TYPES = {
+    "boolean": "bool",
+    "integer": "int",
+    "number": "float",
+    "integers": "Sequence[int]",
+    "numbers": "Sequence[float]",
+    "text": "str",
+}
 
 HEADER = '''"""The ops as methods of both clients.
 
@@ -42,7 +51,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple
 
 from ._arrays import Array
-from ._core import Attribute
+from ._core import Attribute{core}
 from ._http import Flow
 from ._method import method
 from ._tensor import AnyTensor
@@ -94,6 +103,39 @@ def wrap(text: str, indent: int, hanging: int = 0) -> str:
     )
 
 
+def label(tensor: dict[str, Any]) -> str:
+    """Returns the name of an input or output, or of the list that it stands for."""
+    name: str = tensor["list"]["name"] if "list" in tensor else tensor["name"]
+    return name
+
+
+def count(output: dict[str, Any]) -> str:
+    """Returns the parameter for the number of outputs of a list."""
+    return snake(label(output)) + "_count"
+
+
+def input_type(one: dict[str, Any]) -> str:
+    return "Sequence[AnyTensor | Array]" if "list" in one else "AnyTensor | Array"
+
+
+def output_type(output: dict[str, Any]) -> str:
+    return "list[AnyTensor]" if "list" in output else "AnyTensor"
+
+
+def output_value(output: dict[str, Any]) -> str:
+    """Returns the expression for an output, or for the outputs of a list."""
+    name = json.dumps(label(output))
+    if "list" in output:
+        return f"[outputs[name] for name in member_names({name}, {count(output)})]"
+    return f"outputs[{name}]"
+
+
+def entry(one: dict[str, Any]) -> str:
+    """Returns the item of an input or attribute in the mapping that a call takes."""
+    name, value = json.dumps(label(one)), parameter(label(one))
+    return f"**members({name}, {value})" if "list" in one else f"{name}: {value}"
+
+
 class Op:
     """The description of an op, and the Python code generated from it."""
 
@@ -103,6 +145,7 @@ class Op:
         self.inputs: list[dict[str, Any]] = description["inputs"]
         self.attributes: list[dict[str, Any]] = description["attributes"]
         self.outputs: list[dict[str, Any]] = description["outputs"]
+        self.lists = [one for one in self.outputs if "list" in one]
         self.description = description
         self.result = "".join(word.capitalize() for word in self.name.split("-")) + "Result"
         camel = [x["name"] for x in self.inputs + self.attributes if snake(x["name"]) != x["name"]]
@@ -118,7 +161,13 @@ class Op:
         return attribute["required"]
 
     def several(self) -> bool:
-        return len(self.outputs) > 1
+        """Returns whether the op has several outputs or a list of them."""
+        return len(self.outputs) > 1 or bool(self.lists)
+
+    def result_type(self) -> str:
+        """Returns the type of the result."""
+        (first, *others) = self.outputs
+        return f"{self.result}[AnyTensor]" if others else output_type(first)
 
     def result_class(self) -> str:
         """Returns the named tuple of an op with several outputs."""
@@ -131,7 +180,7 @@ class Op:
         ]
         for output in self.outputs:
             optional = " | None = None" if output["optional"] else ""
-            lines.append(f"    {output['name']}: AnyTensor{optional}")
+            lines.append(f"    {label(output)}: {output_type(output)}{optional}")
             lines.append(wrap(f'"""{self.output_text(output)}"""', 4))
         return "\n".join(lines) + "\n"
 
@@ -149,10 +198,11 @@ class Op:
             for one in self.inputs:
                 if one["optional"] != required:
                     optional = " | None = None" if one["optional"] else ""
-                    parameters.append(f"{parameter(one['name'])}: AnyTensor | Array{optional}")
+                    parameters.append(f"{parameter(label(one))}: {input_type(one)}{optional}")
         parameters.append("*")
         for one in self.attributes:
             parameters.append(f"{snake(one['name'])}: {self.attribute_type(one)}")
+        parameters += [f"{count(one)}: int" for one in self.lists]
         out = "Sequence[AnyTensor | None] | None" if self.several() else "AnyTensor | None"
         parameters += [f"out: {out} = None", "timeout: float | None = None"]
         return parameters
@@ -176,9 +226,14 @@ class Op:
             optional = " (optional)" if one["optional"] else ""
             dtypes = ", ".join(one["dtypes"])
             shape, meaning = self.text(one["shape"]), self.text(one["meaning"])
-            lines.append(self.argument(parameter(one["name"]), f"{shape} of {dtypes}{optional}: {meaning}."))
+            most = f"; at most {one['list']['count']} tensors" if "list" in one else ""
+            lines.append(
+                self.argument(parameter(label(one)), f"{shape} of {dtypes}{optional}: {meaning}{most}.")
+            )
         for one in self.attributes:
             lines.append(self.argument(snake(one["name"]), f"{self.text(one['meaning'])}{self.bounds(one)}."))
+        for one in self.lists:
+            lines.append(self.argument(count(one), f"the number of outputs, 1 to {one['list']['count']}."))
         written = "existing tensors to write the outputs to, in order" if self.several() else ""
         written = (
             written or f"an existing tensor to write to, with the dtype and shape of {self.outputs[0]['name']}"
@@ -186,7 +241,7 @@ class Op:
         lines.append(self.argument("out", f"{written}."))
         lines.append(self.argument("timeout", "timeout of the call in seconds; that of the client if None."))
         lines += ["", "Returns:"]
-        lines += [wrap(f"{o['name']}: {self.output_text(o)}.", 12, 4) for o in self.outputs]
+        lines += [wrap(f"{label(o)}: {self.output_text(o)}.", 12, 4) for o in self.outputs]
         lines += [
             "",
             "Raises:",
@@ -208,6 +263,11 @@ class Op:
 
     def outputs_asked(self) -> str:
         """Returns the expression for the names of the outputs that the service computes."""
+        if self.lists:
+            return " + ".join(
+                f"member_names({json.dumps(label(o))}, {count(o)})" if "list" in o else json.dumps([o["name"]])
+                for o in self.outputs
+            )
         conditions = [self.condition(o["when"]) for o in self.outputs if "when" in o]
         always = [o["name"] for o in self.outputs if not o["optional"]]
         everything = json.dumps([o["name"] for o in self.outputs])
@@ -222,14 +282,13 @@ class Op:
         return name if when["value"] is True else f"{name} == {json.dumps(when['value'])}"
 
     def code(self) -> str:
-        result = f"{self.result}[AnyTensor]" if self.several() else "AnyTensor"
         lines = ["", "    @method", f"    def {self.method}("]
         lines += [f"        {one}," for one in self.parameters()]
-        lines += [f"    ) -> Flow[{result}]:", self.docstring()]
+        lines += [f"    ) -> Flow[{self.result_type()}]:", self.docstring()]
         lines.append("        outputs = yield from self._run_op(")
         lines.append(f"            {json.dumps(self.name)},")
         for group in (self.inputs, self.attributes):
-            pairs = ", ".join(f"{json.dumps(x['name'])}: {parameter(x['name'])}" for x in group)
+            pairs = ", ".join(map(entry, group))
             lines.append(wrap(f"{{{pairs}}},", 12, 1))
         lines += [
             f"            {self.outputs_asked()},",
@@ -237,138 +296,23 @@ class Op:
             "            timeout,",
             "        )",
         ]
-        if self.several():
-            lines.append(f"        return {self.result}(**outputs)")
+        if len(self.outputs) == 1:
+            lines.append(f"        return {output_value(self.outputs[0])}")
+        elif self.lists:
+            values = ", ".join(f"{label(one)}={output_value(one)}" for one in self.outputs)
+            lines.append(f"        return {self.result}({values})")
         else:
-            lines.append(f"        return outputs[{json.dumps(self.outputs[0]['name'])}]")
+            lines.append(f"        return {self.result}(**outputs)")
         return "\n".join(lines) + "\n"
 
 
 def module(descriptions: list[dict[str, Any]]) -> str:
     """Returns the source of the generated module."""
     ops = [Op(description) for description in descriptions]
-    results = [op.result_class() for op in ops if op.several()]
-    return "".join([HEADER, *results, BASE, *(op.code() for op in ops)])
-
-
-# What the API imports from Google.
-GOOGLE = """
-message Any {
-  string type_url = 1;
-  bytes value = 2;
-}
-message Duration {
-  int64 seconds = 1;
-  int32 nanos = 2;
-}
-message Timestamp {
-  int64 seconds = 1;
-  int32 nanos = 2;
-}
-message Status {
-  int32 code = 1;
-  string message = 2;
-  repeated Any details = 3;
-}
-message ErrorInfo {
-  string reason = 1;
-  string domain = 2;
-  map<string, string> metadata = 3;
-}
-message RetryInfo {
-  Duration retry_delay = 1;
-}
-"""
-
-# The messages that the client names; those in their fields are generated, too.
-MESSAGES = ["RunRequest", "RunStreamResponse", "Status", "ErrorInfo", "RetryInfo"]
-
-MESSAGES_HEADER = '''"""The messages of streams of ops.
-
-Generated by generate.py from the gRPC API; do not edit. They suit every version of protobuf, unlike the output
-of protoc, and have a descriptor pool of their own, since users may generate stubs from the same files.
-"""
-
-from typing import Any
-
-from google.protobuf import descriptor_pool, message_factory, text_format
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-
-_POOL = descriptor_pool.DescriptorPool()
-_FILE = """
-'''
-
-MESSAGES_FOOTER = '''"""
-_POOL.AddSerializedFile(text_format.Parse(_FILE, FileDescriptorProto()).SerializeToString())
-
-
-def _message(name: str) -> Any:
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName("athanor.v1." + name))
-
-
-'''
-
-SCALARS = {"bool", "bytes", "double", "int32", "int64", "string"}
-
-
-class Message:
-    """A message of the gRPC API, and its descriptor in the text format of Protocol Buffers."""
-
-    def __init__(self, name: str, body: str) -> None:
-        self.name = name
-        self.types: set[str] = set()
-        self.fields: list[str] = []
-        self.entries: list[str] = []
-        self.oneofs: list[str] = re.findall(r"^  oneof (\w+)", body, re.M)
-        oneof = None
-        for line in body.splitlines():
-            if match := re.match(r"  oneof (\w+)", line):
-                oneof = match[1]
-            elif line == "  }":
-                oneof = None
-            elif match := re.match(r" +(optional |repeated |)(map<string, |)([\w.]+)>? (\w+) = (\d+);", line):
-                self.field(oneof, *match.groups())
-
-    def field(self, oneof: str | None, label: str, mapped: str, type: str, name: str, number: str) -> None:
-        type = type.rpartition(".")[2]
-        self.types.add(type)
-        if mapped:
-            entry = name.title() + "Entry"
-            fields = descriptor("key", 1, "string") + " " + descriptor("value", 2, type)
-            self.entries.append(f'name: "{entry}" {fields} options {{ map_entry: true }}')
-            type, label = f"{self.name}.{entry}", "repeated "
-        more = ""
-        if label == "optional ":
-            oneof = "_" + name
-            self.oneofs.append(oneof)  # after those of the source, as Protocol Buffers demands
-            more = " proto3_optional: true"
-        if oneof:
-            more = f" oneof_index: {self.oneofs.index(oneof)}{more}"
-        self.fields.append(descriptor(name, number, type, label.strip() or "optional", more))
-
-    def code(self) -> str:
-        lines = [f'  name: "{self.name}"', *("  " + field for field in self.fields)]
-        lines += [f"  nested_type {{ {entry} }}" for entry in self.entries]
-        lines += [f'  oneof_decl {{ name: "{oneof}" }}' for oneof in self.oneofs]
-        return "message_type {\n" + "\n".join(lines) + "\n}\n"
-
-
-def descriptor(name: str, number: int | str, type: str, label: str = "optional", more: str = "") -> str:
-    """Returns the descriptor of a field."""
-    kind = f"TYPE_{type.upper()}" if type in SCALARS else f'TYPE_MESSAGE type_name: ".athanor.v1.{type}"'
-    return f'field {{ name: "{name}" number: {number} label: LABEL_{label.upper()} type: {kind}{more} }}'
-
-
-def messages(protos: list[str]) -> str:
-    """Returns the source of the generated module of messages."""
-    found = re.findall(r"^message (\w+) \{\n(.*?)^\}", "".join(protos), re.M | re.S)
-    known = {name: Message(name, body) for name, body in found}
-    needed = list(MESSAGES)
-    for name in needed:  # grows
-        needed += sorted(known[name].types.difference(SCALARS, needed))
-    file = 'name: "athanor/v1/ops.proto"\npackage: "athanor.v1"\nsyntax: "proto3"\n'
-    named = "".join(f'{name} = _message("{name}")\n' for name in MESSAGES)
-    return MESSAGES_HEADER + file + "".join(known[name].code() for name in needed) + MESSAGES_FOOTER + named
+    results = [op.result_class() for op in ops if len(op.outputs) > 1]
+    code = "".join([*results, BASE, *(op.code() for op in ops)])
+    used = "".join(f", {name}" for name in ("member_names", "members") if f"{name}(" in code)
+    return HEADER.replace("{core}", used) + code
 
 
 def main() -> int:
@@ -378,7 +322,7 @@ def main() -> int:
     descriptions = json.loads((API / "resources/ops.json").read_text(encoding="utf-8"))["ops"]
     protos = [(API / "proto/athanor/v1" / name).read_text("utf-8") for name in ("ops.proto", "tensor.proto")]
     status = 0
-    for name, source in (("_ops.py", module(descriptions)), ("_messages.py", messages([*protos, GOOGLE]))):
+    for name, source in (("_ops.py", module(descriptions)), ("_messages.py", messages(protos))):
         target = TARGETS / name
         if not check:
             target.write_text(source, encoding="utf-8")

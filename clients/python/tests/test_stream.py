@@ -93,9 +93,11 @@ class StreamTest(unittest.TestCase):
         w = s.relu(X).result()
         self.assertEqual(("t_1", "f32", (2, 3), 24, True), (w.handle, w.dtype, w.shape, w.nbytes, w.owned))
         s.run("some-op", {"x": w}, {"a": True, "b": np.int64(2), "c": 0.5, "d": "e", "f": None}, outputs=["y"])
+        lists: dict[str, Any] = {"a": [0, 2], "b": (0.5, 2), "c": [], "d": np.array([1.5])}
+        s.run("some-op", {"x": w}, lists, outputs=["y"]).result()
         self.assertIs(w, s.relu(w, out=w).result())
-        self.assertEqual("t_3", w.handle)
-        relu, some, into = asked
+        self.assertEqual("t_4", w.handle)
+        relu, some, listed, into = asked
         self.assertEqual(("relu", ["x"]), (relu.op, list(relu.inputs)))
         inline = relu.inputs["x"].inline
         self.assertEqual(("f32", [2, 3], X.tobytes()), (inline.dtype, list(inline.shape), inline.data))
@@ -107,6 +109,15 @@ class StreamTest(unittest.TestCase):
             {name: kind for name, (kind, _) in values.items()},
         )
         self.assertEqual([True, 2, 0.5, "e"], [getattr(one, kind) for _, (kind, one) in sorted(values.items())])
+        integers = {
+            name: list(one.integers.values)
+            for name, one in listed.attributes.items()
+            if one.HasField("integers")
+        }
+        numbers = {
+            name: list(one.numbers.values) for name, one in listed.attributes.items() if one.HasField("numbers")
+        }
+        self.assertEqual(({"a": [0, 2], "c": []}, {"b": [0.5, 2.0], "d": [1.5]}), (integers, numbers))
         self.assertEqual(("t_1", "t_1"), (into.inputs["x"].handle, into.outputs["y"].into))
 
     def test_answers_belong_to_their_calls(self) -> None:

@@ -59,6 +59,11 @@ class HostTensor(NamedTuple):
     data: memoryview
 
 
+def plain(value: object) -> object:
+    """Returns an attribute given as a number or an array of numpy as one of Python, and others unchanged."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
     """Returns numpy's dtype for one of the service.
 

@@ -16,7 +16,7 @@ from ._http import CONNECT_TIMEOUT, LOG, Answer, Caller, Flow, Settings
 from ._leases import Leases
 from ._tensor import AnyTensor, BaseTensor
 
-Attribute: TypeAlias = bool | int | float | str | None
+Attribute: TypeAlias = bool | int | float | str | Sequence[float] | None
 Description: TypeAlias = dict[str, Any]
 
 BINARY = "application/octet-stream"
@@ -34,7 +34,7 @@ class Step(TypedDict, total=False):
 
     op: str
     inputs: Mapping[str, str | BaseTensor]
-    attributes: Mapping[str, bool | int | float | str]
+    attributes: Mapping[str, bool | int | float | str | Sequence[float]]
     outputs: Mapping[str, str]
 
 
@@ -303,6 +303,24 @@ class Core(Caller):
                 return False
             raise
         return True
+
+
+def members(name: str, values: Sequence[AnyTensor | Array] | None) -> dict[str, AnyTensor | Array]:
+    """Returns a list of inputs by their names: `x0`, `x1`, … for the list `x`."""
+    if values is None:
+        return {}
+    if not isinstance(values, Sequence):
+        raise TypeError(
+            f"{name} is a list of tensors and arrays, but one {type(values).__name__} is given; pass [{name}]"
+        )
+    return {f"{name}{index}": one for index, one in enumerate(values)}
+
+
+def member_names(name: str, count: int) -> list[str]:
+    """Returns the names of the first outputs of a list: `y0`, `y1`, … for the list `y`."""
+    if count < 1:
+        raise ValueError(f"{name}_count is {count}; it must be 1 output or more")
+    return [f"{name}{index}" for index in range(count)]
 
 
 def _contents(value: Array | Bytes, dtype: str | None, shape: Sequence[int] | None) -> HostTensor:

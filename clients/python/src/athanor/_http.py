@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 
-from ._arrays import pieces
+from ._arrays import pieces, plain
 from ._errors import AthanorError
 
 T = TypeVar("T")
@@ -225,4 +225,7 @@ class Caller:
 
 
 def _text(value: object) -> str:
+    value = plain(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ",".join(map(_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -55,6 +55,8 @@ message_type {
   field { name: "integer" number: 2 label: LABEL_OPTIONAL type: TYPE_INT64 oneof_index: 0 }
   field { name: "number" number: 3 label: LABEL_OPTIONAL type: TYPE_DOUBLE oneof_index: 0 }
   field { name: "text" number: 4 label: LABEL_OPTIONAL type: TYPE_STRING oneof_index: 0 }
+  field { name: "integers" number: 5 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".athanor.v1.IntegerList" oneof_index: 0 }
+  field { name: "numbers" number: 6 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".athanor.v1.NumberList" oneof_index: 0 }
   oneof_decl { name: "value" }
 }
 message_type {
@@ -90,6 +92,14 @@ message_type {
   name: "Duration"
   field { name: "seconds" number: 1 label: LABEL_OPTIONAL type: TYPE_INT64 }
   field { name: "nanos" number: 2 label: LABEL_OPTIONAL type: TYPE_INT32 }
+}
+message_type {
+  name: "IntegerList"
+  field { name: "values" number: 1 label: LABEL_REPEATED type: TYPE_INT64 }
+}
+message_type {
+  name: "NumberList"
+  field { name: "values" number: 1 label: LABEL_REPEATED type: TYPE_DOUBLE }
 }
 message_type {
   name: "TensorData"

@@ -6,7 +6,7 @@ import numbers
 import ssl
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 
 import grpc
 import httpx
-import numpy as np
 
-from ._arrays import Array, NDArray, from_bytes, to_host
+from ._arrays import Array, NDArray, from_bytes, plain, to_host
 from ._client import Athanor, OpCaller
 from ._core import Attribute, Description
 from ._errors import AthanorError
@@ -198,7 +197,7 @@ class _RunMessages:
                 inline.shape.extend(host.shape)
         for name, value in attributes.items():
             if value is not None:
-                setattr(request.attributes[name], *_attribute(value))
+                _set(request.attributes[name], plain(value))
         for name, target in outputs.items():
             ((destination, which),) = target.items()
             setattr(request.outputs[name], destination, which)
@@ -208,14 +207,21 @@ class _RunMessages:
         return answer.response.outputs
 
 
-def _attribute(value: object) -> tuple[str, bool | int | float | str]:
-    if isinstance(value, bool | np.bool_):
-        return "flag", bool(value)
-    if isinstance(value, numbers.Integral):
-        return "integer", int(value)
-    if isinstance(value, numbers.Real):
-        return "number", float(value)
-    return "text", str(value)
+def _set(attribute: Any, value: object) -> None:
+    """Sets an attribute to a value of Python."""
+    if isinstance(value, bool):
+        attribute.flag = value
+    elif isinstance(value, numbers.Integral):
+        attribute.integer = int(value)
+    elif isinstance(value, numbers.Real):
+        attribute.number = float(value)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        whole = all(isinstance(one, numbers.Integral) for one in value)
+        numbers_of = attribute.integers if whole else attribute.numbers
+        numbers_of.SetInParent()  # also without elements
+        numbers_of.values.extend(value)
+    else:
+        attribute.text = str(value)
 
 
 def _description(tensor: Any) -> Description:
