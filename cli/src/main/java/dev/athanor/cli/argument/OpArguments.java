@@ -50,7 +50,7 @@ public final class OpArguments {
   @Option(
       names = "--attr",
       paramLabel = "NAME=VALUE",
-      description = "an attribute, such as transposeB=true")
+      description = "an attribute, such as transposeB=true; lists are written axes=0,2")
   private Map<String, String> attributes = new LinkedHashMap<>();
 
   /**

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -33,6 +34,8 @@ import picocli.CommandLine.Spec;
     versionProvider = Build.Provider.class)
 public final class OpsCommand implements Callable<Integer> {
 
+  private final @Nullable Catalogue library;
+
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it
   private CommandSpec spec;
@@ -47,9 +50,19 @@ public final class OpsCommand implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init")
   private PluginsOption plugins;
 
+  /** Describes the op library. */
+  public OpsCommand() {
+    this(null);
+  }
+
+  /** Describes these ops instead of the op library, if any. */
+  OpsCommand(@Nullable Catalogue library) {
+    this.library = library;
+  }
+
   @Override
   public Integer call() {
-    var catalogue = plugins.catalogue();
+    var catalogue = plugins.catalogue(library);
     var out = spec.commandLine().getOut();
     var all = catalogue.all().stream().map(Op::description).toList();
     if (name != null) {
@@ -80,13 +93,18 @@ public final class OpsCommand implements Callable<Integer> {
     return dtypes.stream().sorted().map(DType::text).toList();
   }
 
+  private static String names(OpDescription.Input input) {
+    return String.join(
+        " or ", Stream.concat(Stream.of(input.label()), input.aliases().stream()).toList());
+  }
+
   private static void describe(PrintWriter out, OpDescription op) {
     out.printf("%s: %s%n%n    %s%n", op.name(), op.summary(), op.formula());
     out.printf("    floating-point operations: %s%n", op.flops());
     var inputs = new Table("input", "shape", "dtypes", "meaning");
-    for (var input : op.inputs()) {
+    for (var input : op.inputs().stream().filter(OpDescription.Input::isListed).toList()) {
       inputs.add(
-          String.join(" or ", input.names().toList()),
+          names(input),
           input.shape(),
           String.join(", ", dtypes(input.dtypes())),
           input.optional() ? input.meaning() + " (optional)" : input.meaning());
@@ -107,9 +125,9 @@ public final class OpsCommand implements Callable<Integer> {
       print(out, attributes);
     }
     var outputs = new Table("output", "shape", "dtype", "meaning");
-    for (var output : op.outputs()) {
+    for (var output : op.outputs().stream().filter(OpDescription.Output::isListed).toList()) {
       outputs.add(
-          output.name(),
+          output.label(),
           output.shape(),
           output.dtype(),
           output.optional() ? output.meaning() + " (optional)" : output.meaning());

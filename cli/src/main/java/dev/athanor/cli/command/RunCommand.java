@@ -65,6 +65,8 @@ public final class RunCommand implements Callable<Integer> {
   /** A file with its dtype and shape. */
   private static final Pattern RAW = Pattern.compile("(.+):(\\w+)\\[(.*)]");
 
+  private final @Nullable Catalogue library;
+
   @Spec private CommandSpec spec;
 
   @Parameters(paramLabel = "OP", description = "the op")
@@ -89,7 +91,7 @@ public final class RunCommand implements Callable<Integer> {
   @Option(
       names = "--attr",
       paramLabel = "NAME=VALUE",
-      description = "an attribute, such as transposeB=true")
+      description = "an attribute, such as transposeB=true; lists are written axes=0,2")
   private Map<String, String> attributes = new LinkedHashMap<>();
 
   @Mixin private DeviceOption device;
@@ -113,13 +115,23 @@ public final class RunCommand implements Callable<Integer> {
 
   private record Output(String name, String type, @Nullable String file) {}
 
+  /** Runs ops of the library. */
+  public RunCommand() {
+    this(null);
+  }
+
+  /** Runs these ops instead of the library's, if any. */
+  RunCommand(@Nullable Catalogue library) {
+    this.library = library;
+  }
+
   @Override
   public Integer call() throws IOException {
     return service.isGiven() ? runOnService() : runLocally();
   }
 
   private int runLocally() throws IOException {
-    var catalogue = plugins.catalogue();
+    var catalogue = plugins.catalogue(library);
     var op =
         catalogue.find(name).orElseThrow(() -> usageError(OpArguments.unknown(catalogue, name)));
     checkFiles(op.description().outputs().stream().map(OpDescription.Output::name).toList());
@@ -154,7 +166,7 @@ public final class RunCommand implements Callable<Integer> {
     try (var athanor = service.connect()) {
       checkFiles(
           serviceOp(athanor).outputs().stream()
-              .map(dev.athanor.client.OpDescription.Output::name)
+              .flatMap(output -> output.names().stream())
               .toList());
       var call =
           OpCall.of(name)

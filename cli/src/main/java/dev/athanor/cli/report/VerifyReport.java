@@ -1,6 +1,7 @@
 package dev.athanor.cli.report;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.athanor.ops.Attributes;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.bench.Units;
@@ -81,8 +82,12 @@ public record VerifyReport(
       return map.isEmpty()
           ? "none"
           : map.entrySet().stream()
-              .map(each -> each.getKey() + "=" + each.getValue())
+              .map(each -> each.getKey() + "=" + quoted(Attributes.text(each.getValue())))
               .collect(Collectors.joining(" "));
+    }
+
+    private static String quoted(String value) {
+      return value.contains(" ") || value.isEmpty() ? "\"" + value + "\"" : value;
     }
   }
 
