@@ -6,6 +6,7 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.AttributeType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.problem.ShapePattern;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -127,9 +128,8 @@ sealed interface KernelArgument {
             "attribute \"%s\" must be from -2^31 to 2^31 - 1, got %s"
                 .formatted(name, (long) value));
       }
-      if (type == float.class && Float.isInfinite((float) value)) {
-        throw new OpException.InvalidAttribute(
-            name, "attribute \"%s\" must be in the range of f32, got %s".formatted(name, value));
+      if (type == float.class) {
+        return Slot.of(Checks.single(values, name));
       }
       return new Slot.Scalar(argument(type, value));
     }
@@ -138,7 +138,6 @@ sealed interface KernelArgument {
       return switch (type.getName()) {
         case "int" -> Argument.of((int) value);
         case "long" -> Argument.of((long) value);
-        case "float" -> Argument.of((float) value);
         default -> Argument.of(value);
       };
     }

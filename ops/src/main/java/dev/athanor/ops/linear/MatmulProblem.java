@@ -8,6 +8,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.problem.BoundInputs;
+import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import java.util.Map;
@@ -73,7 +74,6 @@ public record MatmulProblem(
           "activation",
           "activation %s is not supported for f64; use none or relu".formatted(activation.text()));
     }
-    double alpha = attributes.number("alpha");
     return new MatmulProblem(
         a.dtype(),
         b.dtype(),
@@ -89,7 +89,7 @@ public record MatmulProblem(
             Optional.ofNullable(bias).map(TensorType::dtype),
             activation,
             out),
-        a.dtype() == DType.F64 ? alpha : (float) alpha);
+        a.dtype() == DType.F64 ? attributes.number("alpha") : Checks.single(attributes, "alpha"));
   }
 
   private static boolean isFp8(DType dtype) {

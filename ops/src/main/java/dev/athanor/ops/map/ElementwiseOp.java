@@ -130,7 +130,7 @@ record ElementwiseOp(
     var operands = inOrder(inputs);
     var output = output(inputs, attributes);
     var in = operands.getFirst().dtype();
-    List<Slot> constants = hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
+    List<Slot> constants = hasFactor() ? List.of(factor(in, attributes)) : List.of();
     return new ElementwisePlanner(
             description.name(),
             formula.apply(attributes),
@@ -145,8 +145,10 @@ record ElementwiseOp(
             capability);
   }
 
-  private static Slot factor(DType in, double value) {
-    return in == DType.F64 ? Slot.of(value) : Slot.of((float) value);
+  private static Slot factor(DType in, Attributes attributes) {
+    return in == DType.F64
+        ? Slot.of(attributes.number(FACTOR))
+        : Slot.of(Checks.single(attributes, FACTOR));
   }
 
   @Override

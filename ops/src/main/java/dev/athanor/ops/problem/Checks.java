@@ -67,6 +67,21 @@ public final class Checks {
   }
 
   /**
+   * Returns a number attribute, rounded to f32.
+   *
+   * @throws OpException.InvalidAttribute if that is infinite
+   */
+  public static float single(Attributes attributes, String name) {
+    double number = attributes.number(name);
+    float single = (float) number;
+    if (Float.isInfinite(single)) {
+      throw new OpException.InvalidAttribute(
+          name, "attribute \"%s\" must be in the range of f32, got %s".formatted(name, number));
+    }
+    return single;
+  }
+
+  /**
    * Returns a size, such as a number of rows, as the 32-bit integer that kernels use.
    *
    * @throws OpException.TooLarge if it exceeds 2^31 - 1025

@@ -1,5 +1,6 @@
 package dev.athanor.ops.map;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.ptx.Target;
@@ -57,6 +58,24 @@ class RefusalsTest {
         Map.of(),
         OpException.ShapeMismatch.class,
         "input \"table\" has shape [2, 3, 4]; it must be [V, D]");
+  }
+
+  @Test
+  void rejectsFactorsBeyondTheRangeOfTheirDtype() {
+    assertRejected(
+        "scale",
+        Map.of("x", f32(3)),
+        Map.of("factor", 1e39),
+        OpException.InvalidAttribute.class,
+        "attribute \"factor\" must be in the range of f32, got 1.0E39");
+    assertRejected(
+        "matmul",
+        Map.of("a", f32(2, 3), "b", f32(3, 2)),
+        Map.of("alpha", -1e39),
+        OpException.InvalidAttribute.class,
+        "attribute \"alpha\" must be in the range of f32, got -1.0E39");
+    var doubles = Map.of("x", TensorType.of(DType.F64, 3));
+    assertThat(Runner.plans(Runner.op("scale"), doubles, Map.of("factor", 1e39))).isNotEmpty();
   }
 
   @Test

@@ -52,6 +52,12 @@ public final class SimtPlanner {
           new SimtTile(Unit.FMA, 64, 64, 16, 4, 4),
           new SimtTile(Unit.FMA, 32, 32, 16, 4, 4));
 
+  /** Maximum elements of c of a product that would waste a tensor-core tile. */
+  private static final long TINY_RESULT = 64;
+
+  /** Maximum K of such a product. */
+  private static final int TINY_DEPTH = 16;
+
   /** The minimum bytes of a load from the L2 cache. */
   private static final int SECTOR = 32;
 
@@ -73,13 +79,20 @@ public final class SimtPlanner {
     this.candidates = candidates;
   }
 
-  /** Offers all kernels for a product of f32 or f64. */
+  /**
+   * Offers all kernels for a product of f32 or f64, and the one without tiles for a {@linkplain
+   * #isTiny tiny} one of f16 or bf16.
+   */
   public static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
+    var planner = new SimtPlanner(problem, capability, candidates);
+    if (isTiny(problem)) {
+      planner.naive();
+      return;
+    }
     if (problem.onTensorCores()) {
       candidates.refuse("CUDA cores", problem.dtype().text() + " uses tensor cores");
       return;
     }
-    var planner = new SimtPlanner(problem, capability, candidates);
     if (problem.dtype() == DType.F32 && capability.isEmulated()) {
       planner.offer(EMULATED);
     }
@@ -87,6 +100,13 @@ public final class SimtPlanner {
       planner.offer(tile);
     }
     planner.naive();
+  }
+
+  /** Returns whether a product of f16 or bf16 would leave most of a tensor-core tile empty. */
+  public static boolean isTiny(MatmulProblem problem) {
+    return (problem.dtype() == DType.F16 || problem.dtype() == DType.BF16)
+        && (long) problem.m() * problem.n() <= TINY_RESULT
+        && problem.k() <= TINY_DEPTH;
   }
 
   private void offer(SimtTile tile) {

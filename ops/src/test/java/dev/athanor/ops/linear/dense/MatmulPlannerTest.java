@@ -12,6 +12,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -42,6 +43,18 @@ class MatmulPlannerTest {
     assertThat(plan.cost().flops()).isEqualTo(2.0 * m * n * k);
     assertThat(plan.cost().bytes())
         .isEqualTo(dtype.bytes() * ((double) m * k + (double) k * n + (double) m * n));
+  }
+
+  /** A tensor-core tile would be mostly padding. */
+  @ParameterizedTest
+  @CsvSource({"F16, 4", "BF16, 4", "F16, 8"})
+  void tinyHalfProductsTakeNoTile(DType dtype, int size) {
+    var type = TensorType.of(dtype, 2000, size, size);
+    var types = Map.of("a", type, "b", type);
+    for (var device : List.of(H200, TestDevices.of(Target.SM_80, 1, 166_912))) {
+      assertThat(MATMUL.plan(types, attributes(Map.of()), device).kernel())
+          .startsWith("matmul_%s_naive".formatted(dtype.text()));
+    }
   }
 
   /** If there are few tiles, K is split over blocks, and a second launch adds the partial sums. */
@@ -123,7 +136,7 @@ class MatmulPlannerTest {
     "1, 2, a2_b4_f16_c4"
   })
   void choosesTheAccessWidthByAlignment(int k, int n, String access) {
-    assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())
+    assertThat(MATMUL.plan(inputs(DType.F16, 40, n, k), attributes(Map.of()), H200).kernel())
         .endsWith(access);
   }
 
