@@ -29,7 +29,9 @@ public record OpView(
     }
   }
 
-  /** A list of inputs or outputs with the names {@code name0}, {@code name1}, …. */
+  /**
+   * A list of inputs or outputs, which are named {@code x0}, {@code x1}, … if the list is named x.
+   */
   public record TensorList(String name, int count) {
 
     private static @Nullable TensorList of(Optional<OpDescription.Series> series) {
