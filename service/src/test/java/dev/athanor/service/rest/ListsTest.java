@@ -88,13 +88,14 @@ class ListsTest extends RestTest {
   }
 
   private static byte[] file(Map<String, HostTensor> tensors) {
+    var sorted = new TreeMap<>(tensors);
     var types = new TreeMap<String, TensorType>();
-    tensors.forEach((name, tensor) -> types.put(name, tensor.type()));
+    sorted.forEach((name, tensor) -> types.put(name, tensor.type()));
     var file = new ByteArrayOutputStream();
     file.writeBytes(Safetensors.header(types, Map.of()).orElseThrow());
-    types
-        .keySet()
-        .forEach(name -> file.writeBytes(tensors.get(name).data().toArray(ValueLayout.JAVA_BYTE)));
+    sorted
+        .values()
+        .forEach(tensor -> file.writeBytes(tensor.data().toArray(ValueLayout.JAVA_BYTE)));
     return file.toByteArray();
   }
 
