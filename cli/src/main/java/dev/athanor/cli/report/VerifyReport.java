@@ -73,21 +73,27 @@ public record VerifyReport(
           "FAILED %s, kernel %s, case %d".formatted(op, kernel.isEmpty() ? "none" : kernel, number),
           "  " + sentence,
           "  error %.3g, limit %.3g".formatted(error, limit),
-          "  inputs %s, attributes %s".formatted(text(inputs), text(attributes)),
+          "  inputs %s, attributes %s".formatted(text(inputs), text(quoted(attributes))),
           "  repeat: " + repeat,
           "");
     }
 
-    private static String text(Map<String, ?> map) {
+    private static String text(Map<String, String> map) {
       return map.isEmpty()
           ? "none"
           : map.entrySet().stream()
-              .map(each -> each.getKey() + "=" + quoted(Attributes.text(each.getValue())))
+              .map(each -> each.getKey() + "=" + each.getValue())
               .collect(Collectors.joining(" "));
     }
 
-    private static String quoted(String value) {
-      return value.contains(" ") || value.isEmpty() ? "\"" + value + "\"" : value;
+    /** Returns the values as text; quotes enclose those that are empty or contain blanks. */
+    private static Map<String, String> quoted(Map<String, Object> attributes) {
+      var texts = new LinkedHashMap<String, String>();
+      attributes.forEach((name, value) -> {
+        var text = Attributes.text(value);
+        texts.put(name, text.isEmpty() || text.contains(" ") ? "\"" + text + "\"" : text);
+      });
+      return texts;
     }
   }
 

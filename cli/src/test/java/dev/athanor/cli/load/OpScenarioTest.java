@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Tests that requests of an op with lists have all of its inputs, attributes and outputs. */
 class OpScenarioTest {
@@ -38,11 +39,16 @@ class OpScenarioTest {
     } finally {
       server.stop(0);
     }
+    var json = new JsonMapper();
     assertThat(calls)
+        .extracting(json::readTree)
         .containsExactly(
-            "{\"inputs\":{\"x0\":{\"handle\":\"t_1\"},\"x1\":{\"handle\":\"t_1\"}},"
-                + "\"attributes\":{\"axes\":[0,2],\"constants\":[0.5],\"expression\":\"x0 + c0\"},"
-                + "\"outputs\":{\"y0\":{\"as\":\"handle\"},\"y1\":{\"as\":\"handle\"}}}");
+            json.readTree(
+                """
+                {"inputs": {"x0": {"handle": "t_1"}, "x1": {"handle": "t_1"}},
+                 "attributes": {"axes": [0, 2], "constants": [0.5], "expression": "x0 + c0"},
+                 "outputs": {"y0": {"as": "handle"}, "y1": {"as": "handle"}}}
+                """));
   }
 
   private void answer(HttpExchange exchange) throws IOException {

@@ -148,9 +148,10 @@ class ListsTest extends RestTest {
             "outputs": {"y0": "a", "y2": "c"}},
            {"op": "join", "inputs": {"x0": "a", "x1": "c", "x2": "a"},
             "attributes": {"order": "x1 x0 x2"}, "outputs": {"y": "all"}}]}
-        """;
+        """
+            .formatted(THREE);
     for (int run = 0; run < 3; run++) { // repeated pipelines are captured
-      json(pipeline.formatted(THREE))
+      json(pipeline)
           .post("/pipelines/run")
           .then()
           .statusCode(200)
