@@ -11,7 +11,11 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 
 /**
  * The kernel of all ops that compute each element of a result from one element of each operand. A
@@ -19,18 +23,18 @@ import java.util.List;
  *
  * <p>Parameters: the operands, the result, the constant operand if there is one, the number of
  * elements of the result; then the counts of the loops from the second to the innermost (the
- * innermost in vectors), and for each loop but the innermost its stride in elements of each
- * operand.
+ * innermost in vectors), for each loop but the innermost its stride in elements of each operand and
+ * of a strided result, and the strides of the innermost loop where they are neither 0 nor 1.
  *
  * @param constant whether the last operand is a scalar parameter
  * @param in dtype of the operands
  * @param out dtype of the result
  * @param conversion the conversion of results to {@code out}
  * @param rank number of nested {@link Loops}
- * @param along for each operand in memory, whether it advances along the innermost loop; otherwise
- *     it is repeated
- * @param vector number of elements per access. With one loop, the remainder is computed one by one;
- *     with several, it divides the innermost count
+ * @param along how each operand in memory advances along the innermost loop
+ * @param result how a strided result advances along the innermost loop; empty if it is dense
+ * @param vector number of elements per access; 1 if anything is {@link Advance#STRIDED}. With one
+ *     loop, the remainder is computed one by one; with several, it divides the innermost count
  */
 record ElementwiseVariant(
     Formula formula,
@@ -39,7 +43,8 @@ record ElementwiseVariant(
     DType out,
     Conversion conversion,
     int rank,
-    List<Boolean> along,
+    List<Advance> along,
+    Optional<Advance> result,
     int vector)
     implements Variant {
 
@@ -47,6 +52,26 @@ record ElementwiseVariant(
 
   /** Vectors per thread, so that several loads are in flight. */
   static final int DEPTH = 2;
+
+  /** The stride of an operand or a result in the innermost loop. */
+  enum Advance {
+    /** Its elements are contiguous: stride 1. */
+    CONTIGUOUS('a'),
+    /** One element is repeated: stride 0. */
+    REPEATED('n'),
+    /** Any other stride, which is a parameter. */
+    STRIDED('s');
+
+    private final char letter;
+
+    Advance(char letter) {
+      this.letter = letter;
+    }
+
+    static Advance of(long stride) {
+      return stride == 1 ? CONTIGUOUS : stride == 0 ? REPEATED : STRIDED;
+    }
+  }
 
   ElementwiseVariant {
     along = List.copyOf(along);
@@ -64,7 +89,7 @@ record ElementwiseVariant(
 
   /**
    * Returns a name such as {@code add_f16_v8} or, if b is repeated along the rows, {@code
-   * add_f32_r2_an_v4}.
+   * add_f32_r2_an_v4}; {@code copy_i32_r2_a_to_a_v4} has a strided result.
    */
   @Override
   public String name() {
@@ -77,9 +102,11 @@ record ElementwiseVariant(
       name.append('_').append(out.text());
     }
     name.append(conversion.suffix(out));
-    if (rank > 1 || along.contains(false)) {
-      name.append("_r").append(rank).append('_');
-      along.forEach(a -> name.append(a ? 'a' : 'n'));
+    boolean contiguous = along.stream().allMatch(a -> a == Advance.CONTIGUOUS);
+    if (rank > 1 || !contiguous || result.isPresent()) {
+      name.append("_r").append(rank).append(along.isEmpty() ? "" : "_");
+      along.forEach(a -> name.append(a.letter));
+      result.ifPresent(a -> name.append("_to_").append(a.letter));
     }
     return name.append("_v").append(vector).toString();
   }
@@ -89,17 +116,20 @@ record ElementwiseVariant(
     return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
   }
 
-  /** The stride of a loop in each operand, in elements. */
-  private record Strides(List<Int> ofOperands) {
+  /** The stride of a loop in each operand and in a strided result, in elements. */
+  private record Strides(List<Int> ofPointers) {
 
     List<GlobalPointer> advance(List<GlobalPointer> rows, Int steps) {
       var advanced = new ArrayList<GlobalPointer>();
-      for (int o = 0; o < rows.size(); o++) {
-        advanced.add(rows.get(o).row(steps, ofOperands.get(o)));
+      for (int p = 0; p < rows.size(); p++) {
+        advanced.add(rows.get(p).row(steps, ofPointers.get(p)));
       }
       return advanced;
     }
   }
+
+  /** The address of an element or a vector. */
+  private record ElementAddress(GlobalPointer row, Int index) {}
 
   /** The elements of an operand for a vector of the result: one each, or one for all. */
   private record OperandVector(List<Value> elements) {
@@ -109,40 +139,68 @@ record ElementwiseVariant(
     }
   }
 
-  /** The loaded operands of a vector of the result. */
-  private record Loaded(Predicate inside, Int at, List<OperandVector> operands) {}
+  /** The loaded operands of a vector of the result, and its address in a strided result. */
+  private record Loaded(
+      Predicate inside, Int at, Optional<ElementAddress> address, List<OperandVector> operands) {}
 
   private final class Writer {
     private final KernelBuilder k;
     private final Elements elements;
-    private final List<GlobalPointer> operands = new ArrayList<>();
+
+    /** The operands, followed by a strided result. */
+    private final List<GlobalPointer> pointers = new ArrayList<>();
+
     private final GlobalPointer y;
     private final List<Real> constants;
+    private final Optional<Value> fill;
     private final Int count;
     private final List<Int> counts = new ArrayList<>();
 
     /** The strides of each loop but the innermost. */
     private final List<Strides> strides = new ArrayList<>();
 
+    /** The strides of the innermost loop, for each pointer that is strided. */
+    private final Map<Integer, Int> innermost = new HashMap<>();
+
     Writer(KernelBuilder k) {
       this.k = k;
       elements = new Elements(k);
       for (int o = 0; o < along.size(); o++) {
-        operands.add(k.pointer("x" + o, Elements.type(in)));
+        pointers.add(k.pointer("x" + o, Elements.type(in)));
       }
       y = k.pointer("y", Elements.type(out));
-      constants = constant ? List.of(k.real("factor", computed())) : List.of();
+      if (result.isPresent()) {
+        pointers.add(y);
+      }
+      boolean fills = formula.equals(Formula.FILL);
+      constants = constant && !fills ? List.of(k.real("factor", computed())) : List.of();
+      fill = fills ? Optional.of(fillValue()) : Optional.empty();
       count = k.integer("count");
       for (int l = 1; l < rank; l++) {
         counts.add(k.integer("count" + l));
       }
       for (int l = 0; l < rank - 1; l++) {
         var here = new ArrayList<Int>();
-        for (int o = 0; o < along.size(); o++) {
-          here.add(k.integer("stride%d_%d".formatted(l, o)));
+        for (int p = 0; p < pointers.size(); p++) {
+          here.add(k.integer("stride%d_%d".formatted(l, p)));
         }
         strides.add(new Strides(here));
       }
+      for (int p = 0; p < pointers.size(); p++) {
+        if (advance(p) == Advance.STRIDED) {
+          innermost.put(p, k.integer("stride%d_%d".formatted(rank - 1, p)));
+        }
+      }
+    }
+
+    private Advance advance(int pointer) {
+      return pointer < along.size() ? along.get(pointer) : result.orElseThrow();
+    }
+
+    private Value fillValue() {
+      return out == DType.I64
+          ? k.wide("value").value()
+          : elements.narrow(out, k.integer("value").value());
     }
 
     private Type computed() {
@@ -156,21 +214,22 @@ record ElementwiseVariant(
       for (int d = 0; d < DEPTH; d++) {
         var at = first.plus(d * THREADS);
         var inside = at.lt(vectors);
-        loaded.add(new Loaded(inside, at, load(inside, at, vector)));
+        loaded.add(load(inside, at, vector));
       }
       for (var each : loaded) {
-        y.storeWhere(each.inside, each.at.times(vector), compute(each.operands, vector));
+        var address = each.address.orElseGet(() -> new ElementAddress(y, each.at.times(vector)));
+        address.row.storeWhere(each.inside, address.index, compute(each.operands, vector));
       }
       if (rank == 1 && vector > 1) {
         var left = vectors.times(vector).plus(k.block().times(THREADS)).plus(k.thread());
         var single = left.lt(count);
-        k.when(single, () -> y.store(left, compute(load(single, left, 1), 1)));
+        k.when(single, () -> y.store(left, compute(load(single, left, 1).operands, 1)));
       }
     }
 
     /** Loads the operands of the vector with index {@code at}. */
-    private List<OperandVector> load(Predicate inside, Int at, int width) {
-      var rows = operands;
+    private Loaded load(Predicate inside, Int at, int width) {
+      var rows = pointers;
       var rest = at;
       var column = at;
       for (int l = rank - 1; l > 0; l--) {
@@ -187,14 +246,30 @@ record ElementwiseVariant(
         rows = strides.getFirst().advance(rows, rest);
       }
       var loaded = new ArrayList<OperandVector>();
-      for (int o = 0; o < rows.size(); o++) {
-        loaded.add(
-            new OperandVector(
-                along.get(o)
-                    ? rows.get(o).loadWhere(inside, width, column.times(width))
-                    : rows.get(o).loadWhere(inside, 1, k.integer(0))));
+      for (int o = 0; o < along.size(); o++) {
+        int count = along.get(o) == Advance.CONTIGUOUS ? width : 1;
+        var address = address(o, rows.get(o), column, width);
+        loaded.add(new OperandVector(address.row.loadWhere(inside, count, address.index)));
       }
-      return loaded;
+      return new Loaded(
+          inside,
+          at,
+          result.isPresent()
+              ? Optional.of(address(along.size(), rows.getLast(), column, width))
+              : Optional.empty(),
+          loaded);
+    }
+
+    /** Returns the address of a step of the innermost loop in the row of a pointer. */
+    private ElementAddress address(int pointer, GlobalPointer row, Int column, int width) {
+      return switch (advance(pointer)) {
+        case CONTIGUOUS -> new ElementAddress(row, column.times(width));
+        case REPEATED -> new ElementAddress(row, k.integer(0));
+        case STRIDED -> {
+          var stride = Objects.requireNonNull(innermost.get(pointer));
+          yield new ElementAddress(row.row(column, stride), k.integer(0));
+        }
+      };
     }
 
     private List<Value> compute(List<OperandVector> loaded, int width) {
@@ -207,6 +282,9 @@ record ElementwiseVariant(
     }
 
     private Value compute(List<Value> numbers) {
+      if (fill.isPresent()) {
+        return fill.get();
+      }
       if (formula.equals(Formula.IDENTITY)) {
         var only = numbers.getFirst();
         boolean moves = in == out && conversion.equals(Conversion.usual(out));

@@ -4,14 +4,19 @@ import dev.athanor.engine.author.Real;
 import dev.athanor.ops.Activation;
 import java.util.List;
 
-/** A function of one or two numbers, which an op applies element by element. */
+/** A function of up to two numbers, which an op applies element by element. */
 public record Formula(Combination combination, Activation activation) {
 
   /** The identity; it rounds if the dtypes differ, else it only copies. */
   public static final Formula IDENTITY = new Formula(Combination.ONE, Activation.NONE);
 
+  /** A constant, whose bits are an integer parameter. */
+  public static final Formula FILL = new Formula(Combination.NONE, Activation.NONE);
+
   /** The combination of the operands and the activation. */
   enum Combination {
+    /** No operand. */
+    NONE(0),
     /** {@code f(a)}. */
     ONE(1),
     /** {@code f(a + b)}. */
@@ -37,6 +42,7 @@ public record Formula(Combination combination, Activation activation) {
   Real apply(List<Real> x) {
     var a = x.getFirst();
     return switch (combination) {
+      case NONE -> throw new IllegalStateException("a constant has no operands");
       case ONE -> activation.apply(a);
       case SUM -> activation.apply(a.plus(x.getLast()));
       case PRODUCT -> activation.apply(a.times(x.getLast()));
@@ -47,6 +53,7 @@ public record Formula(Combination combination, Activation activation) {
   /** Returns the function in float64. */
   double apply(double a, double b) {
     return switch (combination) {
+      case NONE -> throw new IllegalStateException("a constant has no operands");
       case ONE -> activation.apply(a);
       case SUM -> activation.apply(a + b);
       case PRODUCT -> activation.apply(a * b);
@@ -58,6 +65,7 @@ public record Formula(Combination combination, Activation activation) {
   String text() {
     var function = activation.text().replace('-', '_');
     return switch (combination) {
+      case NONE -> "fill";
       case ONE -> activation == Activation.NONE ? "copy" : function;
       case SUM -> activation == Activation.NONE ? "add" : "add_" + function;
       case PRODUCT -> activation == Activation.NONE ? "mul" : "mul_" + function;

@@ -9,7 +9,7 @@ import java.util.stream.IntStream;
 
 /**
  * The loops over the elements of a result in order, as few as possible, with their strides in the
- * operands.
+ * operands. A strided result counts as the last operand.
  *
  * @param loops outermost first, at least one
  */
@@ -98,7 +98,7 @@ public record Loops(List<Loop> loops) {
     return of(operands.size(), loops.reversed());
   }
 
-  int rank() {
+  public int rank() {
     return loops.size();
   }
 
@@ -106,8 +106,28 @@ public record Loops(List<Loop> loops) {
     return loops.getLast();
   }
 
+  /** Returns whether an operand is dense and row-major: each element follows the previous one. */
+  public boolean isDense(int operand) {
+    long step = 1;
+    for (var loop : loops.reversed()) {
+      if (loop.strides.get(operand) != step) {
+        return false;
+      }
+      step *= loop.count;
+    }
+    return true;
+  }
+
+  /** Returns the loops with only the first operands. */
+  public Loops first(int operands) {
+    return new Loops(
+        loops.stream()
+            .map(loop -> new Loop(loop.count, loop.strides.subList(0, operands)))
+            .toList());
+  }
+
   /** Returns the number of elements of the result. */
-  long elements() {
+  public long elements() {
     return loops.stream().mapToLong(Loop::count).reduce(1, (a, b) -> a * b);
   }
 

@@ -19,7 +19,7 @@ import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.ElementwiseOps;
-import dev.athanor.ops.map.ElementwisePlanner;
+import dev.athanor.ops.map.ElementwiseSteps;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -70,7 +70,7 @@ public final class GatherOp implements SampledOp {
     int perRow = Checks.count("table", table.shape(), rowBytes / variant.access());
     int tableRows = Checks.count("table", table.shape(), table.shape().extent(0));
     // limits the rows of a launch so that 32-bit indices suffice for the words of y
-    long most = Math.max(1, ElementwisePlanner.MOST / (4L * perRow));
+    long most = Math.max(1, ElementwiseSteps.MOST / (4L * perRow));
     long rows = index.shape().elements();
     var steps = new ArrayList<Step>();
     for (long row = 0; row < rows; row += most) {

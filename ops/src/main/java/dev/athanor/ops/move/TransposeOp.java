@@ -1,30 +1,19 @@
 package dev.athanor.ops.move;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
-import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.cost.Candidates;
-import dev.athanor.ops.cost.Machine;
-import dev.athanor.ops.map.Conversion;
 import dev.athanor.ops.map.ElementwiseOps;
-import dev.athanor.ops.map.ElementwisePlanner;
-import dev.athanor.ops.map.Formula;
-import dev.athanor.ops.map.Loops;
 import dev.athanor.ops.map.Loops.Loop;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -80,15 +69,9 @@ public final class TransposeOp implements SampledOp {
   }
 
   /** Returns the loops over y, with the strides of x. */
-  private static Loops loops(Shape x, List<Integer> order) {
-    var strides = new long[x.rank()];
-    long stride = 1;
-    for (int i = x.rank() - 1; i >= 0; i--) {
-      strides[i] = stride;
-      stride *= x.extent(i);
-    }
-    return Loops.of(
-        1, order.stream().map(i -> new Loop(x.extent(i), List.of(strides[i]))).toList());
+  private static List<Loop> loops(Shape x, List<Integer> order) {
+    var strides = Region.strides(x);
+    return order.stream().map(i -> new Loop(x.extent(i), List.of(strides[i]))).toList();
   }
 
   @Override
@@ -97,113 +80,9 @@ public final class TransposeOp implements SampledOp {
     var x = Objects.requireNonNull(inputs.get("x"));
     var order = order(x.shape(), attributes);
     var output = Checks.output("y", x.dtype(), shape(x.shape(), order));
-    var loops = loops(x.shape(), order);
-    var cost = Plan.Cost.of(0, inputs, Map.of("y", output));
-    if (loops.inner().strides().getFirst() == 1) {
-      // only the element size matters, so dtypes of one size share a kernel
-      var moved = new TensorType(sameSize(x.dtype()), output.shape());
-      return new ElementwisePlanner(
-              "transpose",
-              Formula.IDENTITY,
-              loops,
-              List.of("x"),
-              moved.dtype(),
-              moved,
-              Conversion.usual(moved.dtype()),
-              List.of())
-          .plans(cost, capability).stream().map(plan -> withOutput(output, plan)).toList();
-    }
-    var candidates = new Candidates("transpose of " + x.dtype().text(), capability);
-    var step = tiled(x, loops);
-    if (candidates.runs(Target.SM_80, step.variant().name())) {
-      candidates.offer(
-          Machine.of(capability).streaming(1, cost.bytes()),
-          "%s tiles".formatted(step.grid().x()),
-          step);
-    }
-    return candidates.plans(Map.of("y", output), cost);
-  }
-
-  private static LaunchPlan withOutput(TensorType output, LaunchPlan plan) {
-    return new LaunchPlan(
-        plan.kernel(),
-        Map.of("y", output),
-        plan.steps(),
-        plan.workspaceBytes(),
-        plan.cost(),
-        plan.explain());
-  }
-
-  private static DType sameSize(DType dtype) {
-    return switch (dtype.bytes()) {
-      case 1 -> DType.U8;
-      case 2 -> DType.I16;
-      case 4 -> DType.I32;
-      default -> DType.I64;
-    };
-  }
-
-  /**
-   * Returns a launch that transposes matrices. Their rows are the innermost loop over y, their
-   * columns the loop along which x is dense.
-   */
-  private static Step tiled(TensorType x, Loops loops) {
-    var outer = new ArrayList<>(loops.loops());
-    var down = outer.removeLast();
-    long pitchX = down.strides().getFirst();
-    long step = down.count();
-    long pitchY = 0;
-    var along = down;
-    // at most two loops over matrices remain, with their strides in x and in y
-    var batch = new ArrayList<Loop>();
-    for (var loop : outer.reversed()) {
-      if (loop.strides().getFirst() == 1) {
-        along = loop;
-        pitchY = step;
-      } else {
-        batch.add(new Loop(loop.count(), List.of(loop.strides().getFirst(), step)));
-      }
-      step *= loop.count();
-    }
-    while (batch.size() < 2) {
-      batch.add(new Loop(1, List.of(0L, 0L)));
-    }
-    var inner = batch.getFirst().strides();
-    var around = batch.getLast().strides();
-    int bytes = x.dtype().bytes();
-    int widest = TransposeVariant.widest(bytes);
-    var variant =
-        new TransposeVariant(
-            bytes,
-            vector(widest, along.count() | pitchX | inner.getFirst() | around.getFirst()),
-            vector(widest, down.count() | pitchY | inner.getLast() | around.getLast()));
-    long tiles =
-        Math.ceilDiv(down.count(), variant.tile())
-            * Math.ceilDiv(along.count(), variant.tile())
-            * batch.getFirst().count()
-            * batch.getLast().count();
-    return new Step(
-        variant,
-        Dim3.of(Checks.count("x", x.shape(), tiles)),
-        TransposeVariant.THREADS,
-        0,
-        List.of(
-            Slot.input("x"),
-            Slot.output("y"),
-            Slot.of(Checks.count("x", x.shape(), down.count())),
-            Slot.of(Checks.count("x", x.shape(), along.count())),
-            Slot.of(Checks.count("x", x.shape(), pitchX)),
-            Slot.of(Checks.count("x", x.shape(), pitchY)),
-            Slot.of(Checks.count("x", x.shape(), batch.getFirst().count())),
-            Slot.of(inner.getFirst()),
-            Slot.of(inner.getLast()),
-            Slot.of(around.getFirst()),
-            Slot.of(around.getLast())));
-  }
-
-  /** Returns the widest vector that divides all numbers, given their bitwise or. */
-  private static int vector(int widest, long numbers) {
-    return (int) Math.min(widest, Long.lowestOneBit(numbers));
+    var region = Region.dense("x", "y", loops(x.shape(), order));
+    return new CopyPlanner("transpose", inputs, Map.of("y", output), List.of(region))
+        .plans(capability);
   }
 
   @Override

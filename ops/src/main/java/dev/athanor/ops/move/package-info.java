@@ -1,4 +1,4 @@
-/** Ops that only move elements: transpose and gather. */
+/** Ops that only move elements: strided copies, transposes and gather. */
 @NullMarked
 package dev.athanor.ops.move;
 

@@ -5,6 +5,8 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Checks of inputs that several ops share. */
 public final class Checks {
@@ -53,15 +55,38 @@ public final class Checks {
    * @throws OpException.InvalidAttribute if the shape has no such dimension
    */
   public static int axis(Attributes attributes, String name, String input, Shape shape) {
-    long axis = attributes.integer(name);
+    return axis(name, "is", attributes.integer(name), input, shape);
+  }
+
+  /**
+   * Returns the dimensions that a list names, each counted from 0.
+   *
+   * @throws OpException.InvalidAttribute if the shape lacks one, or one is named twice
+   */
+  public static List<Integer> axes(Attributes attributes, String name, String input, Shape shape) {
+    var axes = new ArrayList<Integer>();
+    for (long each : attributes.integers(name)) {
+      int axis = axis(name, "contains", each, input, shape);
+      if (axes.contains(axis)) {
+        throw new OpException.InvalidAttribute(
+            name,
+            "attribute \"%s\" is %s, which names dimension %d of %s twice; name each at most once"
+                .formatted(name, attributes.integers(name), axis, input));
+      }
+      axes.add(axis);
+    }
+    return axes;
+  }
+
+  private static int axis(String name, String verb, long axis, String input, Shape shape) {
     if (axis < -shape.rank() || axis >= shape.rank()) {
       throw new OpException.InvalidAttribute(
           name,
           shape.rank() == 0
-              ? "attribute \"%s\" is %d but %s is a scalar, which has no dimensions"
-                  .formatted(name, axis, input)
-              : "attribute \"%s\" is %d but %s has shape %s; its dimensions are %d to %d"
-                  .formatted(name, axis, input, shape, -shape.rank(), shape.rank() - 1));
+              ? "attribute \"%s\" %s %d but %s is a scalar, which has no dimensions"
+                  .formatted(name, verb, axis, input)
+              : "attribute \"%s\" %s %d but %s has shape %s; its dimensions are %d to %d"
+                  .formatted(name, verb, axis, input, shape, -shape.rank(), shape.rank() - 1));
     }
     return (int) (axis < 0 ? axis + shape.rank() : axis);
   }
@@ -79,6 +104,22 @@ public final class Checks {
           name, "attribute \"%s\" must be in the range of f32, got %s".formatted(name, number));
     }
     return single;
+  }
+
+  /**
+   * Checks the number of values of a list.
+   *
+   * @param what what each value is for, such as {@code dimension of x}
+   * @throws OpException.InvalidAttribute if it is another number
+   */
+  public static void requireLength(Attributes attributes, String name, int length, String what) {
+    var values = attributes.integers(name);
+    if (values.size() != length) {
+      throw new OpException.InvalidAttribute(
+          name,
+          "attribute \"%s\" is %s; give %d values, one for each %s"
+              .formatted(name, values, length, what));
+    }
   }
 
   /**

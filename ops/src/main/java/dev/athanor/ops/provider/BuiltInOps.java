@@ -14,8 +14,19 @@ import dev.athanor.ops.linear.quantized.MatmulGguf;
 import dev.athanor.ops.linear.quantized.MatmulInt4;
 import dev.athanor.ops.linear.quantized.QkvProject;
 import dev.athanor.ops.map.ElementwiseOps;
+import dev.athanor.ops.move.BlockOp;
+import dev.athanor.ops.move.ConcatOp;
+import dev.athanor.ops.move.ExpandOp;
+import dev.athanor.ops.move.FlipOp;
 import dev.athanor.ops.move.GatherOp;
+import dev.athanor.ops.move.PadOp;
+import dev.athanor.ops.move.PermuteOp;
+import dev.athanor.ops.move.RollOp;
+import dev.athanor.ops.move.SliceOp;
+import dev.athanor.ops.move.SplitOp;
+import dev.athanor.ops.move.TileOp;
 import dev.athanor.ops.move.TransposeOp;
+import dev.athanor.ops.move.TriangleOp;
 import dev.athanor.ops.quant.Dequantize;
 import dev.athanor.ops.quant.QuantizeInt8;
 import dev.athanor.ops.reduce.ReduceOps;
@@ -61,7 +72,22 @@ public final class BuiltInOps implements OpProvider {
           new RopeOp(),
           new NormRopeOp());
 
-  private static final List<Op> MOVE = List.of(new TransposeOp(), new GatherOp());
+  private static final List<Op> MOVE =
+      List.of(
+          new TransposeOp(),
+          new GatherOp(),
+          new PermuteOp(),
+          new ConcatOp(),
+          new SplitOp(),
+          new SliceOp(),
+          new PadOp(),
+          new TileOp(),
+          new ExpandOp(),
+          new RollOp(),
+          new FlipOp(),
+          new TriangleOp(),
+          new BlockOp(true),
+          new BlockOp(false));
 
   @Override
   public List<Op> ops() {

@@ -47,7 +47,7 @@ class LoopsTest {
   @Test
   void splitsHugeTensors() {
     var shape = Shape.of(3, 1L << 31);
-    var parts = Loops.broadcast(shape, List.of(shape)).parts(ElementwisePlanner.MOST);
+    var parts = Loops.broadcast(shape, List.of(shape)).parts(ElementwiseSteps.MOST);
     assertThat(parts).hasSize(6);
     assertThat(parts.getLast().first()).isEqualTo(5L << 30);
     assertThat(parts.getLast().starts()).containsExactly(5L << 30);
