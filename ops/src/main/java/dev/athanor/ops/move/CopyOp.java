@@ -133,8 +133,8 @@ abstract class CopyOp implements SampledOp {
     } catch (ArithmeticException e) {
       throw new OpException.TooLarge(
           "y",
-          "an extent of output \"y\" would exceed 2^63 - 1 with attributes %s of %s"
-              .formatted(attributes.values(), description.name()));
+          "an extent of output \"y\" would exceed 2^63 - 1, got %s; give smaller extents"
+              .formatted(new Problem(this, inputs, attributes).text()));
     }
     return outputs;
   }

@@ -38,8 +38,14 @@ record CopyPlanner(
     Map<String, TensorType> outputs,
     List<Region> regions) {
 
-  /** Minimum number of rows for which tiles are used: with fewer, a tile is almost empty. */
+  /** Minimum number of rows of x for which tiles are used: with fewer, a tile is almost empty. */
   private static final int MIN_ROWS = 3;
+
+  /**
+   * Minimum number of columns of x for which tiles are used: with fewer, reading a sector again for
+   * each column costs less than a tile that is almost empty.
+   */
+  private static final int MIN_COLUMNS = 4;
 
   CopyPlanner {
     regions = List.copyOf(regions);
@@ -79,14 +85,12 @@ record CopyPlanner(
   List<LaunchPlan> plans(Capability capability) {
     var candidates = new Candidates("%s of %s".formatted(op, dtype().text()), capability);
     double elements = 0;
-    for (var region : regions) {
-      elements += (double) region.elements() + region.read();
-    }
-    var cost = new Plan.Cost(0, elements * dtype().bytes());
     var steps = new ArrayList<Step>();
     for (var region : regions) {
-      steps.addAll(steps(region));
+      elements += (double) region.elements() + region.read();
+      steps.addAll(steps(region, steps.size()));
     }
+    var cost = new Plan.Cost(0, elements * dtype().bytes());
     var first = steps.getFirst();
     if (candidates.runs(Target.SM_80, first.variant().name())) {
       candidates.offer(
@@ -99,7 +103,12 @@ record CopyPlanner(
     return candidates.plans(outputs, cost);
   }
 
-  private List<Step> steps(Region region) {
+  /**
+   * Returns the launches of a region.
+   *
+   * @param earlier number of launches of earlier regions
+   */
+  private List<Step> steps(Region region, int earlier) {
     boolean fills = region.source() instanceof Slot.Scalar;
     var loops =
         fills
@@ -113,7 +122,7 @@ record CopyPlanner(
     Checks.requireLaunches(
         region.output(),
         "%s as output \"%s\"".formatted(output.text(), region.output()),
-        loops.elements() / ElementwiseSteps.MOST);
+        earlier + loops.elements() / ElementwiseSteps.MOST);
     int bytes = dtype().bytes();
     return ElementwiseSteps.copy(
             op,
@@ -159,7 +168,7 @@ record CopyPlanner(
           down.strides().getFirst() > 1
               && down.strides().getLast() == 1
               && down.count() >= MIN_ROWS
-              && along.isPresent();
+              && along.filter(loop -> loop.count() >= MIN_COLUMNS).isPresent();
       if (!transposes || batch.size() > 3) {
         return Optional.empty();
       }

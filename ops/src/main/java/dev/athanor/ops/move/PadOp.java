@@ -75,7 +75,7 @@ public final class PadOp extends CopyOp {
           throw invalid(
               attributes,
               name,
-              "with mode %s at most %d elements can be added on a side of dimension %d of x %s"
+              "mode %s adds at most %d on a side of dimension %d of x %s"
                   .formatted(mode, most, i, x));
         }
         extents.set(i, Math.addExact(extents.get(i), pads.get(i)));

@@ -79,7 +79,7 @@ public final class TriangleOp extends CopyOp {
             attributes.choice("part").equals("upper"),
             (int) Long.lowestOneBit(columns | TransposeVariant.widest(bytes)));
     int diagonal = Math.clamp(attributes.integer("diagonal"), -rows, columns);
-    var steps = steps(x, variant, columns, rows, diagonal);
+    var steps = steps(x, variant, diagonal, ElementwiseSteps.MOST);
     var cost = Plan.Cost.of(0, inputs, outputs);
     var candidates = new Candidates("triangle of " + x.dtype().text(), capability);
     if (candidates.runs(Target.SM_80, variant.name())) {
@@ -93,12 +93,17 @@ public final class TriangleOp extends CopyOp {
     return candidates.plans(outputs, cost);
   }
 
-  /** Returns the launches, each for whole matrices or for a part of one. */
-  private static List<Step> steps(
-      TensorType x, TriangleVariant variant, int columns, int rows, int diagonal) {
-    long most = Math.max(1, ElementwiseSteps.MOST / columns);
-    boolean whole = rows <= most;
-    long each = whole ? most / rows * rows : most;
+  /**
+   * Returns the launches, each for whole matrices or for a part of one.
+   *
+   * @param most maximum number of elements per launch, unless a row has more
+   */
+  static List<Step> steps(TensorType x, TriangleVariant variant, int diagonal, long most) {
+    int columns = (int) x.shape().extent(-1);
+    int rows = (int) x.shape().extent(-2);
+    long mostRows = Math.max(1, most / columns);
+    boolean whole = rows <= mostRows;
+    long each = whole ? mostRows / rows * rows : mostRows;
     long all = x.shape().elements() / columns;
     Checks.requireLaunches(
         "x",

@@ -117,8 +117,8 @@ public final class Checks {
     if (values.size() != length) {
       throw new OpException.InvalidAttribute(
           name,
-          "attribute \"%s\" is %s; give %d values, one for each %s"
-              .formatted(name, values, length, what));
+          "attribute \"%s\" is %s; give one value for each %s, %d in all"
+              .formatted(name, values, what, length));
     }
   }
 
