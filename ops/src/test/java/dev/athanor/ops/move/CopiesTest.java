@@ -6,7 +6,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
@@ -108,8 +107,8 @@ class CopiesTest {
 
   /** The launches of a triangle cover whole matrices or parts of one. */
   @ParameterizedTest
-  @CsvSource({"24, 15", "70, 6", "200, 2"})
-  void trianglesMatchInSeveralLaunches(long most, int launches) throws OpException {
+  @CsvSource({"24, 15", "70, 6", "130, 2"})
+  void trianglesMatchInSeveralLaunches(long most, int launches) {
     var type = TensorType.of(DType.F32, 3, 5, 12);
     var x = new Draw(new Random(1)).normal(0, 1, type);
     var inputs = Map.of("x", x);

@@ -21,7 +21,7 @@ class CopyRefusalsTest {
             + " x, 2 in all",
         "concat | x0=f32[2,3] x1=f32[2,4] | x0 has shape [2, 3] but x1 has [2, 4]; they must have"
             + " equal extents except in dimension 0",
-        "split | x=f32[9] parts=5 | attribute \"parts\" is 5; 5 parts of extent 2, rounded up, leave"
+        "split | x=f32[9] parts=6 | attribute \"parts\" is 6; 6 parts of extent 2, rounded up, leave"
             + " nothing of dimension 0 of x [9] for the last; give fewer parts, or \"sizes\"",
         "split | x=f32[9] parts=3 sizes=3,3,3 | attribute \"sizes\" is 3,3,3; give either \"sizes\" or"
             + " \"parts\"",
@@ -42,8 +42,8 @@ class CopyRefusalsTest {
             + " give a number in its range",
         "pad | x=f16[3] after=4 value=1e6 | attribute \"value\" is 1000000.0, which f16 cannot"
             + " represent; give a number in its range",
-        "tile | x=u8[4611686018427387904] repeats=2 | an extent of output \"y\" would exceed 2^63 - 1,"
-            + " got x=u8[4611686018427387904] repeats=2; give smaller extents",
+        "tile | x=u8[400000000000000000] repeats=100 | an extent of output \"y\" would exceed 2^63 - 1,"
+            + " got x=u8[400000000000000000] repeats=100; give smaller extents",
         "expand | x=f32[3] shape=2 | attribute \"shape\" is 2; x has shape [3]; counted from the last,"
             + " each pair of extents must be equal or contain a 1",
         "roll | x=f32[3,4] shifts=1,2 | attribute \"shifts\" is 1,2; give \"axes\" too, or only one"
