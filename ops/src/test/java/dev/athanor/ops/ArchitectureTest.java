@@ -54,6 +54,7 @@ class ArchitectureTest {
           entry("tile", Set.of("cost")),
           // families of ops
           entry("map", Set.of("reference", "cost")),
+          entry("expression", Set.of("reference", "cost", "map")),
           entry("move", Set.of("reference", "cost", "map")),
           entry("reduce", Set.of("reference", "cost", "map")),
           entry("quant", Set.of("reference", "cost")),
@@ -77,6 +78,7 @@ class ArchitectureTest {
               "provider",
               Set.of(
                   "map",
+                  "expression",
                   "move",
                   "reduce",
                   "quant",

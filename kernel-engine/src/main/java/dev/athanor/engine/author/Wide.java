@@ -64,6 +64,13 @@ public final class Wide {
     return new Predicate(emitter, emitter.pure(Type.PRED, "setp.ge.s64", register, b.register));
   }
 
+  /** Returns this where the condition holds, else {@code other}. */
+  public Wide where(Predicate condition, Wide other) {
+    return new Wide(
+        emitter,
+        emitter.pure(Type.S64, "selp.s64", register, other.register, condition.register()));
+  }
+
   /** Returns this as a value of s64, which can be stored. */
   public Value value() {
     return new Value(emitter, Type.S64, register);

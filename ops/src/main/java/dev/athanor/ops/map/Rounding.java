@@ -3,7 +3,7 @@ package dev.athanor.ops.map;
 import dev.athanor.ops.DType;
 
 /** The reference implementation of casts, on the host. */
-final class Rounding {
+public final class Rounding {
 
   private Rounding() {}
 
@@ -11,7 +11,7 @@ final class Rounding {
    * Converts a number to a dtype. Floats round to nearest even, a NaN becomes integer 0, and a bool
    * is 1 except for 0.
    */
-  static double round(DType to, double value, Conversion conversion) {
+  public static double round(DType to, double value, Conversion conversion) {
     return switch (to) {
       case F64, F32, F16, BF16, E4M3, E5M2 -> toFloat(to, value, conversion.saturate());
       case BOOL -> value == 0 ? 0 : 1;
@@ -24,7 +24,7 @@ final class Rounding {
   }
 
   /** Converts an integer, which float64 may not represent exactly, to a dtype. */
-  static double round(DType to, long value, Conversion conversion) {
+  public static double round(DType to, long value, Conversion conversion) {
     if (to == DType.F64) {
       return value;
     }
@@ -71,7 +71,7 @@ final class Rounding {
   }
 
   /** Returns the least number of an integer dtype. */
-  static long least(DType to) {
+  public static long least(DType to) {
     return switch (to) {
       case I8 -> Byte.MIN_VALUE;
       case I16 -> Short.MIN_VALUE;
@@ -82,7 +82,7 @@ final class Rounding {
   }
 
   /** Returns the greatest number of an integer dtype. */
-  static long greatest(DType to) {
+  public static long greatest(DType to) {
     return switch (to) {
       case I8 -> Byte.MAX_VALUE;
       case U8 -> 255;

@@ -5,6 +5,7 @@ import dev.athanor.ops.OpProvider;
 import dev.athanor.ops.attention.backward.AttentionBackward;
 import dev.athanor.ops.attention.decode.AttentionDecode;
 import dev.athanor.ops.attention.prefill.Attention;
+import dev.athanor.ops.expression.ExpressionOps;
 import dev.athanor.ops.linear.dense.LayerNormLinear;
 import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.ops.linear.dense.MatmulBackward;
@@ -91,7 +92,15 @@ public final class BuiltInOps implements OpProvider {
 
   @Override
   public List<Op> ops() {
-    return Stream.of(LINEAR, QUANT, ATTENTION, ROW, ElementwiseOps.all(), MOVE, ReduceOps.all())
+    return Stream.of(
+            LINEAR,
+            QUANT,
+            ATTENTION,
+            ROW,
+            ElementwiseOps.all(),
+            ExpressionOps.all(),
+            MOVE,
+            ReduceOps.all())
         .flatMap(List::stream)
         .toList();
   }

@@ -1,0 +1,46 @@
+package dev.athanor.ops.expression;
+
+import dev.athanor.ops.DType;
+
+/**
+ * A number of any dtype.
+ *
+ * @param real the number, if it is a float
+ * @param whole the number, if it is an integer or a bool
+ */
+record Number(boolean isReal, double real, long whole) {
+
+  static Number of(double value) {
+    return new Number(true, value, 0);
+  }
+
+  static Number of(long value) {
+    return new Number(false, 0, value);
+  }
+
+  static Number of(boolean value) {
+    return of(value ? 1L : 0L);
+  }
+
+  /** Returns the number in float64; integers beyond 2^53 are rounded. */
+  double toReal() {
+    return isReal ? real : whole;
+  }
+
+  /** Returns whether it differs from 0; a NaN does. */
+  boolean isTrue() {
+    return isReal ? real != 0 : whole != 0;
+  }
+
+  /** Returns this number as kernels pass it to arithmetic in a dtype. */
+  Number as(DType dtype) {
+    if (!dtype.isFloat()) {
+      return this;
+    }
+    return of(dtype == DType.F64 ? toReal() : (float) toReal());
+  }
+
+  String text() {
+    return isReal ? Double.toString(real) : Long.toString(whole);
+  }
+}

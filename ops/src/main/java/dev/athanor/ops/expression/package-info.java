@@ -1,0 +1,5 @@
+/** Elementwise functions that are given as expressions. */
+@NullMarked
+package dev.athanor.ops.expression;
+
+import org.jspecify.annotations.NullMarked;
