@@ -96,7 +96,8 @@ class BatchedTest {
         "rms-norm | x=f16[9,128] gamma=f16[128]",
         "residual-layer-norm | x=f32[9,65] residual=f32[9,65] gamma=f32[65] beta=f32[65]",
         "gelu | x=f16[9,33]",
-        "add | a=f32[9,33] b=f32[9,33]"
+        "add | a=f32[9,33] b=f32[9,33]",
+        "map | x0=f32[9,33] x1=f16[9,33] expression=exp(x0)*x1"
       })
   void sharedLaunchesMatchSeparateRuns(String name, String text) {
     var op = Catalogue.load().find(name).orElseThrow();

@@ -9,12 +9,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** Checks that {@code docs/ops.md} matches the descriptions of the ops; -Dbless rewrites it. */
 class CatalogueDocumentTest {
 
   private static final Path DOCUMENT = Path.of("../docs/ops.md");
+
+  /** The end of the formula of an op that is an expression of {@code map}. */
+  private static final String EXPRESSION = ", as in map";
 
   @Test
   void matchesTheDescriptions() throws IOException {
@@ -26,14 +30,51 @@ class CatalogueDocumentTest {
     lines.add(
         "row-major. `…` stands for any number of leading dimensions; `…a` and `…b` broadcast as in NumPy. Names of inputs and");
     lines.add("outputs are those of REST requests.");
-    for (var op : Catalogue.load().all()) {
-      describe(op.description(), lines);
+    var all = Catalogue.load().all().stream().map(Op::description).toList();
+    for (var op : all) {
+      if (!isExpression(op)) {
+        describe(op, lines);
+      }
     }
+    lines.add("");
+    lines.add("## Named expressions");
+    lines.add("");
+    lines.add("These ops compute an expression of `map`. Their inputs broadcast as in NumPy.");
+    lines.add("");
+    lines.add("| op | y | dtypes | dtype of y | attributes |");
+    lines.add("| --- | --- | --- | --- | --- |");
+    all.stream().filter(CatalogueDocumentTest::isExpression).forEach(op -> expression(op, lines));
     var text = String.join("\n", lines) + "\n";
     if (System.getProperty("bless") != null) {
       Files.writeString(DOCUMENT, text);
     }
     assertThat(text.lines()).isEqualTo(Files.readString(DOCUMENT).lines().toList());
+  }
+
+  /** Returns whether an op is an expression of {@code map}, which a row describes. */
+  private static boolean isExpression(OpDescription op) {
+    return op.formula().endsWith(EXPRESSION);
+  }
+
+  private static void expression(OpDescription op, List<String> lines) {
+    row(
+        lines,
+        op.name(),
+        op.formula().substring("y = ".length(), op.formula().length() - EXPRESSION.length()),
+        op.inputs().stream()
+            .map(CatalogueDocumentTest::dtypes)
+            .distinct()
+            .collect(Collectors.joining("; ")),
+        op.outputs().getFirst().dtype(),
+        op.attributes().stream()
+            .map(attribute ->
+                attribute.name()
+                    + (attribute.required() ? "" : " (default " + attribute.defaultValue() + ")"))
+            .collect(Collectors.joining(", ")));
+  }
+
+  private static String dtypes(OpDescription.Input input) {
+    return String.join(" ", input.dtypes().stream().sorted().map(DType::text).toList());
   }
 
   private static void describe(OpDescription op, List<String> lines) {
@@ -55,7 +96,7 @@ class CatalogueDocumentTest {
           (input.series().isEmpty() ? String.join(" or ", input.names().toList()) : input.label())
               + (input.optional() ? " (optional)" : ""),
           input.shape(),
-          String.join(" ", input.dtypes().stream().sorted().map(DType::text).toList()),
+          dtypes(input),
           input.meaning());
     }
     if (!op.attributes().isEmpty()) {

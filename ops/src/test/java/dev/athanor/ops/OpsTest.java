@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Verifies the cases of every op on the emulator against float64. A normal build runs the planner's
  * first choice for some of the quick cases. The thorough tier runs all cases, every kernel at least
  * once and again in one of eight cases. The sweep runs every kernel in every case that it can
- * compute, for every target. {@code -Dathanor.op=NAME} selects one op.
+ * compute, for every target. {@code -Dathanor.op=NAME,NAME} selects ops.
  */
 class OpsTest {
 
@@ -51,7 +51,7 @@ class OpsTest {
     var only = System.getProperty("athanor.op");
     return Catalogue.load().all().stream()
         .map(op -> op.description().name())
-        .filter(name -> only == null || only.equals(name))
+        .filter(name -> only == null || List.of(only.split(",", -1)).contains(name))
         .toList();
   }
 

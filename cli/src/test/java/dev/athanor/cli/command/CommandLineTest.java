@@ -375,7 +375,7 @@ class CommandLineTest {
           """
           put 2GiB          |                              | "put 2GiB": expected a size such as 65536, 64KiB or 16MiB, at most 1024MiB
           op frob x=f32[4]  |                              | "op frob x=f32[4]": unknown op "frob"; athanor ops lists the ops
-          op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; the inputs of add are a, b
+          op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […b] is missing; the inputs of add are a, b
           put 1KiB          | --url localhost              | --url localhost: expected a URL such as http://127.0.0.1:8080
           put 1KiB          | --concurrency 0              | --concurrency 0: expected clients such as 4, 1:8 or 1:8:2, from 1 to 9999
           put 1KiB          | --concurrency 8:1            | --concurrency 8:1: the last, 1, is below the first, 8

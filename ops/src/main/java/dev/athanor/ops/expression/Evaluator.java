@@ -13,8 +13,9 @@ final class Evaluator {
   private Evaluator() {}
 
   /** Returns the result of a program, converted to its output. */
-  static Number evaluate(Program program, List<Number> literals, List<Number> inputs) {
-    var values = new ArrayList<Number>();
+  static ScalarValue evaluate(
+      Program program, List<ScalarValue> literals, List<ScalarValue> inputs) {
+    var values = new ArrayList<ScalarValue>();
     for (var each : program.code()) {
       values.add(
           switch (each.function()) {
@@ -23,7 +24,7 @@ final class Evaluator {
             case CAST -> {
               var value = values.get(each.operands().getFirst());
               boolean widens = each.dtype().isFloat() && !isHalf(each.dtype());
-              yield widens ? Number.of(value.toReal()) : cast(each.dtype(), value);
+              yield widens ? ScalarValue.of(value.toReal()) : cast(each.dtype(), value);
             }
             default ->
                 apply(
@@ -42,22 +43,23 @@ final class Evaluator {
   }
 
   /** Converts a number as the op {@code cast} does. */
-  static Number cast(DType dtype, Number value) {
+  static ScalarValue cast(DType dtype, ScalarValue value) {
     var usual = Conversion.usual(dtype);
     if (dtype.isFloat()) {
-      return Number.of(
+      return ScalarValue.of(
           value.isReal()
               ? Rounding.round(dtype, value.real(), usual)
               : Rounding.round(dtype, value.whole(), usual));
     }
     if (dtype == DType.BOOL) {
-      return Number.of(value.isTrue());
+      return ScalarValue.of(value.isTrue());
     }
     if (!value.isReal()) {
-      return Number.of(Math.clamp(value.whole(), Rounding.least(dtype), Rounding.greatest(dtype)));
+      return ScalarValue.of(
+          Math.clamp(value.whole(), Rounding.least(dtype), Rounding.greatest(dtype)));
     }
     // a conversion of Java saturates, and a NaN becomes 0
-    return Number.of(
+    return ScalarValue.of(
         Math.clamp((long) value.real(), Rounding.least(dtype), Rounding.greatest(dtype)));
   }
 
@@ -66,16 +68,16 @@ final class Evaluator {
    *
    * @param dtype the common dtype of the operands
    */
-  static Number apply(Function function, DType dtype, List<Number> operands) {
+  static ScalarValue apply(Function function, DType dtype, List<ScalarValue> operands) {
     if (function == Function.WHERE) {
       return operands.get(operands.getFirst().isTrue() ? 1 : 2);
     }
     if (dtype.isFloat()) {
-      var x = operands.stream().mapToDouble(Number::toReal).toArray();
+      var x = operands.stream().mapToDouble(ScalarValue::toReal).toArray();
       return real(function, dtype, x);
     }
-    var x = operands.stream().mapToLong(Number::whole).toArray();
-    return Number.of(wrap(dtype, whole(function, dtype, x)));
+    var x = operands.stream().mapToLong(ScalarValue::whole).toArray();
+    return ScalarValue.of(wrap(dtype, whole(function, dtype, x)));
   }
 
   /** Returns the low bits of an integer, sign- or zero-extended. */
@@ -130,20 +132,20 @@ final class Evaluator {
     return value ? 1 : 0;
   }
 
-  private static Number real(Function function, DType dtype, double[] x) {
+  private static ScalarValue real(Function function, DType dtype, double[] x) {
     double a = x[0];
     double b = x[x.length - 1];
     return switch (function) {
-      case EQ -> Number.of(a == b);
-      case NE -> Number.of(a != b);
-      case LT -> Number.of(a < b);
-      case LE -> Number.of(a <= b);
-      case GT -> Number.of(a > b);
-      case GE -> Number.of(a >= b);
-      case ISNAN -> Number.of(Double.isNaN(a));
-      case ISINF -> Number.of(Math.abs(a) >= infinity(dtype));
-      case ISFINITE -> Number.of(Math.abs(a) < infinity(dtype));
-      default -> Number.of(x.length == 1 ? unary(function, a) : several(function, a, x[1], b));
+      case EQ -> ScalarValue.of(a == b);
+      case NE -> ScalarValue.of(a != b);
+      case LT -> ScalarValue.of(a < b);
+      case LE -> ScalarValue.of(a <= b);
+      case GT -> ScalarValue.of(a > b);
+      case GE -> ScalarValue.of(a >= b);
+      case ISNAN -> ScalarValue.of(Double.isNaN(a));
+      case ISINF -> ScalarValue.of(Math.abs(a) >= infinity(dtype));
+      case ISFINITE -> ScalarValue.of(Math.abs(a) < infinity(dtype));
+      default -> ScalarValue.of(x.length == 1 ? unary(function, a) : several(function, a, x[1], b));
     };
   }
 

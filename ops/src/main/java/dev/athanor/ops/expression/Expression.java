@@ -11,7 +11,7 @@ import java.util.Optional;
  * @param text as written, with single blanks
  * @param literals the values of the program's literals
  */
-record Expression(String text, Program program, List<Number> literals) {
+record Expression(String text, Program program, List<ScalarValue> literals) {
 
   Expression {
     literals = List.copyOf(literals);

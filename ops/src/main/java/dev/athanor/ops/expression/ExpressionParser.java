@@ -48,8 +48,8 @@ final class ExpressionParser {
 
   private static final Map<String, Literal> NAMED =
       Map.of(
-          "true", new Literal(DType.BOOL, false, Number.of(true), ""),
-          "false", new Literal(DType.BOOL, false, Number.of(false), ""),
+          "true", new Literal(DType.BOOL, false, ScalarValue.of(true), ""),
+          "false", new Literal(DType.BOOL, false, ScalarValue.of(false), ""),
           "inf", Literal.real(Double.POSITIVE_INFINITY),
           "nan", Literal.real(Double.NaN),
           "pi", Literal.real(Math.PI));
@@ -202,25 +202,27 @@ final class ExpressionParser {
   }
 
   private Term atom() {
-    switch (token.kind) {
+    return switch (token.kind) {
       case NUMBER -> {
         count(token);
-        return number(next());
+        yield number(next());
       }
       case NAME -> {
         var name = next();
-        return token.is("(") ? function(name) : name(name);
+        yield token.is("(") ? function(name) : name(name);
       }
-      default -> {
-        if (!token.is("(")) {
-          throw expected("a number, a name or \"(\"");
-        }
-        next();
-        var inner = binary(0);
-        require(")", "\")\"");
-        return inner;
-      }
+      default -> inParentheses();
+    };
+  }
+
+  private Term inParentheses() {
+    if (!token.is("(")) {
+      throw expected("a number, a name or \"(\"");
     }
+    next();
+    var inner = binary(0);
+    require(")", "\")\"");
+    return inner;
   }
 
   private static Term number(Token at) {

@@ -129,7 +129,7 @@ enum Function {
   }
 
   private boolean isNamed() {
-    return ordinal() >= WHERE.ordinal();
+    return Character.isLetter(text.charAt(0));
   }
 
   /** Returns the function with this name; operators have none. */

@@ -20,6 +20,10 @@ final class MapCases {
 
   private static final List<DType> QUICK_DTYPES = List.of(DType.F32, DType.BF16, DType.I8);
 
+  /** The dtypes of named ops; {@code map} is tested with all. */
+  private static final List<DType> DTYPES =
+      List.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.I64, DType.I8, DType.BOOL);
+
   private final MapOp op;
   private final Draw draw;
   private final boolean quick;
@@ -43,7 +47,7 @@ final class MapCases {
   private void named() {
     var inputs = op.description().inputs();
     for (var dtype : inputs.getLast().dtypes().stream().sorted().toList()) {
-      if (quick && !QUICK_DTYPES.contains(dtype) && cases.size() > 1) {
+      if (!(quick ? QUICK_DTYPES : DTYPES).contains(dtype) && cases.size() > 1) {
         continue;
       }
       for (int size : quick ? new int[] {37} : new int[] {1, 37, 4099}) {

@@ -218,7 +218,7 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
   }
 
   /** Returns the broadcast operand's number for an element of the result. */
-  private static Number number(HostTensor operand, long element, Shape result) {
+  private static ScalarValue number(HostTensor operand, long element, Shape result) {
     var shape = operand.type().shape();
     long index = 0;
     long step = 1;
@@ -230,8 +230,8 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
     }
     var dtype = operand.type().dtype();
     return dtype.isFloat()
-        ? Number.of(operand.get(index))
-        : Number.of(dtype.readLong(operand.data(), index));
+        ? ScalarValue.of(operand.get(index))
+        : ScalarValue.of(dtype.readLong(operand.data(), index));
   }
 
   /** One rounding of f16 and bf16; if f32 is computed, that of its functions. */

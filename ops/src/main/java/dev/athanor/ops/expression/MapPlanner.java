@@ -14,8 +14,8 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
-import dev.athanor.ops.map.ElementwisePlanner;
-import dev.athanor.ops.map.Part;
+import dev.athanor.ops.map.ElementwiseSteps;
+import dev.athanor.ops.map.Loops;
 import dev.athanor.ops.problem.Checks;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,7 +51,7 @@ record MapPlanner(
   }
 
   List<LaunchPlan> plans(Plan.Cost cost, Capability capability) {
-    return plans(cost, capability, ElementwisePlanner.MOST);
+    return plans(cost, capability, ElementwiseSteps.MOST);
   }
 
   /**
@@ -63,7 +63,7 @@ record MapPlanner(
     Checks.requireLaunches(
         "y", output.text() + " as output \"y\"", output.shape().elements() / most);
     var steps = new ArrayList<Step>();
-    for (var part : Part.of(output.shape(), shapes, most)) {
+    for (var part : Loops.broadcast(output.shape(), shapes).parts(most)) {
       steps.add(step(part));
     }
     var candidates = new Candidates(op, capability);
@@ -80,7 +80,7 @@ record MapPlanner(
     return candidates.plans(Map.of("y", output), cost);
   }
 
-  private Step step(Part part) {
+  private Step step(Loops.Part part) {
     var program = expression.program();
     var inner = part.loops().inner();
     var variant = variant(part, inner.strides().stream().map(stride -> stride == 1).toList());
@@ -108,7 +108,7 @@ record MapPlanner(
         variant, Dim3.of(variant.blocks(part.elements())), MapVariant.THREADS, 0, slots);
   }
 
-  private static Slot slot(DType dtype, Number value) {
+  private static Slot slot(DType dtype, ScalarValue value) {
     return switch (dtype) {
       case F64 -> Slot.of(value.toReal());
       case F32, F16, BF16 -> Slot.of((float) value.toReal());
@@ -126,7 +126,7 @@ record MapPlanner(
     return (int) stride;
   }
 
-  private MapVariant variant(Part part, List<Boolean> along) {
+  private MapVariant variant(Loops.Part part, List<Boolean> along) {
     var program = expression.program();
     int widest = output.dtype().bytes();
     int bytes = 0;

@@ -19,22 +19,22 @@ sealed interface Term {
    *
    * @param name of the constant; empty for a number of the text
    */
-  record Literal(DType dtype, boolean weak, Number value, String name) implements Term {
+  record Literal(DType dtype, boolean weak, ScalarValue value, String name) implements Term {
 
     static Literal whole(long value) {
-      return new Literal(DType.I64, true, Number.of(value), "");
+      return new Literal(DType.I64, true, ScalarValue.of(value), "");
     }
 
     static Literal real(double value) {
-      return new Literal(DType.F32, true, Number.of(value), "");
+      return new Literal(DType.F32, true, ScalarValue.of(value), "");
     }
 
     /** Returns a constant; one without a fraction counts as an integer. */
     static Literal constant(String name, double value) {
       boolean whole = value == Math.rint(value) && Math.abs(value) <= 0x1p53;
       return whole
-          ? new Literal(DType.I64, true, Number.of((long) value), name)
-          : new Literal(DType.F32, true, Number.of(value), name);
+          ? new Literal(DType.I64, true, ScalarValue.of((long) value), name)
+          : new Literal(DType.F32, true, ScalarValue.of(value), name);
     }
   }
 

@@ -35,7 +35,7 @@ final class Typing {
   /** The instructions and their numbers. */
   private final Map<Instruction, Integer> code = new LinkedHashMap<>();
 
-  private final Map<Number, Integer> literals = new LinkedHashMap<>();
+  private final Map<ScalarValue, Integer> literals = new LinkedHashMap<>();
   private final boolean[] used;
 
   Typing(List<DType> inputs, List<Expression.Constant> constants) {
@@ -66,7 +66,7 @@ final class Typing {
     if (index >= constants.size()) {
       throw error(
           position,
-          "constant c%d is not given; the attribute \"%s\" has %d numbers"
+          "constant c%d is not given; the attribute \"%s\" has length %d"
               .formatted(index, MapOp.CONSTANTS, constants.size()));
     }
     var constant = constants.get(index);
@@ -171,7 +171,7 @@ final class Typing {
       boolean isWeak = weak && dtype != DType.BOOL;
       // numbers without a dtype are computed in f64
       var in = isWeak && computed.isFloat() ? DType.F64 : computed;
-      var numbers = new ArrayList<Number>();
+      var numbers = new ArrayList<ScalarValue>();
       for (var operand : operands) {
         numbers.add(literal(position, (Literal) operand, in));
       }
@@ -301,13 +301,13 @@ final class Typing {
   }
 
   /** Returns the value of a literal in a dtype. */
-  private static Number literal(int position, Literal literal, DType dtype) {
+  private static ScalarValue literal(int position, Literal literal, DType dtype) {
     var value = literal.value();
     if (dtype == DType.BOOL) {
-      return Number.of(value.isTrue());
+      return ScalarValue.of(value.isTrue());
     }
     if (dtype.isFloat()) {
-      return Number.of(value.toReal());
+      return ScalarValue.of(value.toReal());
     }
     if (value.whole() < Rounding.least(dtype) || value.whole() > Rounding.greatest(dtype)) {
       var message =
@@ -387,7 +387,7 @@ final class Typing {
     var values = List.copyOf(literals.keySet());
     var numbers = new HashMap<Integer, Integer>();
     var kept = new ArrayList<Instruction>();
-    var parameters = new ArrayList<Number>();
+    var parameters = new ArrayList<ScalarValue>();
     var needed = needed(all, last);
     for (int i = 0; i <= last; i++) {
       if (!needed.get(i)) {

@@ -38,9 +38,29 @@ public record Loops(List<Loop> loops) {
    * @param first index of its first element in the result
    * @param starts offset of each operand, in elements
    */
-  record Part(Loops loops, long first, List<Long> starts) {
-    Part {
+  public record Part(Loops loops, long first, List<Long> starts) {
+    public Part {
       starts = List.copyOf(starts);
+    }
+
+    /** Returns the number of elements. */
+    public long elements() {
+      return loops.elements();
+    }
+
+    /**
+     * Returns the widest vector, in elements of a dense result, to which every row is aligned.
+     *
+     * @param widest a power of two
+     */
+    public int vector(int widest) {
+      var inner = loops.inner();
+      // a single loop computes the remainder one by one; with several, the vector divides the inner
+      long steps = first | (loops.rank() == 1 ? 0 : inner.count);
+      for (int o = 0; o < starts.size(); o++) {
+        steps |= inner.strides.get(o) == 1 ? starts.get(o) : 0;
+      }
+      return (int) Long.lowestOneBit(steps | widest);
     }
   }
 
@@ -80,7 +100,7 @@ public record Loops(List<Loop> loops) {
    * @param shape shape of the result
    * @param operands shapes that broadcast to the result
    */
-  static Loops broadcast(Shape shape, List<Shape> operands) {
+  public static Loops broadcast(Shape shape, List<Shape> operands) {
     int rank = shape.rank();
     var loops = new ArrayList<Loop>();
     var steps = new long[operands.size()];
@@ -132,7 +152,7 @@ public record Loops(List<Loop> loops) {
   }
 
   /** Returns the loops in parts of at most {@code most} elements each, in order. */
-  List<Part> parts(long most) {
+  public List<Part> parts(long most) {
     var starts = Collections.nCopies(inner().strides.size(), 0L);
     var parts = new ArrayList<Part>();
     split(new Part(this, 0, starts), most, parts);

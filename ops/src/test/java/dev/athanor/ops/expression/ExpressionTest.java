@@ -27,7 +27,7 @@ class ExpressionTest {
 
   private static double evaluate(String text, double x) {
     var compiled = compile(text, "f64");
-    return Evaluator.evaluate(compiled.program(), compiled.literals(), List.of(Number.of(x)))
+    return Evaluator.evaluate(compiled.program(), compiled.literals(), List.of(ScalarValue.of(x)))
         .toReal();
   }
 
@@ -125,7 +125,7 @@ class ExpressionTest {
         "expp(x)@ character 1: unknown function \"expp\"; did you mean exp, exp2 or expm1?",
         "y + x@ character 1: unknown name \"y\"; use x0, x1, … for inputs, c0, c1, … for constants, or true, false, inf, nan, pi",
         "x + x3@ character 5: input x3 is not given; the inputs are x0",
-        "x + c2@ character 5: constant c2 is not given; the attribute \"constants\" has 0 numbers",
+        "x + c2@ character 5: constant c2 is not given; the attribute \"constants\" has length 0",
         "0 < x < 1@ character 7: comparisons cannot be chained; combine them with &&, for example 0 < x && x < 1",
         "x + 9223372036854775808@ character 5: integers are at most 9223372036854775807; for a float, add a point or an exponent",
         "x + 1e999@ character 5: \"1e999\" exceeds the range of f64; for infinity, write inf",
@@ -176,7 +176,7 @@ class ExpressionTest {
   void numbersAreParametersOfOneKernel() {
     var one = compile("x * 0.1 + c0", "f32", 2);
     assertThat(compile("x*0.2+c0", "f32", 7).program()).isEqualTo(one.program());
-    assertThat(one.literals()).containsExactly(Number.of((float) 0.1), Number.of(2.0));
+    assertThat(one.literals()).containsExactly(ScalarValue.of((float) 0.1), ScalarValue.of(2.0));
     assertThat(compile("x * 0.1 - c0", "f32", 2).program().hash())
         .isNotEqualTo(one.program().hash());
     assertThat(compile("x * 0.1 + c0", "f16", 2).program().hash())
@@ -187,7 +187,7 @@ class ExpressionTest {
   void computesLiteralsAndCommonSubexpressionsOnce() {
     var literals = compile("x + (2 * 3 - 1 / 4)", "f64");
     assertThat(literals.program().code()).hasSize(3);
-    assertThat(literals.literals()).containsExactly(Number.of(5.75));
+    assertThat(literals.literals()).containsExactly(ScalarValue.of(5.75));
     var common = compile("exp(x * 2) / (1 + exp(x * 2))", "f32");
     assertThat(common.program().code().stream().filter(e -> e.function() == Function.EXP))
         .hasSize(1);

@@ -4,15 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.map.Rounding;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.LongBinaryOperator;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
@@ -85,12 +88,12 @@ class MapTest {
 
   private static double[] expected(String expression, double[] x, double[] y) {
     var dtypes = y.length > 0 ? List.of(DType.F32, DType.F32) : List.of(DType.F32);
-    var compiled = Expression.of(expression, dtypes, List.of(), java.util.Optional.empty());
+    var compiled = Expression.of(expression, dtypes, List.of(), Optional.empty());
     var result = new double[x.length];
     for (int i = 0; i < x.length; i++) {
-      var inputs = new ArrayList<>(List.of(Number.of(x[i])));
+      var inputs = new ArrayList<>(List.of(ScalarValue.of(x[i])));
       if (y.length > 0) {
-        inputs.add(Number.of(y[i]));
+        inputs.add(ScalarValue.of(y[i]));
       }
       double value = Evaluator.evaluate(compiled.program(), compiled.literals(), inputs).toReal();
       result[i] =
@@ -114,7 +117,6 @@ class MapTest {
     var expected = expected(function + "(x)", x, new double[0]);
     for (int i = 0; i < x.length; i++) {
       double error = Tolerance.maximum(0).error(new double[] {y[i]}, new double[] {expected[i]});
-      // f32 loses a tenth of the digits of subnormal results
       assertThat(error)
           .as("%s(%s) = %s, expected %s", function, x[i], y[i], expected[i])
           .isLessThan(1e-6);
@@ -184,8 +186,7 @@ class MapTest {
     }
     for (int i = 0; i < 2000; i++) {
       x.add((double) (float) Math.pow(2, (i - 1000) / 40.0));
-      y.add((double) (float) Math.sin(i) * 6);
-      y.set(y.size() - 1, (double) (float) (double) y.getLast());
+      y.add((double) (float) (Math.sin(i) * 6));
     }
     var bases32 = x.stream().mapToDouble(v -> v).toArray();
     var exponents32 = y.stream().mapToDouble(v -> v).toArray();
@@ -194,7 +195,6 @@ class MapTest {
     for (int i = 0; i < result.length; i++) {
       double error =
           Tolerance.maximum(0).error(new double[] {result[i]}, new double[] {expected[i]});
-      // the metric is relative for large results
       assertThat(error)
           .as("%s ** %s = %s, expected %s", bases32[i], exponents32[i], result[i], expected[i])
           .isLessThan(1e-6);
@@ -231,20 +231,19 @@ class MapTest {
     for (var dtype : List.of(DType.I64, DType.I32, DType.U32, DType.I16, DType.I8, DType.U8)) {
       var fitting =
           LongStream.of(WHOLE)
-              .filter(v ->
-                  v >= dev.athanor.ops.map.Rounding.least(dtype)
-                      && v <= dev.athanor.ops.map.Rounding.greatest(dtype))
+              .filter(v -> v >= Rounding.least(dtype) && v <= Rounding.greatest(dtype))
               .toArray();
       int n = fitting.length;
       var a = IntStream.range(0, n * n).mapToLong(i -> fitting[i / n]).toArray();
       var b = IntStream.range(0, n * n).mapToLong(i -> fitting[i % n]).toArray();
       var y = run(expression, integers(dtype, a), integers(dtype, b));
-      var compiled =
-          Expression.of(expression, List.of(dtype, dtype), List.of(), java.util.Optional.empty());
+      var compiled = Expression.of(expression, List.of(dtype, dtype), List.of(), Optional.empty());
       for (int i = 0; i < a.length; i++) {
         var expected =
             Evaluator.evaluate(
-                compiled.program(), compiled.literals(), List.of(Number.of(a[i]), Number.of(b[i])));
+                compiled.program(),
+                compiled.literals(),
+                List.of(ScalarValue.of(a[i]), ScalarValue.of(b[i])));
         assertThat(y.type().dtype().readLong(y.data(), i))
             .as("%s of %s %d and %d", expression, dtype, a[i], b[i])
             .isEqualTo(expected.whole());
@@ -293,8 +292,7 @@ class MapTest {
     var y = floats(1, 2, 3);
     var shapes = List.of(Shape.of(3, 80), Shape.of(3, 1));
     var compiled =
-        Expression.of(
-            "x0 * x1", List.of(DType.F32, DType.F32), List.of(), java.util.Optional.empty());
+        Expression.of("x0 * x1", List.of(DType.F32, DType.F32), List.of(), Optional.empty());
     var inputs =
         Map.of(
             "x0", new HostTensor(new TensorType(DType.F32, shapes.getFirst()), x.data()),
@@ -306,7 +304,7 @@ class MapTest {
             List.of("x0", "x1"),
             shapes,
             new TensorType(DType.F32, shapes.getFirst()));
-    var cost = new dev.athanor.ops.Plan.Cost(240, 2000);
+    var cost = new Plan.Cost(240, 2000);
     for (long most : new long[] {16, 48, 1024}) {
       var plan = planner.plans(cost, TestDevices.H200, most).getFirst();
       assertThat(plan.steps().size() > 1).isEqualTo(most < 240);
@@ -317,11 +315,11 @@ class MapTest {
 
   @Test
   void kernelsOfLongExpressionsStaySmall() {
-    var long_ = "sin(".repeat(50) + "x" + ")".repeat(50);
+    var text = "sin(".repeat(50) + "x" + ")".repeat(50);
     var inputs = Map.of("x0", TensorType.of(DType.U8, 4096));
-    var plan = Runner.plans(Runner.op("map"), inputs, Map.of("expression", long_)).getFirst();
+    var plan = Runner.plans(Runner.op("map"), inputs, Map.of("expression", text)).getFirst();
     assertThat(plan.kernel()).endsWith("_v1_d1");
-    assertThat(plan.explain()).contains("y = " + long_);
+    assertThat(plan.explain()).contains("y = " + text);
     assertThat(
             Runner.plans(Runner.op("map"), inputs, Map.of("expression", "x+1")).getFirst().kernel())
         .endsWith("_v16_d2");

@@ -8,17 +8,17 @@ import dev.athanor.ops.DType;
  * @param real the number, if it is a float
  * @param whole the number, if it is an integer or a bool
  */
-record Number(boolean isReal, double real, long whole) {
+record ScalarValue(boolean isReal, double real, long whole) {
 
-  static Number of(double value) {
-    return new Number(true, value, 0);
+  static ScalarValue of(double value) {
+    return new ScalarValue(true, value, 0);
   }
 
-  static Number of(long value) {
-    return new Number(false, 0, value);
+  static ScalarValue of(long value) {
+    return new ScalarValue(false, 0, value);
   }
 
-  static Number of(boolean value) {
+  static ScalarValue of(boolean value) {
     return of(value ? 1L : 0L);
   }
 
@@ -33,7 +33,7 @@ record Number(boolean isReal, double real, long whole) {
   }
 
   /** Returns this number as kernels pass it to arithmetic in a dtype. */
-  Number as(DType dtype) {
+  ScalarValue as(DType dtype) {
     if (!dtype.isFloat()) {
       return this;
     }
