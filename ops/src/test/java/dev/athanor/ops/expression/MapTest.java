@@ -309,7 +309,8 @@ class MapTest {
       var plan = planner.plans(cost, TestDevices.H200, most).getFirst();
       assertThat(plan.steps().size() > 1).isEqualTo(most < 240);
       assertThat(Runner.run(plan, inputs, "y").toDoubles())
-          .isEqualTo(IntStream.range(0, 240).mapToDouble(i -> i * (1.0 + i / 80)).toArray());
+          .isEqualTo(
+              IntStream.range(0, 240).mapToDouble(i -> i * (1.0 + Math.floorDiv(i, 80))).toArray());
     }
   }
 
